@@ -1,0 +1,109 @@
+# Everything this course does from the command line. `make help` lists it.
+# Kept to what GNU make 3.81 and a plain POSIX shell understand, because macOS ships those.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help lab test notebooks lint clean .moved
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STATE := $(CURDIR)/$(VENV)/state
+
+# Jupyter, IPython, Matplotlib and pip keep their files in the environment, never in the user's home.
+export JUPYTER_CONFIG_DIR := $(STATE)/jupyter/config
+export JUPYTER_DATA_DIR := $(STATE)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(STATE)/jupyter/runtime
+export JUPYTERLAB_SETTINGS_DIR := $(STATE)/jupyter/settings
+export JUPYTERLAB_WORKSPACES_DIR := $(STATE)/jupyter/workspaces
+export IPYTHONDIR := $(STATE)/ipython
+export MPLCONFIGDIR := $(STATE)/matplotlib
+export JUPYTER_PREFER_ENV_PATH := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_CACHE_DIR := 1
+export PIP_USER := 0
+# Another project's modules, kernels and settings must not leak in.
+unexport PYTHONPATH
+unexport PYTHONHOME
+unexport JUPYTER_PATH
+unexport JUPYTER_CONFIG_PATH
+
+# Downloaded corpora stay with the checkout too, where `make clean` leaves them.
+export COURSE_CACHE := $(if $(COURSE_CACHE),$(COURSE_CACHE),$(CURDIR)/.cache)
+# Kernels work in notebooks/, so a relative COURSE_DATA is made absolute here.
+ifneq ($(strip $(COURSE_DATA)),)
+override COURSE_DATA := $(or $(shell cd "$(COURSE_DATA)" 2>/dev/null && pwd),$(COURSE_DATA))
+export COURSE_DATA
+endif
+
+# pip asks rustc, where there is one, for its version, and rustup then writes into the home.
+NO_RUSTUP := RUSTUP_HOME="$(STATE)/rustup"
+PIP := $(NO_RUSTUP) $(PY) -m pip
+# No search for language servers either: it calls npm, which does the same. Kernels are spoken to in cipher.
+LAB := --LanguageServerManager.autodetect=False --KernelManager.transport_encryption=auto
+LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
+NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
+
+# The course's Python: PYTHON if given, else the first one that is new enough and can make environments.
+CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python)
+define CREATE_VENV
+$(PY) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	for candidate in $(CANDIDATES); do \
+		if "$$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+		then echo "Creating $(VENV) with $$("$$candidate" --version)."; \
+			exec env $(NO_RUSTUP) "$$candidate" -m venv --clear $(VENV); fi; \
+	done; \
+	echo "No Python 3.11 or newer with venv found (tried:" $(CANDIDATES)")." >&2; \
+	echo "Install one, or name it: make lab PYTHON=/path/to/python3.11" >&2; \
+	echo "(On Debian and Ubuntu, venv is a package of its own: python3-venv.)" >&2; \
+	exit 1; }
+endef
+
+help: ## Show this list
+	@echo "make TARGET [ARGS=\"...\"]"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+lab: $(VENV)/.lab-ready ## Open the course in JupyterLab; ARGS="--no-browser --port 9000" goes to JupyterLab
+	@set --; \
+	if [ "$$(id -u)" = 0 ]; then set -- "$$@" --allow-root; fi; \
+	if [ "$$(uname -s)" = Linux ] && [ -z "$$DISPLAY$$WAYLAND_DISPLAY" ]; then set -- "$$@" --no-browser; fi; \
+	exec $(PY) -m jupyterlab $(LAB) --ServerApp.root_dir="$(CURDIR)" \
+		--LabApp.default_url="/lab$(if $(LESSONS),/tree/$(firstword $(LESSONS)))" "$$@" $(ARGS)
+
+test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
+	$(PY) -m ruff check
+	$(PY) -m pytest tests $(LESSONS) $(NBVAL) $(ARGS)
+
+notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
+	$(PY) notebooks/source/build.py $(if $(FORCE),--force) $(LESSON)
+
+lint: $(VENV)/.test-ready ## Check the code style; ARGS="--fix" repairs what it can
+	$(PY) -m ruff check $(ARGS)
+
+clean: ## Remove the environment, caches and settings; notebooks and corpora stay
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
+
+# Each stamp holds the folder it was made for: an environment in a moved or copied checkout is installed again.
+ifneq ($(shell cat $(VENV)/.lab-ready 2>/dev/null),$(CURDIR))
+$(VENV)/.lab-ready: .moved
+endif
+ifneq ($(shell cat $(VENV)/.test-ready 2>/dev/null),$(CURDIR))
+$(VENV)/.test-ready: .moved
+endif
+.moved:
+
+$(VENV)/.lab-ready: pyproject.toml constraints.txt
+	@$(CREATE_VENV)
+	$(PIP) install -c constraints.txt -e .
+	@# The first plot would build Matplotlib's font cache, and fontconfig one in the home: do it here and now.
+	@XDG_CACHE_HOME="$(STATE)/cache" $(PY) -c "import matplotlib.font_manager"
+	@# JupyterLab must not ask the network for news.
+	@mkdir -p $(VENV)/etc/jupyter/labconfig
+	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
+		> $(VENV)/etc/jupyter/labconfig/page_config.json
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/.test-ready: $(VENV)/.lab-ready
+	$(PIP) install --quiet -c constraints.txt -e ".[test]"
+	@echo "$(CURDIR)" > $@

@@ -1,0 +1,114 @@
+"""The command line: python -m course_lib data | train | evaluate | translate."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from course_lib.data import describe, load_corpus
+from course_lib.presets import PRESETS, train_preset
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; returns the exit status: 0, or 1 after an error in its input, which is printed in one line."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def data(options: argparse.Namespace) -> None:
+    """Downloads a corpus if it is not here yet, checks it, and says what is in it."""
+    print(describe(load_corpus(options.corpus, download=True)))
+
+
+def train(options: argparse.Namespace) -> None:
+    """Trains a translator into a folder, with its log; goes on where an earlier call stopped."""
+    from course_lib.experiment import train_translator
+
+    changes = {name: getattr(options, name) for name in _OVERRIDES if getattr(options, name) is not None}
+    log = train_translator(
+        load_corpus(options.data),
+        options.out,
+        preset=options.preset,
+        config=train_preset(options.preset, **changes),
+        vocab_size=options.vocab_size,
+        device=_device(options),
+    )
+    if log["stopped"] == "interrupted":
+        print("interrupted; the same command goes on from here")
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Scores a translator on a part of a corpus: BLEU with its signature, and exact match."""
+    from course_lib.experiment import score
+    from course_lib.translator import Translator
+
+    translator = Translator.from_pretrained(options.model)
+    translator.model.to(_device(options))
+    pairs = getattr(load_corpus(options.data), options.split)
+    print(score(translator, pairs, beam_size=options.beam_size, length_penalty=options.length_penalty).summary)
+
+
+def translate(options: argparse.Namespace) -> None:
+    """Translates the given sentences, or each line of standard input."""
+    from course_lib.translator import Translator
+
+    translator = Translator.from_pretrained(options.model)
+    translator.model.to(_device(options))
+    for line in options.text or sys.stdin:
+        if line.strip():
+            print(translator.translate(line, beam_size=options.beam_size, length_penalty=options.length_penalty))
+
+
+_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "accumulate", "precision", "seed")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m course_lib", description="Train and use a Transformer.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    corpus_help = "course, multi30k, tatoeba, or the path of a two-column TSV file"
+
+    command = _command(commands, data)
+    command.add_argument("corpus", help=corpus_help)
+
+    command = _command(commands, train)
+    command.add_argument("--data", default="course", help=f"{corpus_help} (default: course)")
+    command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
+    command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
+    command.add_argument("--vocab-size", type=int, default=6000, help="most subwords (default: 6000)")
+    command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
+    for name in _OVERRIDES:
+        kind = {"precision": str, "peak_lr": float}.get(name, int)
+        command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
+
+    for run in (evaluate, translate):
+        command = _command(commands, run)
+        command.add_argument("--model", type=Path, required=True, help="folder of a translator")
+        command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
+        command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
+        command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
+        if run is evaluate:
+            command.add_argument("--data", default="course", help=f"{corpus_help} (default: course)")
+            command.add_argument("--split", default="test", choices=("train", "valid", "test"))
+        else:
+            command.add_argument("text", nargs="*", help="sentences; none reads standard input, one a line")
+    return parser
+
+
+def _command(commands, run) -> argparse.ArgumentParser:
+    command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
+    command.set_defaults(run=run)
+    return command
+
+
+def _device(options: argparse.Namespace) -> str:
+    import torch
+
+    return options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

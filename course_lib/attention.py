@@ -1,0 +1,133 @@
+"""Scaled dot-product attention, written out once, and multi-head attention on torch's fused version of it."""
+
+import math
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.masks import check_mask
+
+
+def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """How much each query attends to each key: softmax(query @ keyᵀ / √d_k).
+
+    Args:
+        query: (..., queries, d_k).
+        key: (..., keys, d_k).
+        mask: bool, True = may attend, as many dimensions as the weights; None lets all attend to all.
+
+    Returns:
+        (..., queries, keys); rows sum to 1.
+
+    Raises:
+        ValueError: if the widths differ or the mask does not fit (see masks.check_mask).
+
+    Paper: section 3.2.1, equation 1.
+    """
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key must share d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., queries, keys)
+    if mask is not None:
+        check_mask(mask, scores.shape)
+        scores = scores.masked_fill(~mask, -math.inf)
+    return scores.softmax(dim=-1)
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """For each query, the mean of the values, weighted by how well their keys match it.
+
+    Args:
+        query: (..., queries, d_k).
+        key: (..., keys, d_k).
+        value: (..., keys, d_v).
+        mask: bool, True = may attend, as many dimensions as the weights.
+
+    Returns:
+        context (..., queries, d_v) and weights (..., queries, keys).
+
+    Raises:
+        ValueError: if the shapes or the mask do not fit.
+
+    Paper: section 3.2.1, equation 1.
+    """
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"each key needs one value, got key {tuple(key.shape)} and value {tuple(value.shape)}")
+    weights = attention_weights(query, key, mask)
+    return weights @ value, weights  # (..., queries, d_v)
+
+
+class FusedAttention(nn.Module):
+    """The context of `attention` from torch's fused kernel, which never stores the weights.
+
+    A module of its own, without parameters, so that `record_attention` can listen to what goes in.
+    """
+
+    def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """As `attention`, on (batch, heads, length, d_k) tensors; returns the context only."""
+        return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+
+
+class MultiHeadAttention(nn.Module):
+    """Attends num_heads times in parallel, each time in a d_k-wide projection, and mixes the results.
+
+    Args:
+        d_model: width of the input and of the output.
+        num_heads: heads; must divide d_model.
+
+    Raises:
+        ValueError: if num_heads does not divide d_model.
+
+    Paper: section 3.2.2, with d_v = d_k = d_model / num_heads; the biases are torch's, not in the paper's formula.
+    """
+
+    def __init__(self, d_model: int, num_heads: int):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"d_model must be divisible by num_heads, got {d_model=}, {num_heads=}")
+        self.num_heads = num_heads
+        self.query_proj = nn.Linear(d_model, d_model)
+        self.key_proj = nn.Linear(d_model, d_model)
+        self.value_proj = nn.Linear(d_model, d_model)
+        self.fused = FusedAttention()
+        self.output_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The attended values for each query.
+
+        Args:
+            query: (batch, queries, d_model).
+            key: (batch, keys, d_model).
+            value: (batch, keys, d_model).
+            mask: bool, True = may attend, broadcastable from (1 or batch, 1 or heads, 1 or queries, keys).
+
+        Returns:
+            (batch, queries, d_model).
+
+        Raises:
+            ValueError: if a shape or the mask does not fit.
+        """
+        return self.attend(query, *self.keys_values(key, value), mask)
+
+    def keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The projected keys and values of all heads, (batch, heads, keys, d_k) each: what a cache keeps."""
+        if key.shape[:-1] != value.shape[:-1]:
+            raise ValueError(f"each key needs one value, got key {tuple(key.shape)} and value {tuple(value.shape)}")
+        return self._split(self.key_proj(self._checked(key))), self._split(self.value_proj(self._checked(value)))
+
+    def attend(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+        """As forward, on keys and values that `keys_values` has projected."""
+        heads = self._split(self.query_proj(self._checked(query)))  # (batch, heads, queries, d_k)
+        if heads.shape[0] != keys.shape[0]:
+            raise ValueError(f"query and key must share the batch, got {heads.shape[0]} and {keys.shape[0]} rows")
+        if mask is not None:
+            check_mask(mask, (*heads.shape[:-1], keys.shape[-2]))
+        context = self.fused(heads, keys, values, mask)  # (batch, heads, queries, d_k)
+        return self.output_proj(context.transpose(1, 2).flatten(2))  # (batch, queries, d_model)
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (batch, heads, length, d_k)
+
+    def _checked(self, x: Tensor) -> Tensor:
+        if x.dim() != 3 or x.shape[-1] != self.query_proj.in_features:
+            raise ValueError(f"expected (batch, length, {self.query_proj.in_features}), got {tuple(x.shape)}")
+        return x

@@ -1,0 +1,215 @@
+"""Model and training configurations, and closed-form counts; needs no torch."""
+
+from dataclasses import asdict, dataclass, fields
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything that fixes the shape of a Transformer; the defaults are the paper's base model.
+
+    Args:
+        vocab_size: number of subwords, shared by source and target.
+        d_model: width of every token's vector between the sub-layers.
+        num_heads: attention heads; must divide d_model.
+        num_layers: layers in the encoder, and again in the decoder.
+        d_ff: inner width of the position-wise feed-forward network.
+        dropout: probability, on the output of each sub-layer and on the embedded input.
+        max_len: longest sentence in tokens.
+        norm_first: False normalizes after each residual sum (paper), True before each sub-layer.
+        position: "sinusoidal" (paper) or "learned".
+        tie_weights: share one matrix between both embeddings and the generator (paper, section 3.4).
+        pad_id, bos_id, eos_id, unk_id: ids of the four special tokens.
+
+    Raises:
+        ValueError: on a value with which no model can be built.
+
+    Paper: table 3, row "base".
+    """
+
+    vocab_size: int
+    d_model: int = 512
+    num_heads: int = 8
+    num_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    max_len: int = 512
+    norm_first: bool = False
+    position: str = "sinusoidal"
+    tie_weights: bool = True
+    pad_id: int = 0
+    bos_id: int = 1
+    eos_id: int = 2
+    unk_id: int = 3
+
+    def __post_init__(self):
+        for name in ("d_model", "num_heads", "num_layers", "d_ff", "max_len"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
+        _require(
+            self.d_model % self.num_heads == 0,
+            f"d_model must be divisible by num_heads, got d_model={self.d_model}, num_heads={self.num_heads}",
+        )
+        _require(0.0 <= self.dropout < 1.0, f"dropout must be in [0, 1), got {self.dropout}")
+        _require(
+            self.position in ("sinusoidal", "learned"),
+            f"position must be 'sinusoidal' or 'learned', got {self.position!r}",
+        )
+        _require(
+            self.position != "sinusoidal" or self.d_model % 2 == 0,
+            f"sinusoidal positions pair the dimensions: d_model must be even, got {self.d_model}",
+        )
+        specials = (self.pad_id, self.bos_id, self.eos_id, self.unk_id)
+        _require(
+            len(set(specials)) == 4 and all(0 <= i < self.vocab_size for i in specials),
+            f"the four special ids must differ and lie in 0..{self.vocab_size - 1}, got {specials}",
+        )
+
+    @property
+    def d_k(self) -> int:
+        """Width of one head's queries, keys and values."""
+        return self.d_model // self.num_heads
+
+    def parameter_counts(self) -> dict[str, int]:
+        """Trainable parameters by component, in closed form.
+
+        Returns:
+            dict with embeddings, encoder attention and feed-forward, decoder self-attention, cross-attention
+            and feed-forward, and norms; `sum(...values())` is the whole model.
+        """
+        attention = 4 * (self.d_model * self.d_model + self.d_model)
+        feed_forward = 2 * self.d_model * self.d_ff + self.d_ff + self.d_model
+        norms = 5 * self.num_layers + (2 if self.norm_first else 0)  # pre-norm ends each stack with a norm
+        learned_positions = 2 * self.max_len * self.d_model if self.position == "learned" else 0
+        return {
+            "embeddings": self.vocab_size * self.d_model * (1 if self.tie_weights else 3) + learned_positions,
+            "encoder self-attention": self.num_layers * attention,
+            "encoder feed-forward": self.num_layers * feed_forward,
+            "decoder self-attention": self.num_layers * attention,
+            "decoder cross-attention": self.num_layers * attention,
+            "decoder feed-forward": self.num_layers * feed_forward,
+            "norms": norms * 2 * self.d_model,
+        }
+
+    @property
+    def num_parameters(self) -> int:
+        """All trainable parameters."""
+        return sum(self.parameter_counts().values())
+
+    def flop_counts(self, src_len: int, tgt_len: int) -> dict[str, int]:
+        """Floating-point operations of one forward pass over one sentence pair, by component.
+
+        Counts the matrix products (two operations a multiply-add), not the softmax, norms and sums.
+
+        Args:
+            src_len: source tokens.
+            tgt_len: target tokens.
+        """
+        d_model, num_layers = self.d_model, self.num_layers
+
+        def attention(queries, keys):
+            projections = 2 * queries * d_model * d_model * 2 + 2 * keys * d_model * d_model * 2
+            return projections + 2 * 2 * queries * keys * d_model  # scores, then weights @ value
+
+        def feed_forward(length):
+            return 2 * 2 * length * d_model * self.d_ff
+
+        return {
+            "encoder self-attention": num_layers * attention(src_len, src_len),
+            "encoder feed-forward": num_layers * feed_forward(src_len),
+            "decoder self-attention": num_layers * attention(tgt_len, tgt_len),
+            "decoder cross-attention": num_layers * attention(tgt_len, src_len),
+            "decoder feed-forward": num_layers * feed_forward(tgt_len),
+            "generator": 2 * tgt_len * d_model * self.vocab_size,
+        }
+
+    def memory_bytes(self, bytes_per_number: int = 4) -> dict[str, int]:
+        """Bytes that training holds for the parameters themselves: weights, gradients and Adam's two moments."""
+        size = self.num_parameters * bytes_per_number
+        return {"weights": size, "gradients": size, "optimizer": 2 * size}
+
+    def to_dict(self) -> dict:
+        """The configuration as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "ModelConfig":
+        """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
+        return _from_dict(cls, values)
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that fixes a training run; the defaults are the paper's, but for the size of the run.
+
+    Args:
+        epochs: passes over the training pairs.
+        batch_tokens: most padded tokens a micro-batch holds on its longer side.
+        accumulate: micro-batches whose gradients make one step.
+        peak_lr: learning rate at the end of the warm-up; None takes the paper's d_model ** -0.5 * warmup_steps ** -0.5.
+        warmup_steps: steps of linear warm-up.
+        decay: after the warm-up, "inverse_sqrt" (paper) or "linear" down to 0 at the last step.
+        label_smoothing: share of the target probability that is spread over the whole vocabulary.
+        clip_norm: largest norm of the gradient; None does not clip (paper).
+        weight_decay: decoupled, as in AdamW; 0 is the paper's Adam.
+        betas, eps: Adam's.
+        precision: "float32" or "bfloat16" (mixed precision: matrix products in bfloat16).
+        seed: fixes the order of the batches and the dropout.
+
+    Paper: sections 5.3 and 5.4.
+    """
+
+    epochs: int = 10
+    batch_tokens: int = 4096
+    accumulate: int = 1
+    peak_lr: float | None = None
+    warmup_steps: int = 4000
+    decay: str = "inverse_sqrt"
+    label_smoothing: float = 0.1
+    clip_norm: float | None = None
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    precision: str = "float32"
+    seed: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "betas", tuple(self.betas))  # JSON brings a list
+        for name in ("epochs", "batch_tokens", "accumulate", "warmup_steps"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("peak_lr", "clip_norm"):
+            value = getattr(self, name)
+            _require(value is None or value > 0, f"{name} must be positive or None, got {value}")
+        _require(
+            0.0 <= self.label_smoothing < 1.0,
+            f"label_smoothing must be in [0, 1), got {self.label_smoothing}",
+        )
+        _require(
+            self.decay in ("inverse_sqrt", "linear"),
+            f"decay must be 'inverse_sqrt' or 'linear', got {self.decay!r}",
+        )
+        _require(
+            self.precision in ("float32", "bfloat16"),
+            f"precision must be 'float32' or 'bfloat16', got {self.precision!r}",
+        )
+
+    def to_dict(self) -> dict:
+        """The configuration as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "TrainConfig":
+        """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
+        return _from_dict(cls, values)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def _from_dict(cls, values: dict):
+    known = {field.name for field in fields(cls)}
+    if set(values) != known:
+        raise ValueError(
+            f"{cls.__name__}: unknown {sorted(set(values) - known)}, missing {sorted(known - set(values))}"
+        )
+    return cls(**values)

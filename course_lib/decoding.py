@@ -1,0 +1,159 @@
+"""From a source sentence to target ids, greedy or sampled, with the key-value cache; beam search is in beam.py."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from course_lib.inference import eval_mode
+from course_lib.transformer import Transformer
+
+MAX_EXTRA_TOKENS = 50  # a translation may be this much longer than its source; paper, section 6.1
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One output of the decoder.
+
+    Args:
+        ids: the target ids, without <s> and </s>.
+        log_prob: of the whole output, the closing </s> included, in nats.
+        score: what hypotheses were compared by: log_prob over the length penalty.
+        finished: whether it ended with </s>, rather than at the maximum length.
+    """
+
+    ids: list[int]
+    log_prob: float
+    score: float
+    finished: bool
+
+
+def greedy(model: Transformer, src: Tensor, *, max_len: int | None = None) -> list[Hypothesis]:
+    """Takes the most probable token at each step.
+
+    Args:
+        model: put into evaluation mode meanwhile.
+        src: (batch, src_len), padded source ids.
+        max_len: most target tokens, </s> included; None allows 50 more than the source has (paper, section 6.1).
+
+    Returns:
+        one hypothesis for each row.
+
+    Raises:
+        ValueError: on bad ids, or max_len beyond the model's positions.
+    """
+    return _one_path(model, src, max_len, lambda log_probs: log_probs.argmax(dim=-1))
+
+
+def sample(
+    model: Transformer,
+    src: Tensor,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    max_len: int | None = None,
+) -> list[Hypothesis]:
+    """Draws each token from the model's distribution, sharpened, flattened or cut.
+
+    Args:
+        model, src, max_len: as in greedy.
+        temperature: divides the log-probabilities; below 1 sharpens.
+        top_k: draw among the k most probable tokens only.
+        top_p: draw among the fewest most probable tokens whose probabilities reach p.
+        generator: source of randomness, on the model's device.
+
+    Returns:
+        one hypothesis for each row; log_prob is the model's own, at temperature 1.
+
+    Raises:
+        ValueError: as greedy, or if temperature is not positive, top_k below 1, or top_p outside (0, 1].
+    """
+    if temperature <= 0:
+        raise ValueError(f"temperature must be positive, got {temperature}")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k must be at least 1, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be in (0, 1], got {top_p}")
+
+    def choose(log_probs: Tensor) -> Tensor:
+        probs = _cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)  # (rows, vocab)
+        return probs.multinomial(1, generator=generator).squeeze(1)
+
+    return _one_path(model, src, max_len, choose)
+
+
+class Steps:
+    """One decoder step at a time for a shrinking set of rows."""
+
+    def __init__(self, model: Transformer, src: Tensor):
+        self.model, self.src, self.memory = model, src, model.encode(src)
+        self.cache = model.new_cache()
+
+    def __call__(self, last: Tensor) -> Tensor:
+        """Newest token of each row (rows,) to log-probabilities of the next (rows, vocab); <pad> and <s> get -inf."""
+        hidden = self.model.decode(last[:, None], self.memory, self.src, cache=self.cache)  # (rows, 1, d_model)
+        log_probs = self.model.generator(hidden[:, 0]).float().log_softmax(dim=-1)  # (rows, vocab)
+        log_probs[:, [self.model.config.pad_id, self.model.config.bos_id]] = -math.inf
+        return log_probs
+
+    def select(self, rows: Tensor) -> None:
+        """Goes on with these rows, in this order."""
+        self.src, self.memory = self.src[rows], self.memory[rows]
+        for layer in self.cache:
+            layer.select(rows)
+
+
+def _one_path(
+    model: Transformer, src: Tensor, max_len: int | None, choose: Callable[[Tensor], Tensor]
+) -> list[Hypothesis]:
+    """Extends each row by the token that `choose` picks from its log-probabilities, until </s> or max_len."""
+    with eval_mode(model):
+        max_len = output_limit(model, src, max_len)
+        steps = Steps(model, src)
+        ids: list[list[int]] = [[] for _ in src]
+        totals, finished = [0.0] * len(src), [False] * len(src)
+        rows, last = list(range(len(src))), torch.full((len(src),), model.config.bos_id, device=src.device)
+        for _ in range(max_len):
+            log_probs = steps(last)
+            last = choose(log_probs)
+            chosen = log_probs.gather(1, last[:, None]).squeeze(1).tolist()
+            keep = []
+            for position, (row, token) in enumerate(zip(rows, last.tolist(), strict=True)):
+                totals[row] += chosen[position]
+                if token == model.config.eos_id:
+                    finished[row] = True
+                else:
+                    ids[row].append(token)
+                    keep.append(position)
+            if not keep:
+                break
+            if len(keep) < len(rows):
+                kept = torch.tensor(keep, device=src.device)
+                steps.select(kept)
+                rows, last = [rows[position] for position in keep], last[kept]
+        return [Hypothesis(*fields) for fields in zip(ids, totals, totals, finished, strict=True)]
+
+
+def _cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+    if top_k is not None:
+        smallest = log_probs.topk(min(top_k, log_probs.shape[-1])).values[:, -1:]  # (rows, 1)
+        log_probs = log_probs.masked_fill(log_probs < smallest, -math.inf)
+    if top_p is not None:
+        probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True)
+        beyond = probs.cumsum(dim=-1) - probs >= top_p  # p was reached before this token
+        log_probs = log_probs.masked_fill(beyond.gather(1, order.argsort(dim=-1)), -math.inf)
+    return log_probs
+
+
+def output_limit(model: Transformer, src: Tensor, max_len: int | None) -> int:
+    """Most target tokens: max_len, checked against the model's positions, or 50 more than the source has."""
+    longest = model.config.max_len
+    if max_len is None:
+        return min(longest, src.shape[-1] + MAX_EXTRA_TOKENS)
+    if not 1 <= max_len <= longest:
+        raise ValueError(f"max_len must be in 1..{longest}, the model's positions, got {max_len}")
+    return max_len

@@ -1,0 +1,153 @@
+"""A whole experiment: corpus in, trained and scored translator out, with a log that can be plotted later."""
+
+import json
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from course_lib.checkpoint import average_checkpoints, load_weights
+from course_lib.config import TrainConfig
+from course_lib.data import Corpus
+from course_lib.data.batches import BucketedBatches, encode_pairs
+from course_lib.files import replacing
+from course_lib.metrics import Bleu, bleu, exact_match
+from course_lib.presets import model_preset
+from course_lib.tokenizer import Tokenizer
+from course_lib.training import History, fit
+from course_lib.transformer import Transformer
+from course_lib.translator import Translator
+
+KEPT_EPOCHS = 5  # averaged at the end; paper, section 6.1
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a translator did on some pairs.
+
+    Args:
+        bleu: corpus BLEU with its signature.
+        exact_match: share of outputs equal to the reference.
+        outputs: the translations, in the order of the pairs.
+    """
+
+    bleu: Bleu
+    exact_match: float
+    outputs: list[str]
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        return f"{self.bleu}; {self.exact_match:.1%} exact match on {len(self.outputs)} sentences"
+
+
+def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: float = 0.6) -> Score:
+    """Translates the sources of the pairs, free-running, and compares with their targets.
+
+    Args:
+        translator: to be scored.
+        pairs: objects with texts `src` and `tgt`.
+        beam_size, length_penalty: of the search.
+    """
+    translations = translator.translate_batch(
+        [pair.src for pair in pairs], beam_size=beam_size, length_penalty=length_penalty
+    )
+    outputs = [translation.text for translation in translations]
+    references = [pair.tgt for pair in pairs]
+    return Score(bleu(outputs, references), exact_match(outputs, references), outputs)
+
+
+def train_translator(
+    corpus: Corpus,
+    folder: str | Path,
+    *,
+    preset: str,
+    config: TrainConfig,
+    vocab_size: int,
+    device: str = "cpu",
+    progress: bool = True,
+) -> dict:
+    """Trains on a corpus, averages the last epochs, scores on the test part; resumes what it finds in the folder.
+
+    The subwords come from the training part only.
+
+    Args:
+        corpus: with train, valid and test parts.
+        folder: gets config.json, tokenizer.json, model.safetensors, log.json, and checkpoints/.
+        preset: of the model, see model_preset.
+        config: of the training.
+        vocab_size: most subwords.
+        device: to train on.
+        progress: show a progress bar and a line for each epoch.
+
+    Returns:
+        the log: corpus, model, training, machine, the history's epochs, seconds, and test scores once finished.
+    """
+    folder = Path(folder)
+    tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size)
+    torch.manual_seed(config.seed)
+    model = Transformer(model_preset(preset, tokenizer.vocab_size)).to(device)
+    translator = Translator(model, tokenizer)
+    batches = BucketedBatches(encode_pairs(tokenizer, corpus.train), config.batch_tokens, seed=config.seed)
+    valid = BucketedBatches(encode_pairs(tokenizer, corpus.valid), config.batch_tokens)
+
+    def on_epoch(model: Transformer, history: History) -> dict:
+        valid_bleu = score(translator, corpus.valid, beam_size=1).bleu.score
+        if progress:
+            print(_line(history.epochs[-1], valid_bleu), flush=True)
+        return {"valid_bleu": valid_bleu}
+
+    checkpoints = folder / "checkpoints"
+    history = fit(
+        model, batches, config, valid=valid, folder=checkpoints, keep=KEPT_EPOCHS, on_epoch=on_epoch, progress=progress
+    )
+    log = {
+        "corpus": corpus.name,
+        "model": model.config.to_dict(),
+        "parameters": model.config.num_parameters,
+        "training": config.to_dict(),
+        "machine": machine(device),
+        "epochs": history.epochs,
+        "seconds": history.seconds,
+        "stopped": history.stopped,
+    }
+    if history.stopped == "finished":
+        load_weights(model, average_checkpoints(sorted(checkpoints.glob("epoch-*.safetensors"))))
+        translator.save_pretrained(folder)
+        log["test"] = []
+        for beam_size in (1, 4):
+            result = score(translator, corpus.test, beam_size=beam_size)
+            entry = {"beam_size": beam_size, "bleu": result.bleu.score, "signature": result.bleu.signature}
+            log["test"].append(entry | {"exact_match": result.exact_match})
+            if progress:
+                print(f"test, beam {beam_size}: {result.summary}")
+    with replacing(folder / "log.json") as path:
+        path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
+    return log
+
+
+def machine(device: str) -> dict:
+    """What a timing depends on: processor, cores in use, torch."""
+    processor = platform.processor() or platform.machine()
+    if (cpuinfo := Path("/proc/cpuinfo")).exists():
+        names = [line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        processor = names[0] if names else processor
+    if device.startswith("cuda"):
+        processor = torch.cuda.get_device_name(device)
+    return {
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
+
+
+def _line(record: dict, valid_bleu: float) -> str:
+    return (
+        f"epoch {record['epoch']:3}  {record['seconds']:6.0f} s  train loss {record['train_loss']:.3f}  "
+        f"valid loss {record['valid_loss']:.3f}  accuracy {record['valid_accuracy']:.3f}  BLEU {valid_bleu:.1f}"
+    )

@@ -1,0 +1,97 @@
+"""The generator: kinds of sentences, mixed; distinct pairs, the same for a seed on every machine."""
+
+from collections.abc import Iterator
+
+from . import build
+from . import sample_pairs as pairs_of_clauses
+from . import sample_questions as questions
+from . import sample_sentences as sentences
+from .align import CoursePair, realize
+from .chooser import Chooser, Weighted
+from .syntax import Sentence
+
+MAX_WORDS = 18
+ADDRESSES = ("du", "ihr", "Sie")
+_KINDS = Weighted(
+    {
+        sentences.simple: 45,
+        questions.yes_no: 8,
+        questions.wh: 10,
+        sentences.complement: 8,
+        pairs_of_clauses.because: 12,
+        pairs_of_clauses.taken_up: 12,
+        pairs_of_clauses.when: 14,
+        pairs_of_clauses.coordinated: 7,
+        sentences.clock: 0.7,
+        sentences.weather: 1,
+    }
+)
+
+
+def familiar() -> list[Sentence]:
+    """The sentences that lessons use as examples: every corpus starts from them."""
+    the, clause = build.the, build.clause
+    apple = build.a("apple", "red")
+    return [
+        Sentence(clause(the("cat"), "schlafen")),
+        Sentence(clause(the("cat"), "sehen", accusative=the("dog"))),
+        Sentence(clause(the("dog"), "sehen", accusative=the("cat"))),
+        Sentence(clause(the("woman", "old"), "geben", accusative=apple, dative=the("child"))),
+    ]
+
+
+def trees(seed: int) -> Iterator[Sentence]:
+    """Endless trees, before anything is said in a language: the familiar ones, then random ones."""
+    return _trees(Chooser(seed))
+
+
+def _trees(chooser: Chooser) -> Iterator[Sentence]:
+    yield from familiar()
+    while True:
+        tree = chooser.weighted(_KINDS)(chooser)
+        if tree is not None:
+            yield tree
+
+
+def derivations(seed: int, ambiguous: bool = False) -> Iterator[CoursePair]:
+    """Endless pairs, with repetitions, as the grammar derives them.
+
+    Args:
+        seed: of the random choices.
+        ambiguous: say "you" as du, ihr or Sie at random; otherwise always du.
+    """
+    chooser = Chooser(seed)
+    for tree in _trees(chooser):
+        pair = realize(tree, chooser.pick(ADDRESSES) if ambiguous else "du")
+        if len(pair.tgt_words) <= MAX_WORDS:
+            yield pair
+
+
+def distinct(seed: int, ambiguous: bool = False) -> Iterator[CoursePair]:
+    """Endless pairs without repetition; see `derivations`."""
+    seen: set[tuple[str, str]] = set()
+    for pair in derivations(seed, ambiguous):
+        key = pair[:2]
+        if key not in seen:
+            seen.add(key)
+            yield pair
+
+
+def generate(num_pairs: int, seed: int, ambiguous: bool = False) -> list[CoursePair]:
+    """Distinct sentence pairs.
+
+    Args:
+        num_pairs: how many.
+        seed: of the random choices; the same seed gives the same pairs everywhere.
+        ambiguous: say "you" as du, ihr or Sie at random, so that a sentence may have several translations.
+
+    Returns:
+        A list of `CoursePair`, in which no pair is twice. Without `ambiguous` no English sentence is twice.
+
+    Raises:
+        ValueError: if num_pairs is negative.
+    """
+    if num_pairs < 0:
+        raise ValueError(f"num_pairs: expected 0 or more, got {num_pairs}")
+    pairs = distinct(seed, ambiguous)
+    return [next(pairs) for _ in range(num_pairs)]

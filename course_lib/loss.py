@@ -1,0 +1,33 @@
+"""The training loss: cross-entropy against label-smoothed targets."""
+
+from torch import Tensor
+
+
+def label_smoothed_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    """Cross-entropy to a target that gives 1 - smoothing to the true id and spreads the rest evenly over all ids.
+
+    With p = softmax(logits): -(1 - smoothing) log p[target] - smoothing · mean over the vocabulary of log p.
+
+    Args:
+        logits: (tokens, vocab), of real tokens only: leave padding out before, so that nothing is spent on it.
+        targets: (tokens,), true ids.
+        smoothing: in [0, 1).
+
+    Returns:
+        the sum over tokens, in nats.
+
+    Raises:
+        ValueError: if shapes do not fit or there are no tokens.
+
+    Paper: section 5.4. Deviation: tensor2tensor spreads over the other ids only; torch and we over all.
+    """
+    if logits.dim() != 2 or targets.shape != logits.shape[:1] or targets.numel() == 0:
+        raise ValueError(
+            "expected logits (tokens, vocab) and targets (tokens,), at least one; "
+            f"got {tuple(logits.shape)} and {tuple(targets.shape)}"
+        )
+    log_probs = logits.log_softmax(dim=-1)  # (tokens, vocab)
+    loss = -(1 - smoothing) * log_probs.gather(1, targets[:, None]).sum()
+    if smoothing:
+        loss = loss - smoothing * log_probs.mean(dim=-1).sum()
+    return loss

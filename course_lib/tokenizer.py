@@ -1,0 +1,122 @@
+"""Byte-pair subwords: text to ids and back, on the `tokenizers` library."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
+
+
+class Tokenizer:
+    """Splits text into subwords and joins them again without loss, but for characters it never saw.
+
+    "▁" opens each word that follows a space, so that joining needs no rules; punctuation stands alone.
+    Texts are composed (Unicode NFC) and stripped first.
+
+    Args:
+        backend: a trained tokenizer of the `tokenizers` library; use `train` or `load` to get one.
+
+    Paper: section 5.1 (one byte-pair vocabulary for both languages).
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer):
+        found = tuple(backend.id_to_token(i) for i in range(len(SPECIALS)))
+        if found != SPECIALS:
+            raise ValueError(f"the first ids must be the special tokens {SPECIALS}, got {found}")
+        self._backend = backend
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
+        """Learns the merges from texts: of the training split only, both languages together.
+
+        Args:
+            texts: sentences.
+            vocab_size: most subwords, the four specials and all single characters included.
+
+        Raises:
+            ValueError: if there is no text, or vocab_size has no room for the characters.
+        """
+        backend = tokenizers.Tokenizer(models.BPE(unk_token=SPECIALS[UNK_ID]))
+        backend.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
+        backend.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
+        )
+        backend.decoder = decoders.Metaspace()
+        trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIALS), show_progress=False)
+        backend.train_from_iterator(texts, trainer)
+        characters = sum(len(token) == 1 for token in backend.get_vocab())
+        if characters == 0:
+            raise ValueError("no text to learn subwords from")
+        if vocab_size < characters + len(SPECIALS):
+            raise ValueError(
+                f"vocab_size must hold {len(SPECIALS)} specials and {characters} characters, got {vocab_size}"
+            )
+        return cls(backend)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of subwords, specials included."""
+        return self._backend.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """Text to ids, without specials; a character outside the vocabulary becomes unk_id."""
+        return self._backend.encode(text, add_special_tokens=False).ids
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        """As encode, for many texts at once."""
+        return [encoding.ids for encoding in self._backend.encode_batch(texts, add_special_tokens=False)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Ids to text; specials but <unk> are left out.
+
+        Raises:
+            ValueError: on an id outside the vocabulary.
+        """
+        return self._backend.decoder.decode([self.token(i) for i in ids if i not in (PAD_ID, BOS_ID, EOS_ID)])
+
+    def tokens(self, text: str) -> list[str]:
+        """Text to subword strings, without specials."""
+        return [self.token(i) for i in self.encode(text)]
+
+    def token(self, token_id: int) -> str:
+        """The subword of an id.
+
+        Raises:
+            ValueError: on an id outside the vocabulary.
+        """
+        if not 0 <= token_id < self.vocab_size:
+            raise ValueError(f"expected an id in 0..{self.vocab_size - 1}, got {token_id}")
+        return self._backend.id_to_token(token_id)
+
+    def to_json(self) -> str:
+        """The `tokenizers` library's own JSON."""
+        return self._backend.to_str()
+
+    @classmethod
+    def from_json(cls, text: str) -> "Tokenizer":
+        """The tokenizer that `to_json` wrote.
+
+        Raises:
+            ValueError: if text is something else.
+        """
+        try:
+            backend = tokenizers.Tokenizer.from_str(text)
+        except Exception as error:  # the library raises bare Exception
+            raise ValueError(f"not a tokenizer.json of the tokenizers library: {error}") from error
+        return cls(backend)
+
+    def save(self, path: str | Path) -> None:
+        """Writes tokenizer.json."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Tokenizer":
+        """Reads tokenizer.json.
+
+        Raises:
+            ValueError: if the file holds something else.
+        """
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))

@@ -1,0 +1,183 @@
+"""The whole model: embeddings, encoder stack, decoder stack, generator."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.blocks import DecoderLayer, EncoderLayer, LayerCache, LayerNorm
+from course_lib.config import ModelConfig
+from course_lib.masks import causal_mask, padding_mask
+from course_lib.position import LearnedPosition, SinusoidalPosition
+
+
+class Embedding(nn.Module):
+    """Token ids to vectors: √d_model times the token's row, plus its position, with dropout.
+
+    Args:
+        config: the model's.
+
+    Paper: sections 3.4, 3.5 and 5.4.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        position = LearnedPosition if config.position == "learned" else SinusoidalPosition
+        self.table = nn.Embedding(config.vocab_size, config.d_model)
+        self.position = position(config.max_len, config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, ids: Tensor, *, start: int = 0) -> Tensor:
+        """ids (batch, length), the first at position `start`, to (batch, length, d_model)."""
+        return self.dropout(self.position(self.table(ids) * math.sqrt(self.table.embedding_dim), start=start))
+
+
+class Encoder(nn.Module):
+    """num_layers encoder layers; pre-norm ends with a layer norm, the paper's post-norm does not need one.
+
+    Args:
+        config: the model's.
+
+    Paper: section 3.1.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
+        self.layers = nn.ModuleList(
+            EncoderLayer(*sizes, norm_first=config.norm_first) for _ in range(config.num_layers)
+        )
+        self.norm = LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(batch, src_len, d_model) to the memory, (batch, src_len, d_model)."""
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.norm(x)
+
+
+class Decoder(nn.Module):
+    """num_layers decoder layers, all of which attend to the same memory; the norm as in Encoder.
+
+    Args:
+        config: the model's.
+
+    Paper: section 3.1.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
+        self.layers = nn.ModuleList(
+            DecoderLayer(*sizes, norm_first=config.norm_first) for _ in range(config.num_layers)
+        )
+        self.norm = LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        cache: list[LayerCache] | None = None,
+    ) -> Tensor:
+        """As DecoderLayer.forward, with one cache for each layer."""
+        for index, layer in enumerate(self.layers):
+            x = layer(x, memory, tgt_mask, memory_mask, cache=None if cache is None else cache[index])
+        return self.norm(x)
+
+
+class Transformer(nn.Module):
+    """Source ids and shifted target ids to the logits of the next target token.
+
+    Args:
+        config: all sizes; see ModelConfig.
+
+    Paper: figure 1. Attention and feed-forward weights start Xavier-uniform, biases 0, embeddings normal with
+    standard deviation d_model ** -0.5, so that embedded tokens and first logits have variance about 1.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        self.src_embedding = Embedding(config)
+        self.tgt_embedding = Embedding(config)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self._initialize()
+        if config.tie_weights:
+            self.tgt_embedding.table.weight = self.src_embedding.table.weight
+            self.generator.weight = self.src_embedding.table.weight
+
+    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """Logits of every target position in one parallel pass (teacher forcing).
+
+        Args:
+            src: (batch, src_len), source ids, padded with pad_id.
+            tgt_in: (batch, tgt_len), target ids shifted right: they start with bos_id.
+
+        Returns:
+            (batch, tgt_len, vocab).
+
+        Raises:
+            ValueError: on ids of another shape or outside the vocabulary, an empty sentence, or one too long.
+        """
+        return self.generator(self.decode(tgt_in, self.encode(src), src))
+
+    def encode(self, src: Tensor) -> Tensor:
+        """Source ids (batch, src_len) to the memory (batch, src_len, d_model)."""
+        self._check_ids(src, "src")
+        return self.encoder(self.src_embedding(src), padding_mask(src, self.config.pad_id))
+
+    def decode(self, tgt_in: Tensor, memory: Tensor, src: Tensor, *, cache: list[LayerCache] | None = None) -> Tensor:
+        """Target ids to the decoder's output, which `generator` turns into logits.
+
+        Args:
+            tgt_in: (batch, tgt_len); with a cache, only the ids that are new.
+            memory: (batch, src_len, d_model), from `encode`.
+            src: (batch, src_len), tells where the memory is padding.
+            cache: from `new_cache`, holding the ids before tgt_in; is extended. The ids must not be padding.
+
+        Returns:
+            (batch, tgt_len, d_model).
+        """
+        self._check_ids(tgt_in, "tgt_in")
+        if src.shape != memory.shape[:2] or len(src) != len(tgt_in):
+            raise ValueError(
+                f"src, memory and tgt_in must belong together, got {tuple(src.shape)}, "
+                f"{tuple(memory.shape)} and {tuple(tgt_in.shape)}"
+            )
+        past = 0 if cache is None or cache[0].keys is None else cache[0].keys.shape[2]
+        length = past + tgt_in.shape[1]
+        tgt_mask = causal_mask(length, device=tgt_in.device)[:, :, past:]  # (1, 1, tgt_len, length)
+        if cache is None:
+            tgt_mask = tgt_mask & padding_mask(tgt_in, self.config.pad_id)
+        x = self.tgt_embedding(tgt_in, start=past)
+        return self.decoder(x, memory, tgt_mask, padding_mask(src, self.config.pad_id), cache=cache)
+
+    def new_cache(self) -> list[LayerCache]:
+        """An empty key-value cache for `decode`, one part for each decoder layer."""
+        return [LayerCache() for _ in self.decoder.layers]
+
+    def _initialize(self) -> None:
+        for name, parameter in self.named_parameters():
+            if name.endswith("table.weight") or name.startswith("generator"):
+                nn.init.normal_(parameter, std=self.config.d_model**-0.5)
+            elif name.endswith("proj.weight") or name.endswith(("up.weight", "down.weight")):
+                nn.init.xavier_uniform_(parameter)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def _check_ids(self, ids: Tensor, name: str) -> None:
+        if ids.dtype != torch.long or ids.dim() != 2 or ids.numel() == 0:
+            raise ValueError(
+                f"expected {name} as int64 ids of shape (batch, length), at least one; "
+                f"got {ids.dtype} {tuple(ids.shape)}"
+            )
+        low, high = torch.aminmax(ids)
+        if low < 0 or high >= self.config.vocab_size:
+            raise ValueError(
+                f"{name} holds ids {int(low)}..{int(high)}, the vocabulary has 0..{self.config.vocab_size - 1}"
+            )

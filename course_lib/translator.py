@@ -1,0 +1,167 @@
+"""Text in, translation out: a model and its tokenizer, together in one folder."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from course_lib.beam import beam_search
+from course_lib.checkpoint import load_tensors, load_weights, save_tensors
+from course_lib.config import ModelConfig
+from course_lib.data.batches import pad
+from course_lib.decoding import Hypothesis, greedy
+from course_lib.files import replacing
+from course_lib.inference import eval_mode
+from course_lib.recording import AttentionMaps, record_attention
+from course_lib.tokenizer import Tokenizer
+from course_lib.transformer import Transformer
+
+BATCH_SENTENCES = 64
+SHIPPED = Path(__file__).parent / "pretrained"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated sentence.
+
+    Args:
+        text: the translation.
+        src_tokens: subwords of the source, with the closing </s>.
+        tgt_tokens: subwords of the translation, with the closing </s> if it has one.
+        score: log-probability over the length penalty, in nats; higher is better.
+        attention: weights of every layer, (heads, queries, keys) each, if asked for. Rows of `decoder` and `cross`
+            belong to tgt_tokens, the tokens they predict; keys of `decoder` to <s> and the tokens before.
+    """
+
+    text: str
+    src_tokens: list[str]
+    tgt_tokens: list[str]
+    score: float
+    attention: AttentionMaps | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Translator:
+    """Translates plain text.
+
+    Args:
+        model: a trained Transformer.
+        tokenizer: the one it was trained with.
+
+    Raises:
+        ValueError: if their vocabularies differ.
+    """
+
+    def __init__(self, model: Transformer, tokenizer: Tokenizer):
+        if model.config.vocab_size != tokenizer.vocab_size:
+            raise ValueError(f"the model has {model.config.vocab_size} subwords, the tokenizer {tokenizer.vocab_size}")
+        self.model, self.tokenizer = model, tokenizer
+
+    def translate(
+        self, text: str, *, beam_size: int = 4, length_penalty: float = 0.6, attention: bool = False
+    ) -> Translation:
+        """The translation of one sentence.
+
+        Args:
+            text: source sentence.
+            beam_size: 1 is greedy search.
+            length_penalty: see beam_search.
+            attention: record the weights as well; the translation is the same.
+
+        Raises:
+            ValueError: if text is empty, or longer than the model's positions.
+        """
+        (ids,) = self._encode([text])
+        src = pad([ids]).to(self._device)
+        (best,) = self._search(src, beam_size, length_penalty)
+        maps = self._attention(src, best) if attention else None
+        return self._translation(ids, best, maps)
+
+    def translate_batch(
+        self, texts: Sequence[str], *, beam_size: int = 4, length_penalty: float = 0.6
+    ) -> list[Translation]:
+        """The translations of many sentences, the same as one by one, but faster."""
+        ids = self._encode(texts)
+        order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
+        translations: list[Translation | None] = [None] * len(ids)
+        for start in range(0, len(order), BATCH_SENTENCES):
+            chunk = order[start : start + BATCH_SENTENCES]
+            found = self._search(pad([ids[index] for index in chunk]).to(self._device), beam_size, length_penalty)
+            for index, best in zip(chunk, found, strict=True):
+                translations[index] = self._translation(ids[index], best, None)
+        return translations
+
+    def save_pretrained(self, folder: str | Path, *, dtype: torch.dtype = torch.float32) -> None:
+        """Writes config.json, tokenizer.json and model.safetensors; old files stay until all three are complete.
+
+        Args:
+            folder: is made if missing.
+            dtype: torch.float16 halves the size of the weights on disk.
+        """
+        folder = Path(folder)
+        with replacing(folder / "config.json") as config, replacing(folder / "tokenizer.json") as tokenizer:
+            config.write_text(json.dumps(self.model.config.to_dict(), indent=2) + "\n", encoding="utf-8")
+            self.tokenizer.save(tokenizer)
+            save_tensors(folder / "model.safetensors", self.model.state_dict(), {}, dtype=dtype)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path = SHIPPED) -> "Translator":
+        """Reads what save_pretrained wrote.
+
+        Args:
+            folder: the default is the translator that comes with the course.
+
+        Raises:
+            FileNotFoundError: if a file is missing.
+            ValueError: if a file is damaged or belongs to something else.
+        """
+        folder = Path(folder)
+        try:
+            config = ModelConfig.from_dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError) as error:
+            raise ValueError(f"{folder / 'config.json'} is damaged: {error}") from error
+        tokenizer = Tokenizer.load(folder / "tokenizer.json")
+        model = Transformer(config)
+        tensors, _ = load_tensors(folder / "model.safetensors")
+        load_weights(model, tensors)
+        return cls(model.eval(), tokenizer)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        ids = self.tokenizer.encode_batch(list(texts))
+        for text, row in zip(texts, ids, strict=True):
+            if not row:
+                raise ValueError(f"an empty sentence cannot be translated: {text!r}")
+        return [row + [self.model.config.eos_id] for row in ids]
+
+    def _search(self, src: Tensor, beam_size: int, length_penalty: float) -> list[Hypothesis]:
+        if beam_size == 1:
+            return greedy(self.model, src)
+        return [beams[0] for beams in beam_search(self.model, src, beam_size=beam_size, length_penalty=length_penalty)]
+
+    def _outputs(self, best: Hypothesis) -> list[int]:
+        return best.ids + [self.model.config.eos_id] * best.finished
+
+    def _attention(self, src: Tensor, best: Hypothesis) -> AttentionMaps:
+        """The weights of one parallel pass over the finished translation, which equal those of the search."""
+        tgt_in = torch.tensor([[self.model.config.bos_id, *self._outputs(best)[:-1]]], device=src.device)
+        with eval_mode(self.model), record_attention(self.model) as maps:
+            self.model(src, tgt_in)
+        return AttentionMaps(*([weights[0] for weights in part] for part in (maps.encoder, maps.decoder, maps.cross)))
+
+    def _translation(self, ids: list[int], best: Hypothesis, maps: AttentionMaps | None) -> Translation:
+        return Translation(
+            text=self.tokenizer.decode(best.ids),
+            src_tokens=[self.tokenizer.token(i) for i in ids],
+            tgt_tokens=[self.tokenizer.token(i) for i in self._outputs(best)],
+            score=best.score,
+            attention=maps,
+        )

@@ -1,0 +1,71 @@
+"""What several test files share."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")  # not through the environment: the lessons' kernels would inherit it and show no figure
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# What the Makefile sets, and what a make started by `make test` would inherit.
+_SET_BY_MAKE = ("JUPYTER", "IPYTHON", "MPLCONFIGDIR", "PIP_", "MAKE", "MFLAGS", "COURSE_")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Folder of the checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def course_data() -> Path:
+    """Folder with local copies of the corpora; the test skips where there is none."""
+    folder = os.environ.get("COURSE_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("COURSE_DATA names no folder with local copies of the corpora")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def stranger_env() -> dict[str, str]:
+    """Environment variables of a user who has set nothing for this course."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_SET_BY_MAKE)}
+
+
+@pytest.fixture(scope="session")
+def make(stranger_env: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Function that runs make in a folder as that user would: make(folder, *arguments, text="", **env)."""
+
+    def run(folder: Path, *arguments: str, text: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["make", "--no-print-directory", *arguments],
+            cwd=folder,
+            env=stranger_env | env,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def make_env(make: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., dict[str, str]]:
+    """Function that returns the environment which the Makefile gives its commands: make_env(folder, **env)"""
+
+    def env(folder: Path, **variables: str) -> dict[str, str]:
+        code = "import json, os; print(json.dumps({**os.environ}))"
+        show = f"include Makefile\nshow:\n\t@'{sys.executable}' -c '{code}'\n"
+        shown = make(folder, "-f", "-", "show", text=show, **variables)
+        assert shown.returncode == 0, shown.stderr
+        return json.loads(shown.stdout)
+
+    return env

@@ -1,0 +1,336 @@
+"""The shape of the library: imports point one way, the core needs no display, importing does no work."""
+
+import ast
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
+
+# From the bottom to the top; a module imports from its own group or from groups before it.
+LAYERS = (
+    ("config", "masks", "loss", "schedule", "metrics", "tokenizer"),
+    ("files", "interrupt", "allocator", "inference", "grammar"),
+    ("presets", "attention", "position", "checkpoint", "data"),
+    ("blocks",),
+    ("transformer",),
+    ("evaluation", "decoding", "recording"),
+    ("beam", "run"),
+    ("training",),
+    ("translator",),
+    ("experiment",),
+    ("canvas",),
+    ("plots", "widgets"),
+    ("live",),
+    ("__main__",),
+)
+DISPLAY = ("canvas", "plots", "widgets", "live")  # what draws; all else runs on a machine without a screen
+DISPLAY_ONLY = ("matplotlib", "ipywidgets", "IPython", "anywidget")
+
+
+def name_of(path, library=LIBRARY):
+    """course_lib/data/batches.py → data.batches; course_lib/__init__.py → the empty name."""
+    parts = path.relative_to(library).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def sources(library=LIBRARY):
+    return {name_of(path, library): path for path in sorted(library.rglob("*.py"))}
+
+
+def imports_of(path, library=LIBRARY, *, top_level_only=False):
+    """The modules that a file imports, by absolute name: `course_lib.` in front of ours."""
+    package = [library.name, *path.relative_to(library).parts[:-1]]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = set()
+    for node in tree.body if top_level_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                head, *below = module.split(".")
+                inside = library.joinpath(*below, alias.name)
+                is_module = head == library.name and (inside.is_dir() or inside.with_suffix(".py").exists())
+                found.add(f"{module}.{alias.name}" if is_module else module)
+    return found
+
+
+@cache
+def graph(library=LIBRARY, **how):
+    """Each module of ours, and those of ours that it imports."""
+    prefix = f"{library.name}."
+    return {
+        name: {target.removeprefix(prefix) for target in imports_of(path, library, **how) if target.startswith(prefix)}
+        for name, path in sources(library).items()
+    }
+
+
+# --- one way ------------------------------------------------------------------------------------
+
+
+def law_imports_point_one_way(imports):
+    """`imports`: module → modules it imports."""
+    layer = {module: number for number, modules in enumerate(LAYERS) for module in modules}
+    for importer, targets in imports.items():
+        for name in (importer, *targets):
+            head = name.split(".")[0]
+            missing = f"course_lib.{head} has no place yet: add it to LAYERS in {Path(__file__).name}"
+            assert not head or head in layer, missing
+        if importer:
+            wrong = [target for target in targets if layer[target.split(".")[0]] > layer[importer.split(".")[0]]]
+            assert not wrong, f"course_lib.{importer} imports {', '.join(sorted(wrong))}, which are above it"
+
+
+def law_no_module_imports_itself_in_a_circle(imports):
+    done, open_modules = set(), []
+
+    def visit(module):
+        assert module not in open_modules, f"a circle: {' → '.join([*open_modules, module])}"
+        if module in done or module not in imports:
+            return
+        open_modules.append(module)
+        for target in sorted(imports[module]):
+            visit(target)
+        done.add(open_modules.pop())
+
+    for module in imports:
+        visit(module)
+
+
+def test_imports_point_one_way():
+    assert len(graph()) > 20  # the files were found
+    law_imports_point_one_way(graph())
+
+
+def test_no_imports_in_a_circle():
+    law_no_module_imports_itself_in_a_circle(graph(top_level_only=True))
+
+
+@pytest.mark.parametrize(
+    "importer, target, message",
+    [
+        ("masks", "attention", "course_lib.masks imports attention, which are above it"),
+        ("data.batches", "training", "course_lib.data.batches imports training, which are above it"),
+        ("blocks", "plots", "course_lib.blocks imports plots, which are above it"),
+        ("zebra", "masks", "course_lib.zebra has no place yet: add it to LAYERS in test_architecture.py"),
+        ("training", "zebra.stripes", "course_lib.zebra has no place yet"),
+    ],
+)
+def test_an_import_the_other_way_is_found(importer, target, message):
+    with pytest.raises(AssertionError, match=message):
+        law_imports_point_one_way({importer: {target}})
+
+
+def test_a_circle_is_found():
+    with pytest.raises(AssertionError, match="a circle: (a → b → c → a|b → c → a → b)"):
+        law_no_module_imports_itself_in_a_circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+
+
+def test_every_way_to_import_is_seen(tmp_path):
+    library = tmp_path / "course_lib"
+    (library / "data").mkdir(parents=True)
+    for name in ("__init__", "masks", "blocks", "data/__init__", "data/tsv"):
+        (library / f"{name}.py").write_text("")
+    (library / "data" / "other.py").write_text(
+        "import torch.nn\nimport course_lib.masks as m\nfrom course_lib import blocks\nfrom . import tsv\n"
+        "from ..position import sinusoidal\nfrom .tsv import load\nfrom course_lib.data import Pair\n"
+        "def f():\n    from course_lib.plots import curves\n"
+    )
+    expected = {"masks", "blocks", "data.tsv", "position", "data", "plots"}
+    assert graph(library)["data.other"] == expected
+    assert graph(library, top_level_only=True)["data.other"] == expected - {"plots"}
+    assert "torch.nn" in imports_of(library / "data" / "other.py", library)
+
+
+# --- what modules may need ----------------------------------------------------------------------
+
+
+def law_needs_nothing_but_python(path, library=LIBRARY):
+    outside = {module.split(".")[0] for module in imports_of(path, library)} - {"course_lib", "__future__"}
+    assert outside <= sys.stdlib_module_names, f"{path.name} imports {outside - sys.stdlib_module_names}"
+
+
+def test_configurations_and_grammar_need_nothing_but_python():
+    plain = {name for name in sources() if name.split(".")[0] in ("config", "presets", "grammar")}
+    assert len(plain) > 10
+    for name in plain:
+        law_needs_nothing_but_python(sources()[name])
+        assert graph()[name] <= plain | {"grammar"}, f"{name} reaches further"
+
+
+def test_a_need_of_torch_is_found(tmp_path):
+    (tmp_path / "config.py").write_text("import json\ndef f():\n    from torch import nn")
+    with pytest.raises(AssertionError, match="config.py imports {'torch'}"):
+        law_needs_nothing_but_python(tmp_path / "config.py", tmp_path)
+
+
+def law_no_pickle(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
+            assert not names & {"pickle", "dill", "joblib", "shelve", "marshal"}, f"{path.name} imports {names}"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch":
+            assert node.attr not in ("load", "save"), f"{path.name} calls torch.{node.attr}"
+
+
+def test_nothing_is_pickled(tmp_path):
+    for path in sources().values():
+        law_no_pickle(path)
+    for code in ("import pickle", "from pickle import load", "import torch\ntorch.save(1, 'x')"):
+        (tmp_path / "x.py").write_text(code)
+        with pytest.raises(AssertionError, match="x.py"):
+            law_no_pickle(tmp_path / "x.py")
+
+
+def law_short(path, longest=250):
+    length = len(path.read_text(encoding="utf-8").splitlines())
+    assert length <= longest, f"{path.name} has {length} lines, at most {longest} are easy to read"
+
+
+@pytest.mark.parametrize("name", sources())
+def test_files_are_short(name):
+    law_short(sources()[name])
+
+
+def test_a_long_file_is_found(tmp_path):
+    (tmp_path / "x.py").write_text("pass\n" * 251)
+    with pytest.raises(AssertionError, match="x.py has 251 lines"):
+        law_short(tmp_path / "x.py")
+
+
+# --- importing in a process of its own ----------------------------------------------------------
+
+IMPORT_ALONE = """
+import importlib, importlib.abc, json, os, sys, time
+modules, outside, blocked, folder = json.loads(sys.argv[1])
+sys.path.insert(0, os.path.dirname(folder))
+sys.dont_write_bytecode = True
+
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in blocked:
+            raise ImportError(f"{name} is blocked")
+
+def watch(event, args):
+    if not watching:
+        return
+    if event.startswith(("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "urllib.")):
+        done.append(f"{event} {args[0]}")
+    if event == "open" and isinstance(args[0], str):
+        ours = args[0].startswith(folder) and not args[0].endswith((".py", ".pyc"))
+        writes = isinstance(args[1], str) and set(args[1]) & set("wax+")
+        if ours or writes:
+            done.append(f"open {args[0]}")
+
+watching, done, failed, seconds = False, [], {}, {}
+sys.addaudithook(watch)
+sys.meta_path.insert(0, Blocker())
+for name in outside:  # other people's libraries may do what they like
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        pass
+watching = True
+for name in modules:
+    started = time.process_time()
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        failed[name] = str(error)
+    seconds[name] = time.process_time() - started
+watching = False
+print(json.dumps({"failed": failed, "done": done, "seconds": seconds}))
+"""
+
+
+def import_alone(names, library=LIBRARY, blocked=DISPLAY_ONLY):
+    """Imports modules of ours in a fresh process: which failed, what they did to the outside, seconds of each."""
+    found = sources(library)
+    outside = {module for name in names for module in imports_of(found[name], library)}
+    outside = sorted(module for module in outside if module.split(".")[0] not in (library.name, "__future__"))
+    modules = [f"{library.name}.{name}".rstrip(".") for name in names]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALONE, json.dumps([modules, outside, blocked, str(library)])],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=library.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def law_core_needs_no_display(report):
+    assert not report["failed"], f"not importable without {', '.join(DISPLAY_ONLY)}: {report['failed']}"
+
+
+def law_import_does_no_work(report):
+    assert not report["done"], f"done at import: {report['done']}"
+    slow = {name: seconds for name, seconds in report["seconds"].items() if seconds > 1.0}
+    assert not slow, f"seconds of computation at import: {slow}"
+
+
+@pytest.fixture(scope="module")
+def core():
+    """What importing every module of the core does in a process that has no display libraries."""
+    return import_alone([name for name in sources() if name.split(".")[0] not in DISPLAY])
+
+
+def test_the_core_needs_no_display(core):
+    law_core_needs_no_display(core)
+
+
+def test_importing_the_core_does_no_work(core):
+    law_import_does_no_work(core)
+
+
+@pytest.fixture
+def invented(tmp_path):
+    """A library whose modules do what they must not."""
+    library = tmp_path / "course_lib"
+    library.mkdir()
+    code = {
+        "__init__": "",
+        "good": "import json\nfrom dataclasses import dataclass",
+        "draws": "import matplotlib.pyplot",
+        "draws_by_the_way": "from course_lib import draws",
+        "shows": "from IPython.display import display",
+        "controls": "import ipywidgets",
+        "connects": "import socket\ntry: socket.socket().connect(('127.0.0.1', 9))\nexcept OSError: pass",
+        "writes": f"open({str(tmp_path / 'written')!r}, 'w').close()",
+        "reads": f"open({str(library / 'table.txt')!r}).close()",
+        "computes": "import time\nend = time.process_time() + 1.2\nwhile time.process_time() < end: pass",
+    }
+    (library / "table.txt").write_text("1")
+    for name, text in code.items():
+        (library / f"{name}.py").write_text(text)
+    return library
+
+
+def test_both_laws_of_importing_can_fail(invented):
+    good = import_alone(["", "good"], invented)
+    law_core_needs_no_display(good)
+    law_import_does_no_work(good)
+    bad = import_alone([name for name in sources(invented) if name not in ("", "good")], invented)
+    drawing = {f"course_lib.{name}" for name in ("draws", "draws_by_the_way", "shows", "controls")}
+    assert set(bad["failed"]) == drawing
+    with pytest.raises(AssertionError, match="not importable without matplotlib"):
+        law_core_needs_no_display(bad)
+    assert sorted(each.split()[0] for each in bad["done"]) == ["open", "open", "socket.connect"]
+    with pytest.raises(AssertionError, match="done at import"):
+        law_import_does_no_work(bad)
+    with pytest.raises(AssertionError, match="seconds of computation at import: {'course_lib.computes'"):
+        law_import_does_no_work(bad | {"done": []})
+
+
+def test_what_draws_is_found_by_the_blocker():
+    drawing = [name for name in sources() if name in DISPLAY]
+    assert drawing, "no module of ours draws: this test compares nothing"
+    assert set(import_alone(drawing)["failed"]) == {f"course_lib.{name}" for name in drawing}

@@ -1,0 +1,227 @@
+"""Beam search: a wide one finds what exhaustive search finds, a narrow one is greedy, scores are the model's own."""
+
+import itertools
+from functools import partial
+from unittest import mock
+
+import pytest
+import torch
+from test_decoding import attends_to_padding, naive_greedy, raw_logits
+from tiny import padded, patched, raised, sources, tiny_model
+
+from course_lib.beam import _Beam, beam_search
+from course_lib.blocks import LayerCache
+from course_lib.decoding import Steps, greedy
+
+# Chosen so that the best outputs have 0 to 3 tokens and greedy search does not find them all.
+SEEDS_AND_SPREADS = [(0, 5), (7, 5), (15, 3), (21, 3), (25, 3), (29, 3), (52, 3), (57, 3)]
+MODELS = [tiny_model(seed, spread=spread, norm_first=seed % 2 == 1, vocab_size=7) for seed, spread in SEEDS_AND_SPREADS]
+SOURCES = sources([4, 1, 3], vocab_size=7)
+SRC = padded(SOURCES)
+MAX_LEN = 4
+ENDINGS = sum(4**length for length in range(MAX_LEN))  # finished outputs of at most MAX_LEN tokens: 85
+WIDE = 5 * 4 ** (MAX_LEN - 1)  # all continuations in the last step: nothing is ever cut
+
+
+# --- exhaustive search --------------------------------------------------------------------------
+
+
+def all_outputs(model, src, length_penalty):
+    """Every finished output of at most MAX_LEN tokens as (score, log_prob, ids), best first, without cache or beam."""
+    bodies = [list(ids) for length in range(MAX_LEN) for ids in itertools.product([3, 4, 5, 6], repeat=length)]
+    found = []
+    for length, group in itertools.groupby(bodies, key=len):
+        group = list(group)
+        tgt_in = torch.tensor([[1, *ids] for ids in group])  # (outputs, length + 1)
+        with torch.no_grad():
+            logits = model(torch.tensor([src]).expand(len(group), -1), tgt_in)
+        tgt_out = torch.tensor([[*ids, 2] for ids in group])
+        log_probs = logits.log_softmax(dim=-1).gather(2, tgt_out[:, :, None]).sum(dim=(1, 2)).tolist()
+        for ids, log_prob in zip(group, log_probs, strict=True):
+            found.append((log_prob / ((5 + length + 1) / 6) ** length_penalty, log_prob, ids))
+    return sorted(found, reverse=True)
+
+
+def a_wide_beam_is_exhaustive(search, length_penalty=0.6):
+    row, greedy_lost = SOURCES[0], 0
+    for model in MODELS:
+        expected = all_outputs(model, row, length_penalty)
+        options = dict(beam_size=WIDE, length_penalty=length_penalty, max_len=MAX_LEN)
+        (found,) = search(model, torch.tensor([row]), **options)
+        assert found[0].ids == expected[0][2]
+        assert len(found) == len(expected) == ENDINGS
+        for ours, (score, log_prob, _) in zip(found, expected, strict=True):
+            assert ours.finished
+            assert (ours.score, ours.log_prob) == (pytest.approx(score, abs=1e-4), pytest.approx(log_prob, abs=1e-4))
+        (first,) = greedy(model, torch.tensor([row]), max_len=MAX_LEN)
+        greedy_lost += first.finished and first.ids != found[0].ids
+    assert 1 <= greedy_lost < len(MODELS), "greedy search is always or never right"
+
+
+def drops_finished(beam, log_probs, eos_id, last, extend=_Beam.extend):
+    beam.finished = []  # only those that end in the last step remain
+    return extend(beam, log_probs, eos_id, last)
+
+
+def order_forgotten(cache, rows, select=LayerCache.select):
+    if len(rows) != len(cache.keys):  # else the mutant would fail by its shapes
+        select(cache, rows)
+
+
+def order_sorted(cache, rows, select=LayerCache.select):
+    select(cache, rows.sort().values)
+
+
+def unsorted(beam):
+    return (beam.finished or beam.unfinished)[: beam.size]
+
+
+def without_length_penalty(*args, length_penalty=0.6, **options):
+    return beam_search(*args, length_penalty=0.0, **options)
+
+
+def broken(target, name, replacement):
+    return patched(beam_search, mock.patch.object(target, name, replacement))
+
+
+def reward_of_length(*args, length_penalty=0.6, **options):
+    return beam_search(*args, length_penalty=-length_penalty, **options)
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6])
+def test_a_wide_beam_finds_what_exhaustive_search_finds(length_penalty):
+    a_wide_beam_is_exhaustive(beam_search, length_penalty)
+
+
+def test_the_length_penalty_changes_what_is_best():
+    best = [[all_outputs(model, SOURCES[0], penalty)[0][2] for model in MODELS] for penalty in (0.0, 0.6)]
+    assert best[0] != best[1] and {len(ids) for ids in best[1]} >= {0, 2, 3}, "too uniform to compare"
+
+
+EXHAUSTIVE_MUTANTS = {
+    "raw logits": broken(Steps, "__call__", raw_logits),
+    "finished dropped": broken(_Beam, "extend", drops_finished),
+    "cache in wrong order": broken(LayerCache, "select", order_sorted),
+    "not sorted": broken(_Beam, "best", unsorted),
+    "no length penalty": without_length_penalty,
+    "wrong sign": reward_of_length,
+}
+
+
+@pytest.mark.parametrize("mutant", EXHAUSTIVE_MUTANTS.values(), ids=EXHAUSTIVE_MUTANTS.keys())
+def test_exhaustive_law_catches(mutant):
+    with pytest.raises(AssertionError):
+        a_wide_beam_is_exhaustive(mutant)
+
+
+# --- narrow beams -------------------------------------------------------------------------------
+
+
+def beam_of_one_is_greedy(search):
+    for model in MODELS:
+        found = search(model, SRC, beam_size=1, length_penalty=0.0, max_len=10)
+        for (ours,), theirs in zip(found, greedy(model, SRC, max_len=10), strict=True):
+            assert (ours.ids, ours.finished) == (theirs.ids, theirs.finished)
+            assert ours.log_prob == pytest.approx(theirs.log_prob, abs=1e-4)
+
+
+def test_a_beam_of_one_is_greedy_search():
+    beam_of_one_is_greedy(beam_search)
+    beam_of_one_is_greedy(partial(_any_penalty, length_penalty=0.6))
+    with pytest.raises(AssertionError):
+        beam_of_one_is_greedy(_second_best)
+
+
+def _any_penalty(*args, length_penalty, **options):
+    return beam_search(*args, **options | {"length_penalty": length_penalty})
+
+
+def _second_best(*args, beam_size, **options):
+    return [found[-1:] for found in beam_search(*args, beam_size=beam_size + 1, **options)]
+
+
+def scores_are_the_models_own(search):
+    """Each hypothesis has the log-probability that one parallel pass over it gives; 4 sentences at once."""
+    for model in MODELS:
+        for row, found in zip(SOURCES, search(model, SRC, beam_size=3, max_len=8), strict=True):
+            assert 1 <= len(found) <= 3
+            assert [hypothesis.score for hypothesis in found] == sorted((h.score for h in found), reverse=True)
+            assert len({tuple(hypothesis.ids) for hypothesis in found}) == len(found), "the same output twice"
+            assert len({hypothesis.finished for hypothesis in found}) == 1
+            for ours in found:
+                outputs = ours.ids + [2] * ours.finished
+                assert len(outputs) <= 8 and not {0, 1, 2} & set(ours.ids)
+                with torch.no_grad():
+                    logits = model(torch.tensor([row]), torch.tensor([[1, *outputs[:-1]]]))[0]
+                total = logits.log_softmax(dim=-1)[range(len(outputs)), outputs].sum().item()
+                assert ours.log_prob == pytest.approx(total, abs=1e-4)
+                assert ours.score == pytest.approx(total / ((5 + len(outputs)) / 6) ** 0.6, abs=1e-4)
+
+
+def one_too_many(*args, beam_size, **options):
+    return beam_search(*args, beam_size=beam_size + 1, **options)
+
+
+NARROW_MUTANTS = {
+    "cache not reordered": broken(LayerCache, "select", order_forgotten),
+    "cache in wrong order": broken(LayerCache, "select", order_sorted),
+    "raw logits": broken(Steps, "__call__", raw_logits),
+    "not sorted": broken(_Beam, "best", unsorted),
+    "one too many": one_too_many,
+}
+
+
+def test_scores_of_a_narrow_beam_are_the_models_own():
+    scores_are_the_models_own(beam_search)
+
+
+@pytest.mark.parametrize("mutant", NARROW_MUTANTS.values(), ids=NARROW_MUTANTS.keys())
+def test_score_law_catches(mutant):
+    with pytest.raises(AssertionError):
+        scores_are_the_models_own(mutant)
+
+
+def batch_equals_one_by_one(search):
+    for model in MODELS:
+        for row, together in zip(SOURCES, search(model, SRC, beam_size=3, max_len=8), strict=True):
+            (alone,) = search(model, torch.tensor([row]), beam_size=3, max_len=8)
+            assert [hypothesis.ids for hypothesis in together] == [hypothesis.ids for hypothesis in alone]
+            for ours, theirs in zip(together, alone, strict=True):
+                assert ours.log_prob == pytest.approx(theirs.log_prob, abs=1e-4)
+
+
+def test_a_batch_equals_its_sentences_one_by_one():
+    batch_equals_one_by_one(beam_search)
+    with pytest.raises(AssertionError):
+        batch_equals_one_by_one(attends_to_padding(beam_search))
+
+
+def test_a_beam_finds_better_outputs_than_greedy_search():
+    """Not in each case, which search errors forbid, but on the whole."""
+    gain = 0.0
+    for model in MODELS:
+        for row in SOURCES:
+            ids, log_prob, finished = naive_greedy(model, row, 8)
+            best = beam_search(model, torch.tensor([row]), beam_size=6, length_penalty=0.0, max_len=8)[0][0]
+            gain += best.log_prob - log_prob if finished and best.finished else 0.0
+    assert gain > 0.5
+
+
+def test_unfinished_hypotheses_come_only_where_none_finished():
+    endless = tiny_model(spread=4)
+    with torch.no_grad():
+        endless.generator.weight[2] = -20 * endless.generator.weight.mean(dim=0)  # </s> is rare
+    for found in beam_search(endless, padded(sources([3, 2])), beam_size=4, max_len=3):
+        assert len({hypothesis.finished for hypothesis in found}) == 1
+    (found,) = beam_search(MODELS[0], torch.tensor([SOURCES[0]]), beam_size=4, max_len=1)
+    assert found, "a beam always answers"
+
+
+def test_bad_arguments_are_refused_and_the_mode_is_restored():
+    model = tiny_model(vocab_size=7, dropout=0.5).train()
+    error = raised(ValueError, lambda: beam_search(model, SRC, beam_size=0))
+    assert str(error) == "beam_size must be at least 1, got 0"
+    assert "max_len" in str(raised(ValueError, lambda: beam_search(model, SRC, max_len=0)))
+    assert "only padding" in str(raised(ValueError, lambda: beam_search(model, SRC * 0)))
+    beam_search(model, SRC, max_len=3)
+    assert model.training

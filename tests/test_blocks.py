@@ -1,0 +1,234 @@
+"""The layers: equal to torch.nn's in both norm orders with the weights copied, and laws of their parts."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from parity import assert_same_function, assert_same_module, close, double_precision, noise, permutation, scrambled
+from torch import nn
+
+from course_lib.blocks import DecoderLayer, EncoderLayer, FeedForward, LayerCache, LayerNorm, Residual, layer_norm
+from course_lib.masks import causal_mask, padding_mask
+
+SIZES = dict(d_model=12, num_heads=3, d_ff=20, dropout=0.1)
+SRC = torch.tensor([[5, 6, 7, 8, 9, 4], [5, 6, 7, 0, 0, 0]])
+TGT = torch.tensor([[1, 6, 7, 8], [1, 6, 0, 0]])
+both_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post-norm", "pre-norm"])
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    with double_precision():
+        yield
+
+
+# --- layer norm ---------------------------------------------------------------------------------
+
+
+def parity_with_torchs_layer_norm(norm):
+    for eps in (1e-5, 1e-1):
+        assert_same_function(
+            lambda x, scale, shift, eps=eps: norm(x, scale, shift, eps=eps),
+            lambda x, scale, shift, eps=eps: F.layer_norm(x, (12,), scale, shift, eps),
+            [3 + 2 * noise(2, 5, 12), noise(12, seed=1), noise(12, seed=2)],
+        )
+
+
+def unbiased(x, scale, shift, *, eps):
+    return (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True) + eps) * scale + shift
+
+
+def eps_outside_the_root(x, scale, shift, *, eps):
+    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True, correction=0) + eps) * scale + shift
+
+
+def over_the_tokens(x, scale, shift, *, eps):
+    return (x - x.mean(1, keepdim=True)) / torch.sqrt(x.var(1, keepdim=True, correction=0) + eps) * scale + shift
+
+
+def test_layer_norm_is_torchs():
+    parity_with_torchs_layer_norm(layer_norm)
+    assert_same_module(LayerNorm(12), nn.LayerNorm(12), [3 + 2 * noise(2, 5, 12)])
+    assert_same_module(LayerNorm(12, eps=1e-3), nn.LayerNorm(12, eps=1e-3), [noise(2, 5, 12)])
+
+
+@pytest.mark.parametrize("wrong", [unbiased, eps_outside_the_root, over_the_tokens])
+def test_parity_fails_for_another_normalization(wrong):
+    with pytest.raises(AssertionError):
+        parity_with_torchs_layer_norm(wrong)
+
+
+def test_a_constant_token_stays_finite():
+    x = torch.full((1, 2, 12), 7.0, requires_grad=True)
+    out = layer_norm(x, torch.ones(12), torch.zeros(12))
+    out.sum().backward()
+    assert (out == 0).all() and x.grad.isfinite().all()
+
+
+# --- feed-forward -------------------------------------------------------------------------------
+
+
+def parity_with_torchs_feed_forward(ours):
+    theirs = scrambled(nn.Sequential(nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 12)))
+    names = ("up.weight", "up.bias", "down.weight", "down.bias")
+    ours.load_state_dict(dict(zip(names, theirs.parameters(), strict=True)))
+    assert_same_function(ours, theirs, [noise(2, 5, 12)])
+    for (name, mine), other in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        close(mine.grad, other.grad, f"gradient of {name}")
+
+
+class Gelu(FeedForward):
+    def forward(self, x):
+        return self.down(F.gelu(self.up(x)))
+
+
+class MixesPositions(FeedForward):
+    def forward(self, x):
+        return super().forward(x.cumsum(dim=-2))
+
+
+def law_positions_are_treated_alike(module):
+    x, order = noise(2, 5, 12), permutation(5)
+    close(module(x[:, order]), module(x)[:, order])
+    for place in range(5):
+        close(module(x[:, place]), module(x)[:, place])
+
+
+def test_feed_forward_is_two_linear_layers_and_a_relu():
+    parity_with_torchs_feed_forward(FeedForward(12, 20))
+    with pytest.raises(AssertionError):
+        parity_with_torchs_feed_forward(Gelu(12, 20))
+
+
+def test_feed_forward_treats_positions_alike():
+    law_positions_are_treated_alike(scrambled(FeedForward(12, 20)))
+    with pytest.raises(AssertionError):
+        law_positions_are_treated_alike(scrambled(MixesPositions(12, 20)))
+
+
+# --- layers -------------------------------------------------------------------------------------
+
+
+def torchs(layer, norm_first):
+    return layer(12, 3, dim_feedforward=20, dropout=0.1, norm_first=norm_first, batch_first=True)
+
+
+def parity_with_torchs_encoder_layer(ours, norm_first):
+    theirs = torchs(nn.TransformerEncoderLayer, norm_first)
+    for mask in (padding_mask(SRC, 0), None):
+        hidden = None if mask is None else ~mask[:, 0, 0]
+        assert_same_module(
+            ours,
+            theirs,
+            [noise(2, 6, 12)],
+            call_ours=lambda x, mask=mask: ours(x, mask),
+            call_theirs=lambda x, hidden=hidden: theirs(x, src_key_padding_mask=hidden),
+        )
+
+
+def parity_with_torchs_decoder_layer(ours, norm_first):
+    theirs = torchs(nn.TransformerDecoderLayer, norm_first)
+    tgt_mask, memory_mask = padding_mask(TGT, 0) & causal_mask(4), padding_mask(SRC, 0)
+    assert_same_module(
+        ours,
+        theirs,
+        [noise(2, 4, 12), noise(2, 6, 12, seed=1)],
+        call_ours=lambda x, memory: ours(x, memory, tgt_mask, memory_mask),
+        call_theirs=lambda x, memory: theirs(
+            x,
+            memory,
+            tgt_mask=~causal_mask(4)[0, 0],
+            tgt_key_padding_mask=TGT == 0,
+            memory_key_padding_mask=SRC == 0,
+        ),
+    )
+
+
+@both_orders
+def test_encoder_layer_is_torchs(norm_first):
+    parity_with_torchs_encoder_layer(EncoderLayer(**SIZES, norm_first=norm_first), norm_first)
+
+
+@both_orders
+def test_decoder_layer_is_torchs(norm_first):
+    parity_with_torchs_decoder_layer(DecoderLayer(**SIZES, norm_first=norm_first), norm_first)
+
+
+@both_orders
+def test_parity_fails_for_the_other_norm_order(norm_first):
+    with pytest.raises(AssertionError):
+        parity_with_torchs_encoder_layer(EncoderLayer(**SIZES, norm_first=not norm_first), norm_first)
+    with pytest.raises(AssertionError):
+        parity_with_torchs_decoder_layer(DecoderLayer(**SIZES, norm_first=not norm_first), norm_first)
+
+
+class MemoryFirst(DecoderLayer):
+    """Encoder-decoder attention before the masked self-attention."""
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None, *, cache=None):
+        x = self.cross_attn_path(x, lambda x: self._attend_memory(x, memory, memory_mask, cache))
+        x = self.self_attn_path(x, lambda x: self._attend_self(x, tgt_mask, cache))
+        return self.feed_forward_path(x, self.feed_forward)
+
+
+class MasksForgotten(DecoderLayer):
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None, *, cache=None):
+        return super().forward(x, memory, tgt_mask, None, cache=cache)
+
+
+@pytest.mark.parametrize("wrong", [MemoryFirst, MasksForgotten])
+def test_parity_fails_for_another_decoder_layer(wrong):
+    with pytest.raises(AssertionError):
+        parity_with_torchs_decoder_layer(wrong(**SIZES), False)
+
+
+# --- residual path and cache --------------------------------------------------------------------
+
+
+@both_orders
+def test_the_path_around_a_sublayer_that_gives_nothing(norm_first):
+    path, x = Residual(12, 0.0, norm_first), noise(2, 5, 12)
+    close(path(x, torch.zeros_like).detach(), x if norm_first else F.layer_norm(x, (12,)))
+
+
+@both_orders
+def test_dropout_acts_on_the_sublayer_in_training_only(norm_first):
+    torch.manual_seed(0)
+    path, x = Residual(50, 0.5, norm_first), noise(4, 5, 50)
+    path.norm = nn.Identity()
+    added = path(x, torch.ones_like).detach() - x
+    dropped = added.abs() < 1e-9
+    assert 0.4 < dropped.double().mean() < 0.6
+    close(added[~dropped], torch.full_like(added[~dropped], 2.0))  # the kept ones make up for the dropped
+    close(path.eval()(x, torch.ones_like), x + 1)
+
+
+def law_selected_rows_go_on_as_those_sentences(select):
+    layer, x, memory = scrambled(DecoderLayer(**SIZES)), noise(3, 4, 12), noise(3, 6, 12, seed=1)
+    rows, cache = torch.tensor([2, 0, 0, 1]), LayerCache()
+    layer(x[:, :3], memory, causal_mask(3), cache=cache)
+    select(cache, rows)
+    step = layer(x[rows][:, 3:], memory[rows], causal_mask(4)[:, :, 3:], cache=cache)
+    close(step, layer(x, memory, causal_mask(4))[rows][:, 3:])
+
+
+def test_selected_cache_rows_go_on_as_those_sentences():
+    def forgets_the_memory(cache, rows):
+        cache.keys, cache.values = cache.keys[rows], cache.values[rows]
+        cache.memory_keys, cache.memory_values = (t[[0, 1, 2, 2]] for t in (cache.memory_keys, cache.memory_values))
+
+    law_selected_rows_go_on_as_those_sentences(LayerCache.select)
+    with pytest.raises(AssertionError):
+        law_selected_rows_go_on_as_those_sentences(forgets_the_memory)
+
+
+@pytest.mark.parametrize("layer", [EncoderLayer, DecoderLayer])
+def test_heads_must_divide_the_model(layer):
+    with pytest.raises(ValueError, match="d_model must be divisible by num_heads"):
+        layer(12, 5, 20, 0.1)
+
+
+def test_inputs_of_another_width_are_refused():
+    with pytest.raises(ValueError, match=r"expected \(batch, length, 12\), got \(2, 5, 8\)"):
+        EncoderLayer(**SIZES, norm_first=False)(noise(2, 5, 8))
+    with pytest.raises(ValueError, match=r"expected \(batch, length, 12\), got \(2, 6, 8\)"):
+        DecoderLayer(**SIZES)(noise(2, 5, 12), noise(2, 6, 8))

@@ -1,0 +1,139 @@
+"""The notebook builder: same source, same bytes; an edit changes one id; a failure changes nothing."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import build
+import nbformat
+import pytest
+
+LESSON = '''# %% [markdown]
+# # A lesson
+
+# %%
+from pathlib import Path
+from time import sleep
+
+with Path("runs.txt").open("a") as file:
+    file.write("x")
+
+# %% tags=["nbval-check-output"]
+for step in range(3):
+    print(f"{step} of 3", end="\\r")
+print("done")
+
+# %% id="named" alt="A line"
+import ipywidgets
+ipywidgets.IntSlider()
+'''
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "01_lesson.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def ids(folder: Path, text: str) -> list[str]:
+    return [cell.id for cell in build.generate(write(folder, text)).cells]
+
+
+def test_building_is_stable_lazy_and_safe(tmp_path: Path) -> None:
+    source, target = write(tmp_path, LESSON), tmp_path / "01_lesson.ipynb"
+
+    def runs() -> int:
+        return len((tmp_path / "runs.txt").read_text())
+
+    assert build.build(source, target) and runs() == 1
+    first = target.read_bytes()
+
+    assert not build.build(source, target), "an unchanged lesson is not executed"
+    assert runs() == 1 and target.read_bytes() == first
+
+    assert build.build(source, target, force=True) and runs() == 2
+    assert target.read_bytes() == first, "executing an unchanged deterministic lesson changes no byte"
+
+    write(tmp_path, LESSON + "\n# %%\nprint('before')\n\n# %%\n1 / 0\n")
+    with pytest.raises(build.BuildError, match=r"(?s)^01_lesson\.py, cell 5.*1 / 0.*ZeroDivisionError: div"):
+        build.build(source, target)
+    assert target.read_bytes() == first, "a failing lesson leaves the old notebook"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["01_lesson.ipynb", "01_lesson.py", "runs.txt"]
+
+    write(tmp_path, LESSON.replace("done", "ready"))
+    assert build.build(source, target) and runs() == 4
+    notebook = nbformat.read(target, as_version=4)
+    assert notebook.cells[2].outputs == [{"output_type": "stream", "name": "stdout", "text": "ready\n"}]
+    assert notebook.cells[3].outputs == [], "a view of a widget is not stored"
+    assert [cell.get("execution_count") for cell in notebook.cells] == [None, 1, 2, 3]
+    assert notebook.metadata == build.METADATA
+
+
+def test_a_damaged_or_unexecuted_notebook_is_not_fresh(tmp_path: Path) -> None:
+    generated, target = build.generate(write(tmp_path, "# %%\n1\n")), tmp_path / "01_lesson.ipynb"
+    target.write_text("{ not json")
+    assert not build._is_fresh(generated, target)
+    nbformat.write(generated, target)
+    assert build.differences(generated, nbformat.read(target, as_version=4)) == ["cell 0: never executed"]
+    generated.cells[0].execution_count = 1
+    nbformat.write(generated, target)
+    assert build._is_fresh(generated, target)
+
+
+def check_ids_survive_edits(ids_of: Callable[[str], list[str]]) -> None:
+    before = ids_of(LESSON)
+    assert len(set(before)) == 4 and before[3] == "named"
+    edited = ids_of(LESSON.replace("done", "ready"))
+    assert [a == b for a, b in zip(before, edited, strict=True)] == [True, True, False, True]
+    assert ids_of("# %% [markdown]\n# new\n\n" + LESSON)[1:] == before
+    twins = ids_of("# %%\nx\n\n# %%\nx\n")
+    assert len(set(twins)) == 2 and ids_of("# %%\nx\n") == twins[:1]
+
+
+def test_an_edit_changes_the_id_of_its_cell_alone(tmp_path: Path) -> None:
+    check_ids_survive_edits(lambda text: ids(tmp_path, text))
+
+    def numbered(text: str) -> list[str]:
+        return [f"cell-{number}" for number, _ in enumerate(ids(tmp_path, text))]
+
+    with pytest.raises(AssertionError):
+        check_ids_survive_edits(numbered)
+
+
+def test_the_text_decides_what_a_cell_carries(tmp_path: Path) -> None:
+    header = "# ---\n# jupyter:\n#   jupytext:\n#     formats: ipynb,py:percent\n# ---\n\n"
+    notebook = build.generate(write(tmp_path, header + LESSON))
+    assert notebook.metadata == build.METADATA, "no pairing"
+    assert [dict(cell.metadata) for cell in notebook.cells] == [
+        {},
+        {},
+        {"tags": ["nbval-check-output"]},
+        {"alt": "A line"},
+    ]
+    shorter = build.generate(write(tmp_path, LESSON), [drop_code])
+    assert [cell.cell_type for cell in shorter.cells] == ["markdown"], "a rendering is a list of transforms"
+
+
+def drop_code(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    return notebook
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('# %% tags=["nbval-chek"]\n1\n', r"cell 0: expected tags among .*, got \['nbval-chek'\]"),
+        ("# %%\n1\n\n# %%\n\n# %%\n2\n", "cell 1: expected text, got an empty cell"),
+        ('# %% id="a"\n1\n\n# %% id="a"\n2\n', r"expected each cell id once, got \['a'\]"),
+        ('# %% id="a b"\n1\n', "'a b' does not match"),
+    ],
+)
+def test_a_bad_source_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+    source, target = write(tmp_path, text), tmp_path / "01_lesson.ipynb"
+    with pytest.raises(build.BuildError, match=r"^01_lesson\.py, " + message):
+        build.build(source, target)
+    assert not target.exists()
+
+
+def test_a_lesson_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="expected a lesson among .*, got '77'"):
+        build.main(["77"])

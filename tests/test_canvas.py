@@ -1,0 +1,101 @@
+"""Laws of every figure: nothing is left behind, the user's own style is ignored, grey is enough."""
+
+import io
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import colormaps, colors, pyplot
+from matplotlib.figure import Figure
+
+from course_lib import plots
+
+SRC, TGT = ["The", "cat", "sees", "</s>"], ["Die", "Katze", "sieht"]
+SERIES = {"first": ([1, 2, 3], [3.0, 2.0, 1.0]), "second": ([1, 2], [1.0, 5.0]), "third": ([0], [1])}
+
+
+def some_weights(*shape):
+    raw = np.random.default_rng(0).random(shape)
+    return raw / raw.sum(-1, keepdims=True)
+
+
+def pixels(figure):
+    png, _ = figure._repr_png_()
+    return matplotlib.image.imread(io.BytesIO(png))[..., :3]
+
+
+FIGURES = {
+    "attention_map": lambda: plots.attention_map(some_weights(3, 4), TGT, SRC, title="t"),
+    "attention_grid": lambda: plots.attention_grid(some_weights(2, 3, 4), TGT, SRC, title="t"),
+    "mask_grid": lambda: plots.mask_grid(np.eye(3, 4, dtype=bool), TGT, SRC, title="t"),
+    "signed_matrix": lambda: plots.signed_matrix(np.eye(3, 4), TGT, SRC, title="t"),
+    "curves": lambda: plots.curves(SERIES, xlabel="x", ylabel="y", title="t"),
+    "bars": lambda: plots.bars(["a"], [1], xlabel="x", title="t"),
+    "stacked_bars": lambda: plots.stacked_bars({"a": {"b": 1}}, xlabel="x", title="t"),
+}
+
+
+def law_nothing_is_left_behind(draw):
+    before, open_before = dict(matplotlib.rcParams), pyplot.get_fignums()
+    figure = draw()
+    assert isinstance(figure, Figure)
+    figure.savefig(io.BytesIO())
+    assert pyplot.get_fignums() == open_before
+    assert dict(matplotlib.rcParams) == before
+
+
+def law_looks_the_same_in_a_users_own_style(draw):
+    plain = pixels(draw())
+    with matplotlib.style.context("dark_background"), matplotlib.rc_context({"font.size": 20, "figure.dpi": 50}):
+        assert np.array_equal(plain, pixels(draw()))
+    assert (plain[[0, -1]] == 1).all() and (plain[:, [0, -1]] == 1).all(), "an opaque white page"
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_a_figure_leaves_nothing_behind_and_ignores_the_users_style(draw):
+    law_nothing_is_left_behind(draw)
+    law_looks_the_same_in_a_users_own_style(draw)
+
+
+def test_the_laws_of_all_figures_can_fail():
+    def with_pyplot():
+        return pyplot.figure()
+
+    def that_changes_the_style():
+        matplotlib.rcParams["font.size"] = 11.5
+        return FIGURES["bars"]()
+
+    with matplotlib.rc_context():
+        for wrong in (with_pyplot, that_changes_the_style):
+            with pytest.raises(AssertionError):
+                law_nothing_is_left_behind(wrong)
+    pyplot.close("all")
+    unstyled = plots.bars.__wrapped__
+    with pytest.raises(AssertionError):
+        law_looks_the_same_in_a_users_own_style(lambda: unstyled(["a"], [1], xlabel="x", title="t"))
+
+
+def test_the_title_is_the_alternative_text():
+    figure = plots.bars(["a"], [1], xlabel="x", title="a finding that is longer than one line of this figure " * 3)
+    assert "\n" in figure.get_suptitle()
+    _, metadata = figure._repr_png_()
+    assert metadata["alt"].split() == ("a finding that is longer than one line of this figure " * 3).split()
+
+
+def lightness(color):
+    """CIE L*, 0 black to 100 white: what remains of a color in grey."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colors.to_rgb(color)]
+    luminance = float(np.dot([0.2126, 0.7152, 0.0722], linear))
+    return 116 * luminance ** (1 / 3) - 16 if luminance > 0.008856 else 903.3 * luminance
+
+
+def law_more_weight_is_darker(color_map):
+    shades = [lightness(colormaps[color_map](weight)[:3]) for weight in np.linspace(0, 1, 21)]
+    assert all(step < 0 for step in np.diff(shades)) and shades[0] - shades[-1] > 70
+
+
+def test_more_weight_is_darker_also_in_grey():
+    law_more_weight_is_darker(plots.WEIGHTS_MAP)
+    for wrong in ("jet", "Blues_r"):
+        with pytest.raises(AssertionError):
+            law_more_weight_is_darker(wrong)

@@ -1,0 +1,202 @@
+"""The command line: train, evaluate and translate; errors in one line, never a traceback."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from unittest import mock
+
+import pytest
+from tiny import SMALL, toy_pairs, toy_translator
+
+from course_lib import experiment
+from course_lib.__main__ import main
+from course_lib.config import ModelConfig
+from course_lib.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    """A TSV file of 180 sentence pairs."""
+    path = tmp_path_factory.mktemp("data") / "toy.tsv"
+    path.write_text("".join(f"{src}\t{tgt}\n" for src, tgt in toy_pairs()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The folder of an untrained translator."""
+    folder = tmp_path_factory.mktemp("model")
+    toy_translator().save_pretrained(folder)
+    return folder
+
+
+def run(*arguments, text=""):
+    return subprocess.run(
+        [sys.executable, "-m", "course_lib", *map(str, arguments)],
+        input=text, capture_output=True, text=True, timeout=300, encoding="utf-8",
+    )  # fmt: skip
+
+
+def test_train_evaluate_and_translate_from_end_to_end(toy, tmp_path):
+    out = tmp_path / "translator"
+    sizes = ["--epochs", 2, "--batch-tokens", 512, "--vocab-size", 80, "--warmup-steps", 4, "--device", "cpu"]
+    trained = run("train", "--data", toy, "--preset", "tiny", "--out", out, *sizes)
+    assert trained.returncode == 0, trained.stderr
+    assert trained.stdout.count("epoch ") == 2 and "test, beam 4: " in trained.stdout
+    log = json.loads((out / "log.json").read_text())
+    assert log["corpus"] == "toy" and log["training"]["epochs"] == 2 and log["training"]["warmup_steps"] == 4
+    assert log["training"]["decay"] == "linear", "the rest is the preset's"
+    assert log["epochs"][1]["train_loss"] < log["epochs"][0]["train_loss"]
+
+    scored = run("evaluate", "--model", out, "--data", toy, "--beam-size", 1, "--device", "cpu")
+    assert scored.returncode == 0, scored.stderr
+    assert scored.stdout.startswith(f"{log['test'][0]['bleu']:.1f} BLEU (nrefs:1|case:mixed")
+
+    translated = run("translate", "--model", out, "--device", "cpu", text="a dog sees a cat .\n\na man hears a bird .\n")
+    assert translated.returncode == 0 and translated.stderr == "", translated.stderr
+    expected = Translator.from_pretrained(out).translate_batch(["a dog sees a cat .", "a man hears a bird ."])
+    assert translated.stdout.splitlines() == [translation.text for translation in expected]
+
+
+# --- in this process ----------------------------------------------------------------------------
+
+
+def test_translate_takes_sentences_or_standard_input(model, capsys, monkeypatch):
+    translator, texts = Translator.from_pretrained(model), ["a dog sees a cat .", "a man"]
+    for beam_size in (1, 4):
+        expected = [translator.translate(text, beam_size=beam_size).text for text in texts]
+        options = ["translate", "--model", str(model), "--beam-size", str(beam_size)]
+        assert main([*options, *texts]) == 0
+        assert capsys.readouterr().out.splitlines() == expected
+        monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(texts) + "\n"))
+        assert main(options) == 0
+        assert capsys.readouterr().out.splitlines() == expected
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
+    assert main(["evaluate", "--model", str(model), "--data", str(toy), "--split", split, "--beam-size", "1"]) == 0
+    count = {"train": 162, "valid": 9, "test": 9}[split]
+    assert f"exact match on {count} sentences" in capsys.readouterr().out
+
+
+def test_an_interrupted_training_says_how_to_go_on_and_does(toy, tmp_path, capsys):
+    def tiny_preset(name, vocab_size):
+        return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64))
+
+    def pressing(*args, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        return score(*args, **options)
+
+    score = experiment.score
+    command = ["train", "--data", str(toy), "--out", str(tmp_path), "--epochs", "2", "--vocab-size", "80"]
+    with mock.patch.object(experiment, "model_preset", tiny_preset):
+        with mock.patch.object(experiment, "score", pressing):
+            assert main(command) == 0
+        assert "the same command goes on from here" in capsys.readouterr().out
+        assert len(json.loads((tmp_path / "log.json").read_text())["epochs"]) == 1
+        assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "epoch   2" in out and "epoch   1" not in out
+    assert len(json.loads((tmp_path / "log.json").read_text())["epochs"]) == 2
+
+
+def test_data_describes_a_corpus(toy, capsys):
+    assert main(["data", str(toy)]) == 0
+    assert "162" in capsys.readouterr().out
+
+
+def test_the_help_of_each_command_says_what_it_does(capsys):
+    for command in ("data", "train", "evaluate", "translate"):
+        with pytest.raises(SystemExit) as stopped:
+            main([command, "--help"])
+        assert stopped.value.code == 0
+        assert "usage: python -m course_lib" in capsys.readouterr().out
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+def error_of(run_main, arguments, capsys):
+    """The error line of a command that must fail."""
+    try:
+        status = run_main([str(argument) for argument in arguments])
+    except Exception as error:
+        raise AssertionError(f"a traceback: {error!r}") from error
+    captured = capsys.readouterr()
+    assert status == 1
+    assert captured.out == ""
+    assert captured.err.startswith("error: ") and captured.err.count("\n") == 1, captured.err
+    return captured.err
+
+
+def uncaught(arguments):
+    from course_lib.__main__ import _parser
+
+    options = _parser().parse_args(arguments)
+    return options.run(options) or 0
+
+
+TRAIN = ["train", "--data", "TOY", "--out", "OUT"]
+TRANSLATE = ["translate", "--model", "MODEL"]
+ERRORS = {
+    "unknown corpus": (["data", "klingon"], "expected one of course, multi30k, tatoeba"),
+    "no such file": (["evaluate", "--model", "MODEL", "--data", "nowhere.tsv"], "nowhere.tsv"),
+    "no local copy": (["evaluate", "--model", "MODEL", "--data", "multi30k"], "multi30k"),
+    "no translator": (["translate", "--model", "nowhere", "a dog"], "nowhere"),
+    "no epochs": ([*TRAIN, "--epochs", 0], "epochs must be at least 1, got 0"),
+    "precision": ([*TRAIN, "--precision", "int4"], "'float32' or 'bfloat16'"),
+    "no room for characters": ([*TRAIN, "--vocab-size", 9], "vocab_size must hold"),
+    "negative vocabulary": ([*TRAIN, "--vocab-size", -1], "vocab_size"),
+    "no beam": ([*TRANSLATE, "--beam-size", 0, "a dog"], "beam_size must be at least 1, got 0"),
+    "too long": ([*TRANSLATE, "a dog " * 20], "the model has positions for 24"),
+    "unknown device": ([*TRANSLATE, "--device", "abacus", "a dog"], "abacus"),
+    "absent device": ([*TRANSLATE, "--device", "cuda:77", "a dog"], "cuda"),
+    "folder is a file": (["train", "--data", "TOY", "--out", "TOY"], "toy.tsv"),
+}
+
+
+@pytest.fixture
+def filled_in(toy, model, tmp_path, monkeypatch):
+    """Function that puts real paths into a command; no corpus is at hand."""
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("COURSE_DATA", raising=False)
+    paths = {"TOY": toy, "MODEL": model, "OUT": tmp_path / "out"}
+    return lambda arguments: [paths.get(argument, argument) for argument in arguments]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_one_line(name, filled_in, capsys):
+    arguments, message = ERRORS[name]
+    assert message in error_of(main, filled_in(arguments), capsys)
+
+
+def test_error_law_catches_a_traceback(filled_in, capsys):
+    with pytest.raises(AssertionError):
+        error_of(uncaught, filled_in([*TRAIN, "--epochs", 0]), capsys)
+
+
+def test_a_malformed_line_is_named(tmp_path, capsys):
+    path = tmp_path / "bad.tsv"
+    path.write_text("a dog\tein Hund\na cat\n")
+    assert "line 2" in error_of(main, ["train", "--data", path, "--out", tmp_path / "out"], capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_same_folder_with_another_configuration_is_refused(toy, tmp_path, capsys):
+    command = ["train", "--data", toy, "--out", tmp_path, "--vocab-size", 80, "--epochs", 1]
+    with mock.patch.object(experiment, "model_preset", lambda name, size: ModelConfig(**SMALL | {"vocab_size": size, "max_len": 64})):
+        assert main([str(part) for part in command]) == 0
+        capsys.readouterr()
+        assert "differs in ['seed']" in error_of(main, [*command, "--seed", 5], capsys)
+
+
+@pytest.mark.parametrize("arguments", [[], ["train"], ["translate"], ["train", "--out", "x", "--preset", "huge"], ["fly"]])
+def test_a_wrong_command_shows_its_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage:" in capsys.readouterr().err

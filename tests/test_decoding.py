@@ -1,0 +1,196 @@
+"""Greedy decoding: the cache, the batch and the padding change nothing, and the log-probability is the model's."""
+
+import math
+from unittest import mock
+
+import pytest
+import torch
+from tiny import padded, patched, raised, sources, tiny_model
+
+from course_lib import transformer
+from course_lib.blocks import LayerCache
+from course_lib.decoding import Steps, greedy, sample
+from course_lib.transformer import Embedding
+
+MODELS = [tiny_model(seed, spread=4, norm_first=seed % 2 == 1, vocab_size=8) for seed in range(6)]
+SOURCES = sources([6, 1, 3, 5, 2], vocab_size=8)
+SRC = padded(SOURCES)
+
+
+# --- mutants: decoding with one part broken -----------------------------------------------------
+
+
+def all_may_be_attended(ids, pad_id):
+    return torch.ones(len(ids), 1, 1, ids.shape[1], dtype=torch.bool)
+
+
+def always_at_the_start(embedding, ids, *, start=0, forward=Embedding.forward):
+    return forward(embedding, ids)
+
+
+def past_values_lost(cache, keys, values, append=LayerCache.append):
+    keys, values = append(cache, keys, values)
+    values[:, :, :-1] = 0
+    return keys, values
+
+
+def in_another_order(cache, rows, select=LayerCache.select):
+    select(cache, rows.flip(0))
+
+
+def raw_logits(steps, last):
+    hidden = steps.model.decode(last[:, None], steps.memory, steps.src, cache=steps.cache)
+    return steps.model.generator(hidden[:, 0])
+
+
+def specials_allowed(steps, last):
+    return raw_logits(steps, last).log_softmax(dim=-1)
+
+
+def attends_to_padding(function):
+    return patched(function, mock.patch.object(transformer, "padding_mask", all_may_be_attended))
+
+
+def no_positions(function):
+    return patched(function, mock.patch.object(Embedding, "forward", always_at_the_start))
+
+
+def no_past(function):
+    return patched(function, mock.patch.object(LayerCache, "append", past_values_lost))
+
+
+def mixed_rows(function):
+    return patched(function, mock.patch.object(LayerCache, "select", in_another_order))
+
+
+def sums_logits(function):
+    return patched(function, mock.patch.object(Steps, "__call__", raw_logits))
+
+
+def emits_specials(function):
+    return patched(function, mock.patch.object(Steps, "__call__", specials_allowed))
+
+
+# --- greedy -------------------------------------------------------------------------------------
+
+
+def next_log_probs(model, ids, src):
+    """Log-probabilities of the token after `ids`, from a whole parallel pass without a cache; (vocab,)."""
+    with torch.no_grad():
+        return model(torch.tensor([src]), torch.tensor([[1, *ids]]))[0, -1].log_softmax(dim=-1)
+
+
+def naive_greedy(model, src, max_len):
+    ids, total = [], 0.0
+    while len(ids) < max_len:
+        log_probs = next_log_probs(model, ids, src)
+        log_probs[[0, 1]] = -math.inf
+        best = int(log_probs.argmax())
+        total += log_probs[best].item()
+        if best == 2:
+            return ids, total, True
+        ids.append(best)
+    return ids, total, False
+
+
+def cached_equals_uncached(decode):
+    finished = set()
+    for model in MODELS:
+        for row, ours in zip(SOURCES, decode(model, SRC, max_len=12), strict=True):
+            ids, log_prob, ended = naive_greedy(model, row, 12)
+            assert (ours.ids, ours.finished) == (ids, ended)
+            assert ours.log_prob == ours.score == pytest.approx(log_prob, abs=1e-4)
+            finished.add((ended, len(ids)))
+    assert {ended for ended, _ in finished} == {True, False} and len(finished) > 4, "too uniform to compare"
+
+
+def batch_equals_one_by_one(decode):
+    for model in MODELS:
+        alone = [decode(model, torch.tensor([row]), max_len=12)[0] for row in SOURCES]
+        for ours, theirs in zip(decode(model, SRC, max_len=12), alone, strict=True):
+            assert (ours.ids, ours.finished) == (theirs.ids, theirs.finished)
+            assert ours.log_prob == pytest.approx(theirs.log_prob, abs=1e-4)
+
+
+def log_prob_is_the_teacher_forced_one(decode):
+    for model in MODELS:
+        for row, ours in zip(SOURCES, decode(model, SRC, max_len=12), strict=True):
+            outputs = ours.ids + [2] * ours.finished
+            with torch.no_grad():
+                log_probs = model(torch.tensor([row]), torch.tensor([[1, *outputs[:-1]]]))[0].log_softmax(dim=-1)
+            total = sum(log_probs[position, token].item() for position, token in enumerate(outputs))
+            assert ours.log_prob == pytest.approx(total, abs=1e-4)
+
+
+def no_specials_come_out(decode):
+    for model in MODELS:
+        for hypothesis in decode(model, SRC, max_len=12):
+            assert not {0, 1, 2} & set(hypothesis.ids)
+
+
+LAWS = [
+    (cached_equals_uncached, no_positions),
+    (cached_equals_uncached, no_past),
+    (cached_equals_uncached, mixed_rows),
+    (cached_equals_uncached, attends_to_padding),
+    (batch_equals_one_by_one, attends_to_padding),
+    (batch_equals_one_by_one, mixed_rows),
+    (log_prob_is_the_teacher_forced_one, sums_logits),
+    (no_specials_come_out, emits_specials),
+]
+
+
+@pytest.mark.parametrize("law, mutant", LAWS)
+def test_greedy_law(law, mutant):
+    law(greedy)
+    with pytest.raises(AssertionError):
+        law(mutant(greedy))
+
+
+def max_len_is_respected(decode):
+    for model in MODELS:
+        whole = decode(model, SRC, max_len=12)
+        for max_len in (1, 2, 5):
+            for cut, full in zip(decode(model, SRC, max_len=max_len), whole, strict=True):
+                assert len(cut.ids) + cut.finished <= max_len
+                assert cut.ids == full.ids[:max_len]
+                assert cut.finished == (full.finished and len(full.ids) < max_len)
+
+
+def one_token_more(model, src, *, max_len):
+    return greedy(model, src, max_len=max_len + 1)
+
+
+def test_max_len_is_respected():
+    max_len_is_respected(greedy)
+    with pytest.raises(AssertionError):
+        max_len_is_respected(one_token_more)
+
+
+def test_without_max_len_the_output_may_be_50_tokens_longer_than_the_source():
+    endless = tiny_model(spread=4, max_len=80)
+    with torch.no_grad():
+        endless.generator.weight[2] = 0  # </s> never wins
+    lengths = [len(greedy(endless, torch.tensor([row]))[0].ids) for row in sources([3, 20])]
+    assert lengths == [4 + 50, 21 + 50]
+    assert len(greedy(tiny_model(max_len=9), torch.tensor([SOURCES[0]]))[0].ids) <= 9, "the model's positions"
+
+
+@pytest.mark.parametrize("decode", [greedy, sample])
+def test_bad_arguments_are_refused(decode):
+    model = MODELS[0]
+    for max_len in (0, 25):
+        error = raised(ValueError, lambda max_len=max_len: decode(model, SRC, max_len=max_len))
+        assert str(error) == f"max_len must be in 1..24, the model's positions, got {max_len}"
+    assert "int64" in str(raised(ValueError, lambda: decode(model, SRC.float())))
+    assert "(batch, length)" in str(raised(ValueError, lambda: decode(model, SRC[0])))
+    assert "0..7" in str(raised(ValueError, lambda: decode(model, SRC + 5)))
+    assert "only padding" in str(raised(ValueError, lambda: decode(model, SRC * 0)))
+
+
+@pytest.mark.parametrize("decode", [greedy, sample])
+def test_the_mode_of_the_model_is_restored(decode):
+    model = tiny_model(dropout=0.5, vocab_size=8).train()
+    decode(model, SRC, max_len=3)
+    assert model.training
+    assert raised(ValueError, lambda: decode(model, SRC, max_len=99)) and model.training

@@ -1,0 +1,228 @@
+"""A whole experiment on toy sentences: what is learned from, averaged, saved, scored and logged."""
+
+import json
+import os
+import signal
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from unittest import mock
+
+import pytest
+import torch
+from tiny import SMALL, patched, raised, toy_pairs, toy_translator
+
+from course_lib import experiment, training
+from course_lib.checkpoint import average_checkpoints, load_tensors
+from course_lib.config import ModelConfig, TrainConfig
+from course_lib.data import Corpus, Pair
+from course_lib.experiment import machine, score, train_translator
+from course_lib.metrics import bleu
+from course_lib.run import Run
+from course_lib.tokenizer import Tokenizer
+from course_lib.translator import Translator
+
+PAIRS = toy_pairs()
+CORPUS = Corpus("toy", PAIRS[:40], PAIRS[40:44], [*PAIRS[44:48], Pair("a zebra", "ein Zebra")])
+CONFIG = TrainConfig(epochs=2, batch_tokens=256, peak_lr=0.01, warmup_steps=4)
+
+
+def tiny_preset(name, vocab_size):
+    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64, dropout=0.2))
+
+
+@pytest.fixture(autouse=True)
+def small_models():
+    with mock.patch.object(experiment, "model_preset", tiny_preset):
+        yield
+
+
+def run(folder, *, train=train_translator, corpus=CORPUS, config=CONFIG, **options):
+    return train(corpus, folder, preset="tiny", config=config, vocab_size=60, progress=False, **options)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished run, and its log."""
+    folder = tmp_path_factory.mktemp("finished")
+    with mock.patch.object(experiment, "model_preset", tiny_preset):
+        return folder, run(folder)
+
+
+# --- the log ------------------------------------------------------------------------------------
+
+
+def test_the_log_tells_the_whole_experiment(finished):
+    folder, log = finished
+    assert json.loads((folder / "log.json").read_text()) == json.loads(json.dumps(log))
+    assert log["corpus"] == "toy" and log["stopped"] == "finished"
+    assert ModelConfig.from_dict(log["model"]).num_parameters == log["parameters"]
+    assert TrainConfig.from_dict(log["training"]) == CONFIG
+    assert log["machine"] == machine("cpu") and log["machine"]["torch"] == torch.__version__
+    assert [record["epoch"] for record in log["epochs"]] == [1, 2]
+    names = {"epoch", "step", "train_loss", "seconds", "valid_loss", "valid_accuracy", "valid_bleu"}
+    assert all(set(record) == names for record in log["epochs"])
+    assert log["seconds"] >= log["epochs"][-1]["seconds"] > 0
+    assert [entry["beam_size"] for entry in log["test"]] == [1, 4]
+    assert all("tok:13a" in entry["signature"] and 0 <= entry["exact_match"] <= 1 for entry in log["test"])
+
+
+def test_the_saved_translator_scores_as_logged(finished):
+    folder, log = finished
+    translator = Translator.from_pretrained(folder)
+    for entry in log["test"]:
+        found = score(translator, CORPUS.test, beam_size=entry["beam_size"])
+        assert (found.bleu.score, found.exact_match) == (entry["bleu"], entry["exact_match"])
+
+
+def test_the_folder_holds_a_translator_its_log_and_checkpoints(finished):
+    folder, _ = finished
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    checkpoints = {f"checkpoints/{name}.safetensors" for name in ("last", "epoch-0001", "epoch-0002")}
+    assert names == {"config.json", "tokenizer.json", "model.safetensors", "log.json"} | checkpoints
+
+
+# --- laws ---------------------------------------------------------------------------------------
+
+
+def weights_are_the_average_of_the_kept_epochs(train, folder):
+    run(folder, train=train, config=replace(CONFIG, epochs=3))
+    paths = sorted((folder / "checkpoints").glob("epoch-*.safetensors"))
+    assert [path.name for path in paths] == ["epoch-0002.safetensors", "epoch-0003.safetensors"]
+    saved, _ = load_tensors(folder / "model.safetensors")
+    for name, tensor in average_checkpoints(paths).items():
+        assert torch.equal(saved[name], tensor), name
+
+
+def newest_only(paths):
+    return average_checkpoints(paths[-1:])
+
+
+def test_the_saved_weights_are_the_average_of_the_newest_epochs(tmp_path):
+    with mock.patch.object(experiment, "KEPT_EPOCHS", 2):
+        weights_are_the_average_of_the_kept_epochs(train_translator, tmp_path / "ours")
+        mutant = patched(train_translator, mock.patch.object(experiment, "average_checkpoints", newest_only))
+        with pytest.raises(AssertionError):
+            weights_are_the_average_of_the_kept_epochs(mutant, tmp_path / "mutant")
+
+
+def subwords_come_from_the_training_part(train, folder):
+    run(folder, train=train, config=replace(CONFIG, epochs=1))
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    assert 3 in tokenizer.encode("zebra"), "z is in the test part only"
+    assert 3 not in [i for pair in CORPUS.train for text in pair for i in tokenizer.encode(text)]
+
+
+def from_all_parts(texts, vocab_size, train=Tokenizer.train):
+    return train([*texts, *(text for pair in CORPUS.test for text in pair)], vocab_size)
+
+
+def test_subwords_come_from_the_training_part_only(tmp_path):
+    subwords_come_from_the_training_part(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        mutant = patched(train_translator, mock.patch.object(Tokenizer, "train", from_all_parts))
+        subwords_come_from_the_training_part(mutant, tmp_path / "mutant")
+
+
+@contextmanager
+def ctrl_c_after_the_first_epoch():
+    def pressing(*args, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+        return score(*args, **options)
+
+    with mock.patch.object(experiment, "score", pressing):
+        yield
+
+
+def resumed_equals_uninterrupted(train, whole, folder):
+    with ctrl_c_after_the_first_epoch():
+        log = run(folder, train=train)
+    assert log["stopped"] == "interrupted" and len(log["epochs"]) == 1 and "test" not in log
+    assert json.loads((folder / "log.json").read_text())["stopped"] == "interrupted"
+    assert not (folder / "model.safetensors").exists()
+    log = run(folder, train=train)
+    assert log["stopped"] == "finished" and log["test"] == whole["test"]
+    for ours, theirs in zip(log["epochs"], whole["epochs"], strict=True):
+        assert {**ours, "seconds": 0} == {**theirs, "seconds": 0}
+
+
+class ForgetsRandomState(Run):
+    def resume(self):
+        state = torch.get_rng_state()
+        super().resume()
+        torch.set_rng_state(state)
+
+
+def test_a_resumed_experiment_equals_an_uninterrupted_one(finished, tmp_path):
+    resumed_equals_uninterrupted(train_translator, finished[1], tmp_path / "ours")
+    mutant = patched(train_translator, mock.patch.object(training, "Run", ForgetsRandomState))
+    with pytest.raises(AssertionError):
+        resumed_equals_uninterrupted(mutant, finished[1], tmp_path / "mutant")
+
+
+def test_the_folder_of_another_experiment_is_refused(tmp_path):
+    """The same sizes, other sentences: weights and subwords would not belong together."""
+    folder, config = tmp_path / "run", replace(CONFIG, epochs=1)
+    run(folder, config=config)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    other = Corpus("other", [Pair(tgt, src) for src, tgt in PAIRS[60:100]], CORPUS.valid, CORPUS.test)
+    error = raised(ValueError, lambda: run(folder, corpus=other, config=config))
+    assert error and "another run" in str(error)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+# --- scoring ------------------------------------------------------------------------------------
+
+
+def outputs_keep_the_order_of_the_pairs(scorer):
+    translator, pairs = toy_translator(), PAIRS[::30]
+    found = scorer(translator, pairs, beam_size=1)
+    expected = [translator.translate(pair.src, beam_size=1).text for pair in pairs]
+    assert len(set(expected)) > 2 and found.outputs == expected
+    assert found.bleu == bleu(expected, [pair.tgt for pair in pairs])
+    perfect = [Pair(pair.src, text) for pair, text in zip(pairs[:-1], expected, strict=False)]
+    assert scorer(translator, [*perfect, pairs[-1]], beam_size=1).exact_match == (len(pairs) - 1) / len(pairs)
+
+
+def backwards(translator, pairs, **options):
+    found = score(translator, pairs[::-1], **options)
+    return found
+
+
+def test_outputs_keep_the_order_of_the_pairs():
+    outputs_keep_the_order_of_the_pairs(score)
+    with pytest.raises(AssertionError):
+        outputs_keep_the_order_of_the_pairs(backwards)
+
+
+def test_the_summary_is_one_line_with_the_signature():
+    found = score(toy_translator(), PAIRS[:3])
+    assert "\n" not in found.summary
+    assert "BLEU (nrefs:1|case:mixed" in found.summary and "exact match on 3 sentences" in found.summary
+
+
+def test_progress_prints_a_line_for_each_epoch(tmp_path, capsys):
+    options = dict(preset="tiny", config=replace(CONFIG, epochs=1), vocab_size=60)
+    train_translator(CORPUS, tmp_path / "loud", **options)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("epoch   1") and "BLEU" in lines[0]
+    assert [line.split(":")[0] for line in lines[1:]] == ["test, beam 1", "test, beam 4"]
+    run(tmp_path / "quiet", config=options["config"])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("parts, message", [((0, 4, 4), "no text"), ((4, 0, 4), "no sentence pairs")])
+def test_an_empty_part_is_refused(parts, message, tmp_path):
+    corpus = Corpus("toy", *(PAIRS[:count] for count in parts))
+    assert message in str(raised(ValueError, partial(run, tmp_path, corpus=corpus)))
+
+
+def test_the_course_corpus_can_be_logged(tmp_path):
+    """It has a class of its own, with alignments."""
+    from course_lib.data.course import load_course
+
+    corpus = load_course(num_train=40, num_valid=3, num_test=3)
+    log = train_translator(
+        corpus, tmp_path, preset="tiny", config=replace(CONFIG, epochs=1), vocab_size=150, progress=False
+    )
+    assert log["corpus"] == "course"

@@ -1,0 +1,130 @@
+"""Laws of the masks: who may attend to whom, and which masks are refused."""
+
+import pytest
+import torch
+
+from course_lib.masks import causal_mask, check_mask, padding_mask
+
+
+def law_causal_mask_hides_the_future(mask_of):
+    for length in (1, 2, 5):
+        mask = mask_of(length)
+        assert mask.dtype == torch.bool and mask.shape == (1, 1, length, length)
+        for query in range(length):
+            for key in range(length):
+                assert mask[0, 0, query, key].item() == (key <= query)
+
+
+def law_padding_mask_hides_padding_only(mask_of):
+    for pad_id in (0, 3):
+        ids = torch.tensor([[5, pad_id + 1, pad_id, 7], [4, 8, 9, pad_id], [pad_id, pad_id, pad_id, 1]])
+        mask = mask_of(ids, pad_id)
+        assert mask.dtype == torch.bool and mask.shape == (3, 1, 1, 4)
+        for row in range(3):
+            for key in range(4):
+                assert mask[row, 0, 0, key].item() == (ids[row, key].item() != pad_id)
+
+
+def test_causal_mask_hides_the_future():
+    law_causal_mask_hides_the_future(causal_mask)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda n: causal_mask(n).tril(-1),  # not even itself: "everything before" instead of "up to and including"
+        lambda n: torch.ones(1, 1, n, n, dtype=torch.bool).tril(1),  # one of the future
+        lambda n: ~causal_mask(n),  # True = hidden, as torch.nn has it
+        lambda n: causal_mask(n).transpose(-2, -1),
+        lambda n: causal_mask(n).float(),
+    ],
+)
+def test_the_law_of_the_future_can_fail(wrong):
+    with pytest.raises(AssertionError):
+        law_causal_mask_hides_the_future(wrong)
+
+
+def test_padding_mask_hides_padding_only():
+    law_padding_mask_hides_padding_only(padding_mask)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda ids, pad_id: ~padding_mask(ids, pad_id),
+        lambda ids, pad_id: padding_mask(ids, 0),  # pad_id ignored
+        lambda ids, pad_id: (ids > pad_id)[:, None, None, :],
+        lambda ids, pad_id: (ids != pad_id)[:, None, :, None],  # along the queries
+        lambda ids, pad_id: ids != pad_id,
+    ],
+)
+def test_the_law_of_padding_can_fail(wrong):
+    with pytest.raises(AssertionError):
+        law_padding_mask_hides_padding_only(wrong)
+
+
+def test_masks_combine_with_and():
+    ids = torch.tensor([[5, 6, 0]])
+    both = padding_mask(ids, 0) & causal_mask(3)
+    assert both.tolist() == [[[[True, False, False], [True, True, False], [True, True, False]]]]
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (4,), (1, 2, 3)])
+def test_padding_mask_refuses_ids_that_are_no_batch(shape):
+    with pytest.raises(ValueError, match=r"expected ids of shape \(batch, length\) with at least one token, got"):
+        padding_mask(torch.ones(shape, dtype=torch.long), 0)
+
+
+def test_padding_mask_names_the_empty_sentences():
+    with pytest.raises(ValueError, match=r"an empty sentence: rows \[1, 3\] of ids hold only padding"):
+        padding_mask(torch.tensor([[5, 0], [0, 0], [7, 8], [0, 0]]), 0)
+
+
+@pytest.mark.parametrize("length", [0, -1])
+def test_causal_mask_needs_a_position(length):
+    with pytest.raises(ValueError, match=f"expected a length of at least 1, got {length}"):
+        causal_mask(length)
+
+
+SCORES = (2, 4, 3, 3)  # (batch, heads, queries, keys)
+
+
+@pytest.mark.parametrize("shape", [SCORES, (1, 1, 3, 3), (2, 1, 1, 3), (1, 4, 3, 3), (1, 1, 1, 3)])
+def test_a_mask_of_the_scores_shape_or_1_is_taken(shape):
+    check_mask(torch.ones(shape, dtype=torch.bool), SCORES)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2, 3),  # (batch, keys): would need a batch equal to the queries to pass unnoticed
+        (3, 3),  # … as here
+        (3,),
+        (2, 1, 3),
+        (2, 1, 3, 1),  # keys by broadcasting
+        (1, 1, 1, 1),
+        (4, 2, 3, 3),  # batch and heads exchanged
+        (2, 1, 4, 3),
+        (2, 1, 3, 4),
+        (1, 2, 4, 3, 3),
+    ],
+)
+def test_a_mask_that_would_broadcast_silently_is_refused(shape):
+    with pytest.raises(ValueError) as error:
+        check_mask(torch.ones(shape, dtype=torch.bool), SCORES)
+    assert f"as in the scores {SCORES}" in str(error.value) and f"got {shape}" in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8])
+def test_a_mask_that_is_not_bool_is_refused(dtype):
+    with pytest.raises(ValueError, match=f"expected a bool mask, True = may attend, got {dtype}"):
+        check_mask(torch.ones(SCORES, dtype=dtype), SCORES)
+
+
+def test_a_query_with_nothing_to_attend_is_refused():
+    mask = torch.ones(SCORES, dtype=torch.bool)
+    mask[1, 2, 0] = False
+    with pytest.raises(ValueError, match="a query has nothing to attend to"):
+        check_mask(mask, SCORES)
+    mask[1, 2, 0, 1] = True
+    check_mask(mask, SCORES)

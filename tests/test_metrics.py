@@ -1,0 +1,104 @@
+"""Scores: corpus BLEU with its signature, exact match, and the error rate of alignments."""
+
+from statistics import mean
+
+import pytest
+import sacrebleu
+from tiny import raised
+
+from course_lib.metrics import Bleu, alignment_error_rate, bleu, exact_match
+
+# A short perfect sentence and a long bad one: their mean says 50, but most of the text is wrong.
+OUTPUTS = ["A man walks his dog .", "The the the the the the the the the the the the the the the the ."]
+REFERENCES = ["A man walks his dog .", "Two women in red coats are standing in front of a very old church today ."]
+
+
+def bleu_is_of_the_corpus(score):
+    whole = score(OUTPUTS, REFERENCES).score
+    by_sentence = mean(score([o], [r]).score for o, r in zip(OUTPUTS, REFERENCES, strict=True))
+    assert by_sentence > 45
+    assert whole < 0.6 * by_sentence
+
+
+def mean_of_sentences(outputs, references):
+    return Bleu(mean(bleu([o], [r]).score for o, r in zip(outputs, references, strict=True)), "")
+
+
+def test_bleu_is_of_the_corpus_not_a_mean_over_sentences():
+    bleu_is_of_the_corpus(bleu)
+    with pytest.raises(AssertionError):
+        bleu_is_of_the_corpus(mean_of_sentences)
+
+
+def bleu_is_cased(score):
+    assert score(["ein Hund im alten Park"], ["ein Hund im alten Park"]).score == pytest.approx(100)
+    assert score(["ein hund im alten park"], ["ein Hund im alten Park"]).score < 50
+
+
+def test_bleu_is_cased():
+    bleu_is_cased(bleu)
+    with pytest.raises(AssertionError):
+        bleu_is_cased(lambda outputs, references: bleu([o.lower() for o in outputs], [r.lower() for r in references]))
+
+
+def punctuation_counts_as_tokens(score):
+    assert score(["der Hund schläft, er träumt."], ["der Hund schläft , er träumt ."]).score == pytest.approx(100)
+
+
+def test_punctuation_is_split_off_before_counting():
+    punctuation_counts_as_tokens(bleu)
+    with pytest.raises(AssertionError):
+        punctuation_counts_as_tokens(lambda o, r: sacrebleu.BLEU(tokenize="none").corpus_score(o, [r]))
+
+
+def test_bleu_by_hand():
+    """1 of 1 sentence, 5 of 6 words right: precisions 5/6, 3/5, 2/4, 1/3, no brevity penalty."""
+    score = bleu(["the cat sat on a mat"], ["the cat sat on the mat"]).score
+    assert score == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-6)
+
+
+def test_the_signature_says_how_bleu_was_computed():
+    result = bleu(OUTPUTS, REFERENCES)
+    for part in ("nrefs:1", "case:mixed", "tok:13a", "smooth:exp", "version:"):
+        assert part in result.signature
+    assert str(result) == f"{result.score:.1f} BLEU ({result.signature})"
+
+
+def exact_match_is_exact(score):
+    assert score(["a", "b", "c", "d"], ["a", "B", "c ", "d"]) == 0.5
+    assert score(["a"], ["a"]) == 1.0 and score(["a"], ["b"]) == 0.0
+
+
+def test_exact_match_counts_equal_texts():
+    exact_match_is_exact(exact_match)
+    with pytest.raises(AssertionError):
+        exact_match_is_exact(lambda outputs, references: exact_match(outputs, [r.lower().strip() for r in references]))
+
+
+def error_rate_by_hand(rate):
+    gold = {(0, 0), (1, 2), (2, 1)}
+    assert rate(gold, gold) == 0
+    assert rate({(0, 1)}, gold) == 1
+    assert rate({(0, 0), (1, 2)}, gold) == pytest.approx(1 - 4 / 5)
+    assert rate({(0, 0), (5, 5), (6, 6)}, gold) == pytest.approx(1 - 2 / 6)
+    assert rate(set(), gold) == rate(gold, set()) == 1
+
+
+def one_minus_recall(predicted, gold):
+    return 1 - len(predicted & gold) / len(gold) if gold else 1.0
+
+
+def test_alignment_error_rate_by_hand():
+    error_rate_by_hand(alignment_error_rate)
+    with pytest.raises(AssertionError):
+        error_rate_by_hand(one_minus_recall)
+
+
+@pytest.mark.parametrize("score", [bleu, exact_match])
+def test_outputs_and_references_must_pair_up(score):
+    assert str(raised(ValueError, lambda: score(["a", "b"], ["a"]))).endswith("got 2 and 1")
+    assert str(raised(ValueError, lambda: score([], []))).endswith("got 0 and 0")
+
+
+def test_two_empty_alignments_cannot_be_compared():
+    assert str(raised(ValueError, lambda: alignment_error_rate(set(), set()))) == "no links to compare"

@@ -1,0 +1,195 @@
+"""Every lesson: fresh, executed, and with outputs that nbval can and does compare.
+
+`make test` executes the lessons with nbval; the laws close what nbval lets through.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import build
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from notebook_laws import (
+    CHECKED,
+    LAWS,
+    asserts_on_the_data_of_each_figure,
+    has_checked_cells,
+    has_output_wherever_it_is_checked,
+    is_executed_from_top_to_bottom,
+    is_fresh,
+    names_no_path_of_a_machine,
+    never_switches_nbval_off,
+    pair_up,
+    stores_no_error_and_no_warning,
+    stores_no_widget_state,
+)
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+LESSONS = [path.stem for path in build.lessons()]
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_lesson(lesson: str, law: Callable[[NotebookNode], None]) -> None:
+    law(nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4))
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_notebook_is_what_its_source_generates(lesson: str) -> None:
+    generated = build.generate(build.SOURCES / f"{lesson}.py")
+    is_fresh(generated, nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4))
+
+
+def test_every_source_has_its_notebook_and_the_other_way_round() -> None:
+    pair_up(list(build.SOURCES.glob("*.py")), list(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")))
+    lesson, notebook = Path("01_a.py"), Path("01_a.ipynb")
+    pair_up([lesson, Path("build.py")], [notebook])
+    for sources, notebooks in (([lesson], []), ([], [notebook]), ([lesson, Path("2_b.py")], [notebook])):
+        with pytest.raises(AssertionError):
+            pair_up(sources, notebooks)
+
+
+TOY = '''# %% [markdown]
+# # A toy lesson
+
+# %% tags=["nbval-check-output"]
+print("checked")
+
+# %%
+import sys
+import time
+
+from matplotlib import pyplot
+
+%time time.sleep(0.01)
+print("  50%|##", file=sys.stderr)
+
+# %%
+figure, axes = pyplot.subplots()
+axes.plot([1, 2])
+pyplot.show()
+
+# %%
+assert len(axes.lines) == 1
+'''
+
+
+@pytest.fixture(scope="module")
+def toy_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = tmp_path_factory.mktemp("toy") / "01_toy.py"
+    source.write_text(TOY.replace("%time", "# %time"), encoding="utf-8")
+    build.build(source, source.with_suffix(".ipynb"))
+    return source
+
+
+@pytest.fixture
+def toy(toy_source: Path) -> NotebookNode:
+    return nbformat.read(toy_source.with_suffix(".ipynb"), as_version=4)
+
+
+def stream(text: str, name: str = "stdout") -> NotebookNode:
+    return nbformat.v4.new_output("stream", name=name, text=text)
+
+
+def add(number: int, output: NotebookNode) -> Callable[[NotebookNode], None]:
+    return lambda notebook: notebook.cells[number].outputs.append(output)
+
+
+def change(number: int, **fields: object) -> Callable[[NotebookNode], None]:
+    return lambda notebook: notebook.cells[number].update(fields)
+
+
+def tag(number: int, *tags: str) -> Callable[[NotebookNode], None]:
+    return lambda notebook: notebook.cells[number].metadata.update(tags=list(tags))
+
+
+ERROR = nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])
+VIEW = nbformat.v4.new_output("display_data", {build.WIDGET_VIEW: {"model_id": "0"}})
+REPR = nbformat.v4.new_output("display_data", {"text/plain": "Path('/root/x')"})
+
+# Cells: 0 text, 1 checked, 2 progress, 3 figure, 4 its assertion.
+MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode], object]]] = {
+    "executed out of order": (is_executed_from_top_to_bottom, change(2, execution_count=7)),
+    "not executed": (is_executed_from_top_to_bottom, change(4, execution_count=None)),
+    "nothing checked": (has_checked_cells, tag(1)),
+    "checked without output": (has_output_wherever_it_is_checked, change(1, outputs=[])),
+    "checked without count": (has_output_wherever_it_is_checked, change(1, execution_count=None)),
+    "only a picture to check": (has_output_wherever_it_is_checked, tag(3, CHECKED)),
+    "text checked": (has_output_wherever_it_is_checked, tag(0, CHECKED)),
+    "no assertion": (asserts_on_the_data_of_each_figure, change(4, source="axes")),
+    "nothing after the figure": (asserts_on_the_data_of_each_figure, lambda notebook: notebook.cells.pop()),
+    "assertion on a constant": (asserts_on_the_data_of_each_figure, change(4, source="assert 1 == 1")),
+    "comment for nbval": (never_switches_nbval_off, change(1, source="# NBVAL_SKIP\n1 / 0")),
+    "tag for nbval": (never_switches_nbval_off, tag(1, "nbval-skip")),
+    "tag that allows an error": (never_switches_nbval_off, tag(1, "raises-exception")),
+    "stored warning": (stores_no_error_and_no_warning, add(2, stream("UserWarning: x", "stderr"))),
+    "stored error": (stores_no_error_and_no_warning, add(2, ERROR)),
+    "state of widgets": (stores_no_widget_state, lambda notebook: notebook.metadata.update(widgets={})),
+    "view of a widget": (stores_no_widget_state, add(2, VIEW)),
+    "path of a home": (names_no_path_of_a_machine, add(2, stream("/home/ada/x"))),
+    "path in a repr": (names_no_path_of_a_machine, add(2, REPR)),
+    "path of the checkout": (names_no_path_of_a_machine, add(2, stream(str(NOTEBOOKS)))),
+}
+
+
+def test_every_law_has_a_mutant() -> None:
+    assert {law for law, _ in MUTANTS.values()} == set(LAWS)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_good_lesson_keeps_each_law(toy: NotebookNode, law: Callable[[NotebookNode], None]) -> None:
+    law(toy)
+
+
+@pytest.mark.parametrize(("law", "mutate"), MUTANTS.values(), ids=MUTANTS)
+def test_a_broken_lesson_is_caught(toy: NotebookNode, law: Callable, mutate: Callable) -> None:
+    mutate(toy)
+    with pytest.raises(AssertionError):
+        law(toy)
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [
+        lambda notebook: notebook.cells.pop(),
+        lambda notebook: notebook.cells.insert(0, deepcopy(notebook.cells[0])),
+        lambda notebook: notebook.metadata.update(jupytext={"formats": "ipynb,py:percent"}),
+        change(0, source="# Another title"),
+        change(1, id="other"),
+        change(1, execution_count=None),
+        tag(1),
+    ],
+)
+def test_a_stale_notebook_is_caught(toy_source: Path, toy: NotebookNode, mutate: Callable) -> None:
+    is_fresh(build.generate(toy_source), toy)
+    mutate(toy)
+    with pytest.raises(AssertionError, match="make notebooks"):
+        is_fresh(build.generate(toy_source), toy)
+
+
+def test_nbval_as_make_test_calls_it_can_fail(
+    tmp_path: Path, root: Path, toy: NotebookNode, make_env: Callable[..., dict[str, str]]
+) -> None:
+    (flags,) = re.findall(r"^NBVAL := (.*)$", (root / "Makefile").read_text(), flags=re.MULTILINE)
+    assert "$(LESSONS) $(NBVAL)" in (root / "Makefile").read_text()
+    nbformat.write(toy, tmp_path / "good.ipynb")
+    toy.cells[1].outputs[0].text = "another\n"
+    nbformat.write(toy, tmp_path / "differs.ipynb")
+    toy.cells[4].source = "1 / 0"
+    nbformat.write(toy, tmp_path / "raises.ipynb")
+    settings = ["-c", str(root / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", str(tmp_path), *shlex.split(flags), *settings],
+        env=make_env(root),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    failed = re.findall(r"^FAILED .*?(\w+)\.ipynb::Cell (\d)", done.stdout, flags=re.MULTILINE)
+    assert failed == [("differs", "0"), ("raises", "0"), ("raises", "3")], done.stdout + done.stderr
+    assert "3 failed, 9 passed" in done.stdout.splitlines()[-1]

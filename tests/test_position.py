@@ -1,0 +1,195 @@
+"""Laws of the positions: the sinusoids of the paper, and what the modules add to embedded tokens."""
+
+import math
+
+import pytest
+import torch
+from parity import close, double_precision, noise
+from torch import nn
+
+from course_lib.position import LearnedPosition, SinusoidalPosition, sinusoidal
+
+MODULES = [SinusoidalPosition, LearnedPosition]
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    with double_precision():
+        yield
+
+
+def law_formula_is_the_papers(table_of):
+    table = table_of(50, 16)
+    for pos in range(50):
+        for i in range(8):
+            angle = pos / 10000 ** (2 * i / 16)
+            assert math.isclose(table[pos, 2 * i], math.sin(angle), rel_tol=1e-9, abs_tol=1e-12)
+            assert math.isclose(table[pos, 2 * i + 1], math.cos(angle), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def law_an_offset_is_a_rotation(table_of):
+    """PE(pos + k) = PE(pos) @ R for one R, whatever pos; R turns each pair of dimensions, so it keeps lengths."""
+    table = table_of(300, 16)
+    for offset in (1, 7, 100):
+        before, after = table[:-offset], table[offset:]
+        best = torch.linalg.lstsq(before, after).solution  # the best linear map of all, (d_model, d_model)
+        assert (before @ best - after).abs().max() < 1e-9
+        for i in range(8):
+            pair = slice(2 * i, 2 * i + 2)
+            turn = torch.linalg.lstsq(before[:, pair], after[:, pair]).solution  # (2, 2)
+            assert (turn @ turn.T - torch.eye(2)).abs().max() < 1e-9 and torch.linalg.det(turn) > 0
+
+
+def law_every_position_has_the_same_norm(table_of):
+    table = table_of(200, 64)
+    close(table.norm(dim=1), torch.full((200,), math.sqrt(64 / 2)))
+
+
+def exponent_of_odd_dimensions_wrong(max_len, d_model):
+    """i / d_model for odd i too, instead of 2⌊i/2⌋ / d_model."""
+    angle = torch.arange(max_len)[:, None] / 10000 ** (torch.arange(d_model) / d_model)
+    return torch.where(torch.arange(d_model) % 2 == 0, angle.sin(), angle.cos())
+
+
+def sine_only(max_len, d_model):
+    return torch.arange(max_len)[:, None].mul(1 / 10000 ** (torch.arange(d_model) / d_model)).sin()
+
+
+def exponent_not_doubled(max_len, d_model):
+    """10000^(i / d_model), i the index of the pair."""
+    angle = torch.arange(max_len)[:, None] / 10000 ** (torch.arange(d_model // 2) / d_model)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+
+
+LAWS = [law_formula_is_the_papers, law_an_offset_is_a_rotation, law_every_position_has_the_same_norm]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_sinusoids_obey(law):
+    law(sinusoidal)
+
+
+@pytest.mark.parametrize(
+    "law, wrong",
+    [
+        (law_formula_is_the_papers, exponent_of_odd_dimensions_wrong),
+        (law_formula_is_the_papers, exponent_not_doubled),
+        (law_formula_is_the_papers, lambda n, d: sinusoidal(n, d, base=1000.0)),
+        (law_an_offset_is_a_rotation, exponent_of_odd_dimensions_wrong),
+        (law_an_offset_is_a_rotation, sine_only),
+        (law_every_position_has_the_same_norm, exponent_of_odd_dimensions_wrong),
+        (law_every_position_has_the_same_norm, sine_only),
+    ],
+)
+def test_a_wrong_table_breaks(law, wrong):
+    with pytest.raises(AssertionError):
+        law(wrong)
+
+
+def test_with_the_wrong_odd_exponent_the_best_linear_map_is_off_by_about_1():
+    def residual(table):
+        return (table[:-1] @ torch.linalg.lstsq(table[:-1], table[1:]).solution - table[1:]).abs().max().item()
+
+    assert residual(sinusoidal(300, 16)) < 1e-9
+    assert residual(exponent_of_odd_dimensions_wrong(300, 16)) > 0.1
+
+
+def test_position_0_adds_1_to_every_odd_dimension():
+    assert sinusoidal(3, 6)[0].tolist() == [0, 1, 0, 1, 0, 1]
+
+
+def test_the_norm_is_16_at_the_papers_width():
+    assert sinusoidal(10, 512).norm(dim=1).tolist() == pytest.approx([16.0] * 10, rel=1e-12)
+
+
+def test_a_float32_table_is_the_float64_one_rounded():
+    exact = sinusoidal(5000, 64)
+    torch.set_default_dtype(torch.float32)
+    assert torch.equal(sinusoidal(5000, 64), exact.float())  # sines of large float32 angles would differ
+
+
+class SlicedByBatch(nn.Module):
+    """A (max_len, 1, d_model) table sliced by x.size(0), as for (length, batch, d_model), under batch-first tokens."""
+
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = sinusoidal(max_len, d_model)[:, None]
+
+    def forward(self, x, *, start=0):
+        return x + self.table[start : start + x.shape[0]]
+
+
+class IgnoresStart(SinusoidalPosition):
+    def forward(self, x, *, start=0):
+        return super().forward(x)
+
+
+def law_adds_the_row_of_the_token_not_of_the_sentence(module_class):
+    module = module_class(9, 8)
+    for batch, length in ((3, 5), (5, 3), (1, 1), (4, 9)):
+        x = noise(batch, length, 8)
+        added = module(x) - x
+        for row in range(batch):
+            for place in range(length):
+                close(added[row, place].detach(), module.table[place].detach().flatten())
+
+
+def law_a_sentence_in_pieces_is_the_sentence(module_class):
+    module, x = module_class(9, 8), noise(2, 7, 8)
+    whole = module(x).detach()
+    for cut in (1, 3, 6):
+        pieces = [module(x[:, :cut]), module(x[:, cut:], start=cut)]
+        close(torch.cat(pieces, dim=1).detach(), whole)
+
+
+@pytest.mark.parametrize("module_class", MODULES)
+def test_positions_are_of_tokens_not_of_sentences(module_class):
+    law_adds_the_row_of_the_token_not_of_the_sentence(module_class)
+
+
+@pytest.mark.parametrize("module_class", MODULES)
+def test_a_sentence_in_pieces_is_the_sentence(module_class):
+    law_a_sentence_in_pieces_is_the_sentence(module_class)
+
+
+def test_a_table_sliced_by_the_batch_breaks_the_law():
+    with pytest.raises(AssertionError):
+        law_adds_the_row_of_the_token_not_of_the_sentence(SlicedByBatch)
+    x = noise(3, 5, 8)
+    assert SlicedByBatch(9, 8)(x).shape == x.shape  # and nothing else would have told
+
+
+def test_a_start_that_is_ignored_breaks_the_law():
+    with pytest.raises(AssertionError):
+        law_a_sentence_in_pieces_is_the_sentence(IgnoresStart)
+
+
+@pytest.mark.parametrize("module_class", MODULES)
+def test_a_sentence_longer_than_the_positions_is_refused(module_class):
+    module = module_class(5, 8)
+    assert module(noise(1, 5, 8)).shape == (1, 5, 8)
+    for length, start in ((6, 0), (1, 5), (3, 3)):
+        with pytest.raises(ValueError, match="the sentence has 6 tokens, the model has positions for 5"):
+            module(noise(1, length, 8), start=start)
+
+
+@pytest.mark.parametrize("module_class", MODULES)
+def test_anything_but_batch_length_d_model_is_refused(module_class):
+    for shape in ((4, 8), (8, 8), (2, 3, 4), (2, 3, 1)):  # the second and the last would broadcast silently
+        with pytest.raises(ValueError, match=r"expected \(batch, length, 8\), got \(" + ", ".join(map(str, shape))):
+            module_class(16, 8)(noise(*shape))
+
+
+@pytest.mark.parametrize("d_model", [1, 7, 511])
+def test_sinusoids_need_an_even_width(d_model):
+    for build in (sinusoidal, SinusoidalPosition):
+        with pytest.raises(ValueError, match=f"d_model must be even, got {d_model}"):
+            build(10, d_model)
+
+
+def test_learned_positions_are_learned_and_sinusoids_are_not():
+    assert [name for name, _ in LearnedPosition(4, 6).named_parameters()] == ["table"]
+    assert not list(SinusoidalPosition(4, 6).parameters()) and not SinusoidalPosition(4, 6).state_dict()
+    module = LearnedPosition(4, 6)
+    module(noise(2, 3, 6)).sum().backward()
+    assert module.table.grad[:, 0].tolist() == [2, 2, 2, 0]  # each sentence of the batch counts, unused places do not

@@ -1,0 +1,115 @@
+"""Sampling: the draws follow the model's distribution, sharpened, flattened or cut."""
+
+import math
+from functools import partial
+from unittest import mock
+
+import pytest
+import torch
+from test_decoding import MODELS, SOURCES, SRC, log_prob_is_the_teacher_forced_one, next_log_probs, no_specials_come_out
+from tiny import patched, raised, tiny_model
+
+from course_lib import decoding
+from course_lib.decoding import greedy, sample
+
+DRAWS = 4000
+UNSURE = tiny_model(1, spread=1.5, vocab_size=8)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def first_tokens(draw, seed=0, **options):
+    """Relative frequencies of the first token in many draws; (vocab,). Token 2 is </s>: an empty output."""
+    many = torch.tensor([SOURCES[2]]).expand(DRAWS, -1)
+    found = draw(UNSURE, many, max_len=1, generator=seeded(seed), **options)
+    return torch.bincount(torch.tensor([(h.ids or [2])[0] for h in found]), minlength=8) / DRAWS
+
+
+def expected(temperature=1.0):
+    log_probs = next_log_probs(UNSURE, [], SOURCES[2])
+    log_probs[[0, 1]] = -math.inf
+    return (log_probs / temperature).softmax(dim=-1)
+
+
+def draws_follow_the_softmax(draw):
+    for temperature in (1.0, 2.5):
+        frequencies, probs = first_tokens(draw, temperature=temperature), expected(temperature)
+        assert (frequencies - probs).abs().sum() / 2 < 0.03, temperature
+        assert probs.max() < 0.8, "too sure to compare"
+
+
+def temperature_ignored(*args, temperature, **options):
+    return sample(*args, **options)
+
+
+def only_the_top_k_are_drawn(draw):
+    for k in (1, 2, 3):
+        assert set(first_tokens(draw, temperature=3.0, top_k=k).nonzero().flatten().tolist()) == set(
+            expected().topk(k).indices.tolist()
+        )
+
+
+def fewest_that_reach_p_are_drawn(draw):
+    probs, order = expected().sort(descending=True)
+    for count in (1, 2, 4):
+        for p in (probs[:count].sum() - 0.01, probs[: count - 1].sum() + 0.01):  # in the middle of token `count`
+            drawn = first_tokens(draw, top_p=float(p)).nonzero().flatten().tolist()
+            assert set(drawn) == set(order[:count].tolist())
+    assert first_tokens(draw, top_p=1.0).count_nonzero() == 6
+
+
+def never_crosses_p(log_probs, top_k, top_p):
+    if top_p is None:
+        return log_probs
+    probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True)
+    beyond = probs.cumsum(dim=-1) > top_p
+    beyond[:, 0] = False
+    return log_probs.masked_fill(beyond.gather(1, order.argsort(dim=-1)), -math.inf)
+
+
+SAMPLING_LAWS = [
+    (draws_follow_the_softmax, temperature_ignored),
+    (only_the_top_k_are_drawn, lambda *args, top_k, **options: sample(*args, top_k=top_k + 1, **options)),
+    (fewest_that_reach_p_are_drawn, patched(sample, mock.patch.object(decoding, "_cut", never_crosses_p))),
+]
+
+
+@pytest.mark.parametrize("law, mutant", SAMPLING_LAWS)
+def test_sampling_law(law, mutant):
+    law(sample)
+    with pytest.raises(AssertionError):
+        law(mutant)
+
+
+@pytest.mark.parametrize("options", [dict(temperature=1e-4), dict(top_k=1), dict(top_p=1e-6)])
+def test_sharpened_to_the_limit_sampling_is_greedy(options):
+    for model in MODELS:
+        assert sample(model, SRC, max_len=12, generator=seeded(), **options) == greedy(model, SRC, max_len=12)
+    assert sample(model, SRC, max_len=12, generator=seeded()) != greedy(model, SRC, max_len=12)
+
+
+def test_the_same_generator_state_gives_the_same_output():
+    draw = partial(sample, MODELS[0], SRC, max_len=12, temperature=2.0)
+    assert draw(generator=seeded(1)) == draw(generator=seeded(1)) != draw(generator=seeded(2))
+
+
+def test_log_prob_of_a_sample_is_the_models_own_at_temperature_1():
+    log_prob_is_the_teacher_forced_one(partial(sample, temperature=3.0, top_k=4, generator=seeded()))
+    no_specials_come_out(partial(sample, temperature=9.0, generator=seeded()))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(temperature=0.0), "temperature must be positive, got 0.0"),
+        (dict(temperature=-1.0), "temperature must be positive, got -1.0"),
+        (dict(temperature=math.nan), "temperature must be positive, got nan"),
+        (dict(top_k=0), "top_k must be at least 1, got 0"),
+        (dict(top_p=0.0), "top_p must be in (0, 1], got 0.0"),
+        (dict(top_p=1.5), "top_p must be in (0, 1], got 1.5"),
+    ],
+)
+def test_bad_sampling_arguments_are_refused(options, message):
+    assert str(raised(ValueError, lambda: sample(MODELS[0], SRC, **options))) == message

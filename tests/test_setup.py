@@ -1,0 +1,150 @@
+"""The two commands: what they install, where they write, what they say."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def check_help_lists_every_target(makefile: str, shown: str) -> None:
+    targets = re.findall(r"^([A-Za-z][\w-]*):(?!=)", makefile, flags=re.MULTILINE)
+    assert len(targets) >= 6
+    for target in targets:
+        assert re.search(rf"^  {target} +\S", shown, flags=re.MULTILINE), f"expected {target} in make help"
+
+
+def test_make_help_lists_every_target(root: Path, make: Callable, tmp_path: Path) -> None:
+    makefile = (root / "Makefile").read_text()
+    check_help_lists_every_target(makefile, make(root, "help").stdout)
+    assert make(root).stdout == make(root, "help").stdout, "expected help without a target"
+    broken = makefile + "\nsecret:\n\t@true\n"
+    (tmp_path / "Makefile").write_text(broken)
+    with pytest.raises(AssertionError, match="secret"):
+        check_help_lists_every_target(broken, make(tmp_path, "help").stdout)
+
+
+@pytest.fixture
+def checkout(root: Path, tmp_path: Path) -> Path:
+    """A copy of what make needs, in a folder with a space, with an environment that looks installed."""
+    copy = tmp_path / "my course"
+    (copy / ".venv" / "bin").mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(root / name, copy)
+        os.utime(copy / name, (1e9, 1e9))
+    (copy / ".venv" / ".lab-ready").write_text(f"{copy.resolve()}\n")
+    return copy
+
+
+def installs(make: Callable, checkout: Path) -> bool:
+    planned = make(checkout, "-n", "lab")
+    assert "-m jupyterlab" in planned.stdout, planned
+    return "pip install" in planned.stdout
+
+
+def test_lab_installs_again_only_when_pins_or_place_change(checkout: Path, make: Callable) -> None:
+    assert not installs(make, checkout)
+    for name in ("pyproject.toml", "constraints.txt"):
+        os.utime(checkout / name)
+        os.utime(checkout / ".venv" / ".lab-ready", (1.1e9, 1.1e9))
+        assert installs(make, checkout)
+        os.utime(checkout / name, (1e9, 1e9))
+    moved = checkout.rename(checkout.with_name("moved"))
+    assert installs(make, moved)
+
+
+def test_lab_opens_the_first_lesson_and_hands_arguments_on(checkout: Path, make: Callable) -> None:
+    assert '--LabApp.default_url="/lab"' in make(checkout, "-n", "lab").stdout
+    (checkout / "notebooks").mkdir()
+    for name in ("08_b.ipynb", "00_a.ipynb", "mine.ipynb"):
+        (checkout / "notebooks" / name).touch()
+    planned = make(checkout, "-n", "lab", "ARGS=--no-browser --port 9000").stdout
+    assert '--LabApp.default_url="/lab/tree/notebooks/00_a.ipynb"' in planned
+    assert planned.rstrip().endswith("--no-browser --port 9000")
+
+
+def test_without_a_suitable_python_make_says_what_to_do(checkout: Path, make: Callable) -> None:
+    shutil.rmtree(checkout / ".venv")
+    refused = make(checkout, "lab", "PYTHON=false")
+    assert refused.returncode != 0
+    assert "No Python 3.11 or newer with venv found (tried: false)" in refused.stderr
+    assert "make lab PYTHON=/path/to/python3.11" in refused.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def test_a_relative_course_data_becomes_absolute(checkout: Path, make_env: Callable) -> None:
+    (checkout.parent / "my data").mkdir()
+    assert "COURSE_DATA" not in make_env(checkout)
+    absolute = str(checkout.parent.resolve() / "my data")
+    assert make_env(checkout, COURSE_DATA="../my data")["COURSE_DATA"] == absolute
+    assert make_env(checkout, COURSE_DATA="nowhere")["COURSE_DATA"] == "nowhere"
+
+
+def use_everything(env: dict[str, str]) -> None:
+    """Do in a subprocess what writes into the home by default: a kernel's history and settings, a plot."""
+    code = (
+        "import matplotlib.font_manager\n"
+        "from jupyter_client.manager import start_new_kernel\n"
+        "manager, client = start_new_kernel()\n"
+        "client.execute_interactive('1 + 1')\n"
+        "manager.shutdown_kernel()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def check_home_stays_empty(home: Path, env: dict[str, str]) -> None:
+    use_everything(env)
+    left = sorted(str(path.relative_to(home)) for path in home.rglob("*"))
+    assert not left, f"expected nothing in the home, got {left}"
+
+
+def test_nothing_is_written_into_the_home(tmp_path: Path, root: Path, make_env: Callable) -> None:
+    home, careless_home = tmp_path / "home", tmp_path / "careless"
+    home.mkdir()
+    careless_home.mkdir()
+    # fontconfig's cache goes elsewhere here; `make lab` has built it by the time of the first plot.
+    env = make_env(root, HOME=str(home), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    check_home_stays_empty(home, env)
+    careless = {k: v for k, v in env.items() if k not in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
+    with pytest.raises(AssertionError, match="ipython"):
+        check_home_stays_empty(careless_home, {**careless, "HOME": str(careless_home)})
+
+
+def run_ci(root: Path, place: Path, stranger_env: dict[str, str]) -> str:
+    """Run a copy of .ci/run with a make that only says how it was called."""
+    (place / "checkout" / ".ci").mkdir(parents=True)
+    (place / "bin").mkdir()
+    shutil.copy(root / ".ci" / "run", place / "checkout" / ".ci")
+    fake = place / "bin" / "make"
+    fake.write_text('#!/bin/sh\necho "make $* in $(pwd -P), COURSE_DATA=${COURSE_DATA-unset}"\n')
+    fake.chmod(0o755)
+    env = {**stranger_env, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    script = place / "checkout" / ".ci" / "run"
+    done = subprocess.run([script], env=env, cwd="/", capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("with_data", [True, False])
+def test_ci_runs_the_test_command_with_the_data_that_exists(
+    root: Path, tmp_path: Path, stranger_env: dict[str, str], with_data: bool
+) -> None:
+    place, data = tmp_path.resolve(), tmp_path.resolve() / "shared" / "data"
+    if with_data:
+        data.mkdir(parents=True)
+    said = run_ci(root, place, stranger_env)
+    assert said == f"make test in {place / 'checkout'}, COURSE_DATA={data if with_data else 'unset'}"
+    assert "\nmake test\n" in (root / "README.md").read_text(encoding="utf-8")
+    assert "- run: .ci/run\n" in (root / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+
+
+def test_readme_lists_every_lesson_and_target(root: Path, make: Callable) -> None:
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    for source in (root / "notebooks" / "source").glob("[0-9][0-9]_*.py"):
+        assert f"(notebooks/{source.stem}.ipynb)" in readme, f"expected a row for {source.stem}"
+    for target in re.findall(r"^  (\w+) ", make(root, "help").stdout, flags=re.MULTILINE):
+        assert f"make {target}" in readme, f"expected make {target} in the README"

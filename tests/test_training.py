@@ -1,0 +1,221 @@
+"""Training steps and epochs: what one step does, which batches it sees, and what is recorded."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from unittest import mock
+
+import pytest
+import torch
+from parity import double_precision
+from tiny import FixedBatches, assert_same_weights, fit, fit_with, raised, reversal_pairs, tiny_model
+
+from course_lib import run as run_module
+from course_lib.allocator import keep_freed_memory
+from course_lib.config import TrainConfig
+from course_lib.data.batches import BucketedBatches
+from course_lib.evaluation import batch_loss, evaluate
+from course_lib.run import Run
+from course_lib.schedule import learning_rate
+
+# A large eps makes Adam's step smooth: with the paper's, a gradient of 1e-17 that should be 0 moves a weight.
+CONFIG = TrainConfig(epochs=2, peak_lr=0.05, warmup_steps=2, eps=1e-2)
+PAIRS = reversal_pairs(12)
+UNEQUAL = FixedBatches([PAIRS[:2], PAIRS[2:9], PAIRS[9:]])
+
+
+# --- accumulation -------------------------------------------------------------------------------
+
+
+def accumulation_equals_one_large_batch(train):
+    with double_precision():
+        large, small, before = tiny_model(), tiny_model(), tiny_model()
+        once = train(large, FixedBatches([PAIRS]), CONFIG)
+        summed = train(small, UNEQUAL, replace(CONFIG, accumulate=3))
+    assert raised(AssertionError, lambda: assert_same_weights(large, before, atol=1e-2)), "nothing was learned"
+    assert len(summed.losses) == len(once.losses) == CONFIG.epochs
+    torch.testing.assert_close(torch.tensor(summed.losses), torch.tensor(once.losses), rtol=0, atol=1e-6)
+    assert_same_weights(small, large, atol=1e-6)
+
+
+class MeanOfMeans(Run):
+    def train_step(self, group):
+        tokens = sum(batch.num_tokens for batch in group)
+
+        def own_mean(model, batch, *, smoothing):
+            loss, correct = batch_loss(model, batch, smoothing=smoothing)
+            return loss / batch.num_tokens * tokens / len(group), correct
+
+        with mock.patch.object(run_module, "batch_loss", own_mean):
+            super().train_step(group)
+
+
+class StepAtEachMicroBatch(Run):
+    def train_step(self, group):
+        for batch in group:
+            super().train_step([batch])
+
+
+def test_accumulated_micro_batches_equal_one_large_batch():
+    accumulation_equals_one_large_batch(fit)
+
+
+@pytest.mark.parametrize("mutant", [MeanOfMeans, StepAtEachMicroBatch])
+def test_accumulation_law_catches(mutant):
+    with pytest.raises(AssertionError):
+        accumulation_equals_one_large_batch(fit_with(mutant))
+
+
+def each_batch_is_trained_once(run_class, accumulate):
+    seen, sizes = [], []
+
+    class Spy(run_class):
+        def train_step(self, group):
+            seen.extend((self.epoch, tuple(batch.src[0].tolist())) for batch in group)
+            sizes.append(len(group))
+            super().train_step(group)
+
+    single = FixedBatches([[pair] for pair in PAIRS[:7]])
+    history = fit_with(Spy)(tiny_model(), single, replace(CONFIG, accumulate=accumulate))
+    assert Counter(seen) == Counter((epoch, tuple(src)) for epoch in range(2) for src, _ in PAIRS[:7])
+    assert sizes == 2 * ([accumulate] * (7 // accumulate) + [7 % accumulate] * (7 % accumulate > 0))
+    assert [record["step"] for record in history.epochs] == [math.ceil(7 / accumulate), 2 * math.ceil(7 / accumulate)]
+
+
+class ZipGroups(Run):
+    def rest_of_epoch(self):
+        self.batches_left = len(self.batches.plan(self.epoch)) - self.batch
+        stream = self.batches.epoch(self.epoch, start=self.batch)
+        while group := [batch for batch, _ in zip(stream, range(self.config.accumulate), strict=False)]:
+            yield group
+
+
+@pytest.mark.parametrize("accumulate", [1, 2, 3])
+def test_each_batch_of_an_epoch_is_trained_exactly_once(accumulate):
+    each_batch_is_trained_once(Run, accumulate)
+    with pytest.raises(AssertionError):
+        each_batch_is_trained_once(ZipGroups, accumulate)
+
+
+# --- clipping -----------------------------------------------------------------------------------
+
+
+def clipping_bounds_the_gradient(run_class):
+    norms = {}
+
+    def trained(clip_norm):
+        class Spy(run_class):
+            def __init__(self, *args):
+                super().__init__(*args)
+                self.optimizer.register_step_pre_hook(self.measure)
+
+            def measure(self, *_):
+                grads = [parameter.grad.flatten() for parameter in self.model.parameters()]
+                norms.setdefault(clip_norm, []).append(torch.cat(grads).norm().item())
+
+        fit_with(Spy)(tiny_model(), UNEQUAL, replace(CONFIG, clip_norm=clip_norm))
+
+    trained(None)
+    bound = sorted(norms[None])[len(norms[None]) // 2]  # some steps are above it
+    trained(bound)
+    assert max(norms[None]) > 1.1 * bound
+    assert max(norms[bound]) <= bound * (1 + 1e-4)
+    assert norms[bound][0] == pytest.approx(min(norms[None][0], bound), rel=1e-4)  # no shorter than it must be
+
+
+class Unclipped(Run):
+    def __init__(self, model, batches, config, folder, keep):
+        super().__init__(model, batches, replace(config, clip_norm=None), folder, keep)
+
+
+def test_clipping_bounds_the_norm_of_the_gradient():
+    clipping_bounds_the_gradient(Run)
+    with pytest.raises(AssertionError):
+        clipping_bounds_the_gradient(Unclipped)
+
+
+# --- the history --------------------------------------------------------------------------------
+
+
+def history_tells_the_whole_run(train):
+    model, valid = tiny_model(dropout=0.1), FixedBatches([PAIRS[:5], PAIRS[5:8]])
+    steps, epochs = [], []
+
+    def on_epoch(model, history):
+        epochs.append(dict(history.epochs[-1]))
+        return {"sample": len(epochs)}
+
+    def on_step(model, history):
+        steps.append(history.losses[-1])
+
+    history = train(model, UNEQUAL, CONFIG, valid=valid, on_step=on_step, on_epoch=on_epoch)
+    assert history.stopped == "finished" and not model.training
+    assert history.losses == steps and len(steps) == 6 and all(map(math.isfinite, steps))
+    assert history.rates == [learning_rate(CONFIG, n, d_model=16, total_steps=6) for n in range(1, 7)]
+    assert [record["epoch"] for record in history.epochs] == [1, 2]
+    assert [record["step"] for record in history.epochs] == [3, 6]
+    for record, part in zip(history.epochs, (steps[:3], steps[3:]), strict=True):
+        assert record["train_loss"] == pytest.approx(sum(part) / 3)
+    assert 0 < history.epochs[0]["seconds"] < history.epochs[1]["seconds"] <= history.seconds
+    assert {name: history.epochs[-1][name] for name in ("valid_loss", "valid_accuracy")} == evaluate(model, valid)
+    assert [record["sample"] for record in history.epochs] == [1, 2]
+    assert "valid_loss" in epochs[0], "on_epoch sees the epoch's record"
+
+
+class MeanOverAllEpochs(Run):
+    def finish_epoch(self, valid, on_epoch):
+        super().finish_epoch(valid, on_epoch)
+        self.history.epochs[-1]["train_loss"] = sum(self.history.losses) / len(self.history.losses)
+
+
+class NoDropoutAfterCallback(Run):
+    def finish_epoch(self, valid, on_epoch):
+        super().finish_epoch(valid, on_epoch)
+        self.model.eval()
+
+
+def test_history_tells_the_whole_run():
+    history_tells_the_whole_run(fit)
+    with pytest.raises(AssertionError):
+        history_tells_the_whole_run(fit_with(MeanOverAllEpochs))
+
+
+def dropout_stays_on_between_epochs(train):
+    modes = []
+    train(
+        tiny_model(),
+        UNEQUAL,
+        CONFIG,
+        valid=UNEQUAL,
+        on_step=lambda model, _: modes.append(model.training),
+        on_epoch=lambda model, _: model.eval() and None,
+    )
+    assert modes == [True] * 6
+
+
+def test_dropout_stays_on_between_epochs():
+    dropout_stays_on_between_epochs(fit)
+    with pytest.raises(AssertionError):
+        dropout_stays_on_between_epochs(fit_with(NoDropoutAfterCallback))
+
+
+def test_bfloat16_trains_almost_as_float32(monkeypatch):
+    exact = fit(tiny_model(), UNEQUAL, CONFIG).losses
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)  # crashes on virtual machines without real AMX units
+    mixed = fit(tiny_model(), UNEQUAL, replace(CONFIG, precision="bfloat16")).losses
+    assert mixed != exact
+    assert mixed == pytest.approx(exact, rel=0.03)
+    assert exact[-1] < 0.97 * exact[0], "if nothing were learned, this would compare nothing"
+
+
+def test_the_seed_fixes_the_dropout():
+    def losses(seed):
+        return fit(tiny_model(dropout=0.3), BucketedBatches(PAIRS, 20), replace(CONFIG, seed=seed)).losses
+
+    assert losses(1) == losses(1) != losses(2)
+
+
+def test_the_allocator_setting_says_whether_it_applies():
+    assert keep_freed_memory() in (True, False)
+    with mock.patch("course_lib.allocator.sys.platform", "darwin"):
+        assert keep_freed_memory() is False

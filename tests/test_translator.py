@@ -1,0 +1,169 @@
+"""Text in, translation out: one by one or many at once, saved and loaded, with or without attention maps."""
+
+from unittest import mock
+
+import pytest
+import torch
+from test_decoding import attends_to_padding
+from tiny import patched, raised, toy_pairs, toy_translator
+
+from course_lib import translator as translator_module
+from course_lib.beam import beam_search
+from course_lib.decoding import greedy
+from course_lib.tokenizer import Tokenizer
+from course_lib.translator import Translator
+
+TEXTS = [pair.src for pair in toy_pairs()[::25]] + ["a dog", "cat", "a bird sees a bird . a man hears a horse ."]
+FILES = ["config.json", "model.safetensors", "tokenizer.json"]
+
+
+def texts_of(translator, **options):
+    return [translation.text for translation in translator.translate_batch(TEXTS, **options)]
+
+
+# --- translating --------------------------------------------------------------------------------
+
+
+def batch_equals_one_by_one(translate_batch):
+    for beam_size in (1, 3):
+        translator = toy_translator()
+        together = translate_batch(translator, TEXTS, beam_size=beam_size)
+        for text, ours in zip(TEXTS, together, strict=True):
+            theirs = translator.translate(text, beam_size=beam_size)
+            assert (ours.text, ours.src_tokens, ours.tgt_tokens) == (theirs.text, theirs.src_tokens, theirs.tgt_tokens)
+            assert ours.score == pytest.approx(theirs.score, abs=1e-4)
+        assert len({ours.text for ours in together}) > 3, "too uniform to compare"
+
+
+def order_of_lengths(translator, texts, **options):
+    return Translator.translate_batch(translator, sorted(texts, key=len), **options)
+
+
+def test_a_batch_equals_its_sentences_one_by_one():
+    batch_equals_one_by_one(Translator.translate_batch)
+    with mock.patch.object(translator_module, "BATCH_SENTENCES", 4):
+        batch_equals_one_by_one(Translator.translate_batch)
+    with pytest.raises(AssertionError):
+        batch_equals_one_by_one(order_of_lengths)
+    searches = [mock.patch.object(translator_module, f.__name__, attends_to_padding(f)) for f in (greedy, beam_search)]
+    with pytest.raises(AssertionError):
+        batch_equals_one_by_one(patched(Translator.translate_batch, *searches))
+
+
+def test_beam_size_and_length_penalty_reach_the_search():
+    translator, seen = toy_translator(), {}
+
+    def spy(model, src, **options):
+        seen.update(options)
+        return beam_search(model, src, **options)
+
+    with mock.patch.object(translator_module, "beam_search", spy):
+        translator.translate("a dog", beam_size=3, length_penalty=0.2)
+        assert seen == dict(beam_size=3, length_penalty=0.2)
+        translator.translate("a dog")
+        assert seen == dict(beam_size=4, length_penalty=0.6), "the paper's"
+    assert "beam_size" in str(raised(ValueError, lambda: translator.translate("a dog", beam_size=0)))
+
+
+def test_tokens_are_those_of_the_text():
+    translator = toy_translator()
+    for text in TEXTS:
+        found = translator.translate(text)
+        assert found.src_tokens == [*translator.tokenizer.tokens(text), "</s>"]
+        assert str(found) == found.text == translator.tokenizer.decode(ids_of(translator, found.tgt_tokens))
+
+
+def ids_of(translator, tokens):
+    table = {translator.tokenizer.token(i): i for i in range(translator.tokenizer.vocab_size)}
+    return [table[token] for token in tokens]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+def test_an_empty_sentence_is_refused(text):
+    translator = toy_translator()
+    for call in (lambda: translator.translate(text), lambda: translator.translate_batch(["a dog", text])):
+        assert "empty sentence" in str(raised(ValueError, call)) and repr(text) in str(raised(ValueError, call))
+
+
+def test_a_sentence_beyond_the_models_positions_is_refused():
+    translator = toy_translator()
+    error = raised(ValueError, lambda: translator.translate("dog " * 30))
+    assert str(error) == "the sentence has 31 tokens, the model has positions for 24"
+    assert translator.translate("dog " * 23).text is not None
+
+
+def test_unknown_characters_are_translated_as_unk():
+    assert "<unk>" in toy_translator().translate("a 犬 sees").src_tokens
+
+
+def test_no_sentences_give_no_translations():
+    assert toy_translator().translate_batch([]) == []
+
+
+def test_one_text_is_no_batch():
+    assert raised(ValueError, lambda: toy_translator().translate_batch("dog"))
+
+
+def test_vocabularies_of_model_and_tokenizer_must_agree():
+    translator = toy_translator()
+    other = Tokenizer.train(["some other words, and fewer"], 40)
+    error = raised(ValueError, lambda: Translator(translator.model, other))
+    assert str(error) == f"the model has 80 subwords, the tokenizer {other.vocab_size}"
+
+
+# --- attention ----------------------------------------------------------------------------------
+
+
+def attention_changes_no_text_and_fits_its_labels(translate):
+    translator, finished = toy_translator(), set()
+    for text in TEXTS:
+        plain, found = translator.translate(text), translate(translator, text)
+        assert (found.text, found.tgt_tokens, found.score) == (plain.text, plain.tgt_tokens, plain.score)
+        assert plain.attention is None
+        src_len, tgt_len = len(found.src_tokens), len(found.tgt_tokens)
+        shapes = dict(encoder=(2, src_len, src_len), decoder=(2, tgt_len, tgt_len), cross=(2, tgt_len, src_len))
+        for part, shape in shapes.items():
+            maps = getattr(found.attention, part)
+            assert [tuple(weights.shape) for weights in maps] == [shape] * 2
+            for weights in maps:
+                torch.testing.assert_close(weights.sum(dim=-1), torch.ones(shape[:-1]))
+        finished.add(found.tgt_tokens[-1] == "</s>")
+    assert finished == {True, False}, "both kinds of endings"
+
+
+def one_row_short(translator, text):
+    found = translator.translate(text, attention=True)
+    found.attention.cross[:] = [weights[:, :-1] for weights in found.attention.cross]
+    return found
+
+
+def test_attention_changes_no_text_and_fits_its_labels():
+    attention_changes_no_text_and_fits_its_labels(lambda translator, text: translator.translate(text, attention=True))
+    with pytest.raises(AssertionError):
+        attention_changes_no_text_and_fits_its_labels(one_row_short)
+
+
+def maps_are_those_of_the_search(translate):
+    """Greedy search step by step, without a cache: its last row at each step is the row of the map."""
+    translator = toy_translator()
+    found = translate(translator, TEXTS[0])
+    src = torch.tensor([ids_of(translator, found.src_tokens)])
+    tgt = [1, *ids_of(translator, found.tgt_tokens)]
+    for step in range(len(found.tgt_tokens)):
+        with torch.no_grad(), translator_module.record_attention(translator.model) as maps:
+            logits = translator.model(src, torch.tensor([tgt[: step + 1]]))[0, -1, 2:]
+        assert int(logits.argmax()) + 2 == tgt[step + 1], "row `step` belongs to the token it predicts"
+        for ours, theirs in zip(found.attention.cross, maps.cross, strict=True):
+            torch.testing.assert_close(ours[:, step], theirs[0, :, -1], rtol=0, atol=1e-5)
+
+
+def labels_shifted(translator, text):
+    found = translator.translate(text, beam_size=1, attention=True)
+    found.attention.cross[:] = [weights.roll(1, dims=1) for weights in found.attention.cross]
+    return found
+
+
+def test_maps_are_those_of_the_search():
+    maps_are_those_of_the_search(lambda translator, text: translator.translate(text, beam_size=1, attention=True))
+    with pytest.raises(AssertionError):
+        maps_are_those_of_the_search(labels_shifted)
