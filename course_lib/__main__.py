@@ -44,20 +44,15 @@ def train(options: argparse.Namespace) -> None:
 def evaluate(options: argparse.Namespace) -> None:
     """Scores a translator on a part of a corpus: BLEU with its signature, and exact match."""
     from course_lib.experiment import score
-    from course_lib.translator import Translator
 
-    translator = Translator.from_pretrained(options.model)
-    translator.model.to(_device(options))
+    translator = _translator(options)
     pairs = getattr(load_corpus(options.data), options.split)
     print(score(translator, pairs, beam_size=options.beam_size, length_penalty=options.length_penalty).summary)
 
 
 def translate(options: argparse.Namespace) -> None:
     """Translates the given sentences, or each line of standard input."""
-    from course_lib.translator import Translator
-
-    translator = Translator.from_pretrained(options.model)
-    translator.model.to(_device(options))
+    translator = _translator(options)
     for line in options.text or sys.stdin:
         if line.strip():
             print(translator.translate(line, beam_size=options.beam_size, length_penalty=options.length_penalty))
@@ -86,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for run in (evaluate, translate):
         command = _command(commands, run)
-        command.add_argument("--model", type=Path, required=True, help="folder of a translator")
+        command.add_argument("--model", type=Path, help="folder of a translator (default: the one of the course)")
         command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
         command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
         command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
@@ -104,10 +99,23 @@ def _command(commands, run) -> argparse.ArgumentParser:
     return command
 
 
+def _translator(options: argparse.Namespace):
+    from course_lib.translator import SHIPPED, Translator
+
+    translator = Translator.from_pretrained(options.model or SHIPPED)
+    translator.model.to(_device(options))
+    return translator
+
+
 def _device(options: argparse.Namespace) -> str:
     import torch
 
-    return options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    name = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:  # unknown, or not on this machine
+        raise ValueError(f"device {name}: {str(error).splitlines()[0]}") from error
+    return name
 
 
 if __name__ == "__main__":

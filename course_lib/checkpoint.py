@@ -62,8 +62,11 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict]:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
     if metadata.get("format") != FORMAT:
         raise ValueError(f"{path} is not from this course: expected format {FORMAT!r}, got {metadata.get('format')!r}")
-    tensors |= {name: tensors[same] for name, same in json.loads(metadata["aliases"]).items()}
-    return tensors, json.loads(metadata["info"])
+    try:
+        tensors |= {name: tensors[same] for name, same in json.loads(metadata["aliases"]).items()}
+        return tensors, json.loads(metadata["info"])
+    except (KeyError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {error!r} in its header") from error
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:

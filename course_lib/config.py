@@ -42,7 +42,8 @@ class ModelConfig:
     unk_id: int = 3
 
     def __post_init__(self):
-        for name in ("d_model", "num_heads", "num_layers", "d_ff", "max_len"):
+        for name in ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len"):
+            _require(isinstance(getattr(self, name), int), f"{name} must be an int, got {getattr(self, name)!r}")
             _require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
         _require(
             self.d_model % self.num_heads == 0,
@@ -178,6 +179,7 @@ class TrainConfig:
         for name in ("peak_lr", "clip_norm"):
             value = getattr(self, name)
             _require(value is None or value > 0, f"{name} must be positive or None, got {value}")
+        _require(self.weight_decay >= 0, f"weight_decay must not be negative, got {self.weight_decay}")
         _require(
             0.0 <= self.label_smoothing < 1.0,
             f"label_smoothing must be in [0, 1), got {self.label_smoothing}",

@@ -72,7 +72,7 @@ def sample(
     Raises:
         ValueError: as greedy, or if temperature is not positive, top_k below 1, or top_p outside (0, 1].
     """
-    if temperature <= 0:
+    if not temperature > 0:
         raise ValueError(f"temperature must be positive, got {temperature}")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {top_k}")

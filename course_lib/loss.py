@@ -17,7 +17,7 @@ def label_smoothed_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0
         the sum over tokens, in nats.
 
     Raises:
-        ValueError: if shapes do not fit or there are no tokens.
+        ValueError: if shapes do not fit, there are no tokens, or smoothing is outside its range.
 
     Paper: section 5.4. Deviation: tensor2tensor spreads over the other ids only; torch and we over all.
     """
@@ -26,6 +26,8 @@ def label_smoothed_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0
             "expected logits (tokens, vocab) and targets (tokens,), at least one; "
             f"got {tuple(logits.shape)} and {tuple(targets.shape)}"
         )
+    if not 0 <= smoothing < 1:
+        raise ValueError(f"smoothing must be in [0, 1), got {smoothing}")
     log_probs = logits.log_softmax(dim=-1)  # (tokens, vocab)
     loss = -(1 - smoothing) * log_probs.gather(1, targets[:, None]).sum()
     if smoothing:

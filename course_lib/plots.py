@@ -153,8 +153,8 @@ def curves(
             raise ValueError(f"{name}: expected x and y of one length, got {x.shape} and {y.shape}")
         every = (number * len(x) // 40, max(1, len(x) // 8))  # the markers of two lines do not coincide
         axes.plot(x, y, label=name, ls=LINES[number], marker=MARKERS[number], markevery=every)
-    for words, (x, y) in (marks or {}).items():
-        _mark(axes, words, x, y)
+    for number, (words, (x, y)) in enumerate((marks or {}).items()):
+        _mark(axes, words, x, y, LINES[-1 - number % 3])
     if len(series) > 1 or marks:
         axes.legend()
     return figure
@@ -214,7 +214,7 @@ def stacked_bars(
     figure, axes = _bar_axes(values, list(rows), xlabel, title)
     starts, widest = np.zeros(len(rows)), values.sum(axis=1).max()
     for number, part in enumerate(parts):
-        look = dict(color=f"C{number}", edgecolor="white", hatch=("", "//")[number // 4 % 2], label=part)
+        look = dict(color=f"C{number}", edgecolor="white", label=part)
         container = axes.barh(range(len(rows)), values[:, number], left=starts, **look)
         shown = [value_format.format(v) if v > 0.06 * widest else "" for v in values[:, number]]
         axes.bar_label(container, shown, label_type="center", color="white" if number in (0, 2, 4) else "black")
@@ -225,14 +225,14 @@ def stacked_bars(
     return figure
 
 
-def _mark(axes: Axes, words: str, x: float | None, y: float | None) -> None:
+def _mark(axes: Axes, words: str, x: float | None, y: float | None, dashes: tuple) -> None:
     if x is None and y is None:
         raise ValueError(f"{words}: expected x, y or both, got neither")
-    thin = dict(color="#555555", lw=1.2, label=words)
+    thin = dict(color="#555555", lw=1.2, ls=dashes, label=words)
     if y is None:
-        axes.axvline(x, ls=(0, (2, 2)), **thin)
+        axes.axvline(x, **thin)
     elif x is None:
-        axes.axhline(y, ls=(0, (6, 2)), **thin)
+        axes.axhline(y, **thin)
     else:
         axes.plot([x], [y], ls="", marker="*", ms=13, mfc="white", mec="#222222", label=words, zorder=5)
 

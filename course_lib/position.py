@@ -50,9 +50,9 @@ class SinusoidalPosition(nn.Module):
             start: position of the first token, above 0 when earlier ones are cached.
 
         Raises:
-            ValueError: if the sentence is longer than max_len.
+            ValueError: if x has another shape, or the sentence is longer than max_len.
         """
-        _check_length(start + x.shape[1], len(self.table))
+        _check(x, self.table, start)
         return x + self.table[start : start + x.shape[1]]
 
 
@@ -73,10 +73,13 @@ class LearnedPosition(nn.Module):
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """As SinusoidalPosition.forward."""
-        _check_length(start + x.shape[1], len(self.table))
+        _check(x, self.table, start)
         return x + self.table[start : start + x.shape[1]]
 
 
-def _check_length(length: int, max_len: int) -> None:
-    if length > max_len:
-        raise ValueError(f"the sentence has {length} tokens, the model has positions for {max_len}")
+def _check(x: Tensor, table: Tensor, start: int) -> None:
+    max_len, d_model = table.shape
+    if x.dim() != 3 or x.shape[-1] != d_model:
+        raise ValueError(f"expected (batch, length, {d_model}), got {tuple(x.shape)}")
+    if start + x.shape[1] > max_len:
+        raise ValueError(f"the sentence has {start + x.shape[1]} tokens, the model has positions for {max_len}")

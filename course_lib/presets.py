@@ -14,7 +14,7 @@ _MODELS = {
 
 _RUNS = {
     "mini": dict(epochs=4, batch_tokens=512, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
-    "tiny": dict(epochs=24, batch_tokens=2048, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
+    "tiny": dict(epochs=22, batch_tokens=2048, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
     "small": dict(epochs=20, batch_tokens=4096, peak_lr=1.5e-3, warmup_steps=1000, decay="linear", clip_norm=1.0),
     "base": dict(epochs=20, batch_tokens=25_000),
     "big": dict(epochs=20, batch_tokens=25_000),

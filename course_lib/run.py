@@ -59,6 +59,7 @@ class Run:
         steps = [math.ceil(len(batches.plan(epoch)) / config.accumulate) for epoch in range(config.epochs)]
         self.history = History(total_steps=sum(steps))
         self.batches_left = len(batches.plan(0))
+        self.pairs_checksum = batches.checksum()
         self.optimizer = _optimizer(model, config)
 
     def rest_of_epoch(self) -> Iterator[list[Batch]]:
@@ -129,10 +130,11 @@ class Run:
             state |= {"rng.cuda": torch.cuda.get_rng_state(self.device)}
         for index, moments in self.optimizer.state_dict()["state"].items():
             state |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
-        save_tensors(self.folder / "last.safetensors", state, self._info())
-        if self.keep and self.batch == 0:
-            name = "epoch-{:04d}.safetensors"
+        name = "epoch-{:04d}.safetensors"
+        if self.keep and self.batch == 0:  # before the state: whoever resumes from it must find these weights
             save_tensors(self.folder / name.format(self.epoch), self.model.state_dict(), {})
+        save_tensors(self.folder / "last.safetensors", state, self._info())
+        if self.keep:
             (self.folder / name.format(self.epoch - self.keep)).unlink(missing_ok=True)
 
     def resume(self) -> None:
@@ -141,10 +143,14 @@ class Run:
             return
         state, info = load_tensors(self.folder / "last.safetensors")
         own = self._info()
+        if info.keys() != own.keys():
+            raise ValueError(f"{self.folder / 'last.safetensors'} holds no training run")
         for name in ("model", "training"):
             if info[name] != own[name]:
                 changed = sorted(key for key in own[name] if info[name].get(key) != own[name][key])
                 raise ValueError(f"{self.folder} holds another run: its {name} configuration differs in {changed}")
+        if info["pairs"] != own["pairs"]:
+            raise ValueError(f"{self.folder} holds another run: it was trained on other sentence pairs")
         load_weights(self.model, _below("model.", state))
         moments: dict[int, dict[str, Tensor]] = {}
         for key, tensor in _below("optimizer.", state).items():
@@ -161,6 +167,7 @@ class Run:
         return {
             "model": self.model.config.to_dict(),
             "training": {**self.config.to_dict(), "betas": list(self.config.betas)},
+            "pairs": self.pairs_checksum,
             "history": asdict(self.history),
             "epoch": self.epoch,
             "batch": self.batch,

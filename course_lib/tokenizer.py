@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+
+from course_lib.files import replacing
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
@@ -13,8 +15,9 @@ PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 class Tokenizer:
     """Splits text into subwords and joins them again without loss, but for characters it never saw.
 
-    "▁" opens each word that follows a space, so that joining needs no rules; punctuation stands alone.
-    Texts are composed (Unicode NFC) and stripped first.
+    "▁" opens each word that follows a space, so that joining needs no rules (and comes back as a space where a text
+    has it); punctuation stands alone. Texts are composed (Unicode NFC) and stripped first, and every kind of white
+    space becomes a space.
 
     Args:
         backend: a trained tokenizer of the `tokenizers` library; use `train` or `load` to get one.
@@ -26,6 +29,7 @@ class Tokenizer:
         found = tuple(backend.id_to_token(i) for i in range(len(SPECIALS)))
         if found != SPECIALS:
             raise ValueError(f"the first ids must be the special tokens {SPECIALS}, got {found}")
+        backend.encode_special_tokens = True  # "</s>" in a user's text is text, never the end of a sentence
         self._backend = backend
 
     @classmethod
@@ -39,8 +43,12 @@ class Tokenizer:
         Raises:
             ValueError: if there is no text, or vocab_size has no room for the characters.
         """
+        if vocab_size <= len(SPECIALS):
+            raise ValueError(f"vocab_size must be above {len(SPECIALS)}, the number of specials, got {vocab_size}")
         backend = tokenizers.Tokenizer(models.BPE(unk_token=SPECIALS[UNK_ID]))
-        backend.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
+        backend.normalizer = normalizers.Sequence(
+            [normalizers.NFC(), normalizers.Replace(Regex(r"\s"), " "), normalizers.Strip()]
+        )
         backend.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
         )
@@ -109,8 +117,9 @@ class Tokenizer:
         return cls(backend)
 
     def save(self, path: str | Path) -> None:
-        """Writes tokenizer.json."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        """Writes tokenizer.json; an old file is replaced only when the new one is complete."""
+        with replacing(path) as temporary:
+            temporary.write_text(self.to_json(), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":

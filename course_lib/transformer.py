@@ -149,7 +149,11 @@ class Transformer(nn.Module):
                 f"src, memory and tgt_in must belong together, got {tuple(src.shape)}, "
                 f"{tuple(memory.shape)} and {tuple(tgt_in.shape)}"
             )
-        past = 0 if cache is None or cache[0].keys is None else cache[0].keys.shape[2]
+        past = 0
+        if cache is not None and cache[0].keys is not None:
+            rows, _, past, _ = cache[0].keys.shape
+            if rows != len(tgt_in):
+                raise ValueError(f"the cache holds {rows} sentences, tgt_in has {len(tgt_in)}")
         length = past + tgt_in.shape[1]
         tgt_mask = causal_mask(length, device=tgt_in.device)[:, :, past:]  # (1, 1, tgt_len, length)
         if cache is None:

@@ -1,7 +1,7 @@
 """Text in, translation out: a model and its tokenizer, together in one folder."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,7 +85,13 @@ class Translator:
     def translate_batch(
         self, texts: Sequence[str], *, beam_size: int = 4, length_penalty: float = 0.6
     ) -> list[Translation]:
-        """The translations of many sentences, the same as one by one, but faster."""
+        """The translations of many sentences, the same as one by one, but faster.
+
+        Raises:
+            ValueError: as translate, or if texts is one string rather than several.
+        """
+        if isinstance(texts, str):
+            raise ValueError(f"expected several texts, got one: {texts!r}; use translate for it")
         ids = self._encode(texts)
         order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
         translations: list[Translation | None] = [None] * len(ids)
@@ -121,11 +127,8 @@ class Translator:
             ValueError: if a file is damaged or belongs to something else.
         """
         folder = Path(folder)
-        try:
-            config = ModelConfig.from_dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError) as error:
-            raise ValueError(f"{folder / 'config.json'} is damaged: {error}") from error
-        tokenizer = Tokenizer.load(folder / "tokenizer.json")
+        config = _read(folder / "config.json", lambda text: ModelConfig.from_dict(json.loads(text)))
+        tokenizer = _read(folder / "tokenizer.json", Tokenizer.from_json)
         model = Transformer(config)
         tensors, _ = load_tensors(folder / "model.safetensors")
         load_weights(model, tensors)
@@ -165,3 +168,10 @@ class Translator:
             score=best.score,
             attention=maps,
         )
+
+
+def _read(path: Path, parse: Callable):
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except (ValueError, AttributeError, TypeError) as error:  # also of JSON and of the encoding
+        raise ValueError(f"{path} is damaged or another program's: {error}") from error

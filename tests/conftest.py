@@ -1,9 +1,11 @@
 """What several test files share."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,3 +71,14 @@ def make_env(make: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[
         return json.loads(shown.stdout)
 
     return env
+
+
+@pytest.fixture(scope="session")
+def dictionary():
+    """German nouns from german-nouns, an oracle for morphology; the test skips where that has no build."""
+    lookup = pytest.importorskip("german_nouns.lookup", reason="german-nouns has no build for this Python")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # the package leaves its file to the garbage collector
+        nouns = lookup.Nouns()
+        gc.collect()
+    return nouns

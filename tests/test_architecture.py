@@ -13,8 +13,9 @@ LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 
 # From the bottom to the top; a module imports from its own group or from groups before it.
 LAYERS = (
+    ("files",),
     ("config", "masks", "loss", "schedule", "metrics", "tokenizer"),
-    ("files", "interrupt", "allocator", "inference", "grammar"),
+    ("interrupt", "allocator", "inference", "grammar"),
     ("presets", "attention", "position", "checkpoint", "data"),
     ("blocks",),
     ("transformer",),
@@ -24,11 +25,11 @@ LAYERS = (
     ("translator",),
     ("experiment",),
     ("canvas",),
-    ("plots", "widgets"),
+    ("plots", "diagram", "widgets"),
     ("live",),
     ("__main__",),
 )
-DISPLAY = ("canvas", "plots", "widgets", "live")  # what draws; all else runs on a machine without a screen
+DISPLAY = ("canvas", "plots", "diagram", "widgets", "live")  # what draws; all else runs on a machine without a screen
 DISPLAY_ONLY = ("matplotlib", "ipywidgets", "IPython", "anywidget")
 
 

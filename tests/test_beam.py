@@ -201,7 +201,7 @@ def test_a_beam_finds_better_outputs_than_greedy_search():
     gain = 0.0
     for model in MODELS:
         for row in SOURCES:
-            ids, log_prob, finished = naive_greedy(model, row, 8)
+            ids, log_prob, finished = naive_greedy(model, tuple(row), 8)
             best = beam_search(model, torch.tensor([row]), beam_size=6, length_penalty=0.0, max_len=8)[0][0]
             gain += best.log_prob - log_prob if finished and best.finished else 0.0
     assert gain > 0.5

@@ -158,7 +158,7 @@ def test_presets_take_changes_and_refuse_unknown_names():
     assert train_preset("tiny", epochs=1) == dataclasses.replace(train_preset("tiny"), epochs=1)
     assert model_preset("tiny", 6000).num_parameters <= 2_600_000
     for preset in (lambda name: model_preset(name, 100), train_preset):
-        with pytest.raises(ValueError, match="preset must be one of tiny, small, base, big; got 'huge'"):
+        with pytest.raises(ValueError, match=f"preset must be one of {', '.join(PRESETS)}; got 'huge'"):
             preset("huge")
 
 

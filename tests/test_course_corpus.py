@@ -1,5 +1,7 @@
 """The course corpus and its splits: sizes, what each split promises, and the checksums."""
 
+from dataclasses import replace
+
 import pytest
 
 from course_lib.data.course import CHECKSUMS, checksum, load_course
@@ -27,11 +29,11 @@ def assert_disjoint(corpus):
 @pytest.mark.parametrize("split", CHECKSUMS)
 def test_parts_have_their_sizes_and_share_no_sentence(corpora, split):
     corpus = corpora[split]
-    assert [len(part) for part in corpus] == list(SIZES.values())
-    assert all(isinstance(pair, CoursePair) for part in corpus for pair in part)
+    assert [len(part) for part in (corpus.train, corpus.valid, corpus.test)] == list(SIZES.values())
+    assert all(isinstance(pair, CoursePair) for part in (corpus.train, corpus.valid, corpus.test) for pair in part)
     assert_disjoint(corpus)
     with pytest.raises(AssertionError):
-        assert_disjoint(corpus._replace(test=corpus.train[:1]))
+        assert_disjoint(replace(corpus, test=corpus.train[:1]))
 
 
 def assert_longer(corpus):
@@ -93,14 +95,14 @@ def test_splits_are_reproducible_and_depend_on_the_seed():
 def test_ambiguous_corpus_keeps_one_english_sentence_in_one_part():
     corpus = load_course(ambiguous=True, **SIZES)
     assert_disjoint(corpus)
-    assert [len(part) for part in corpus] == list(SIZES.values())
+    assert [len(part) for part in (corpus.train, corpus.valid, corpus.test)] == list(SIZES.values())
     assert any(" ihr " in pair.tgt or pair.tgt.startswith("Ihr ") for pair in corpus.train)
 
 
 def test_checksum_notices_any_change(corpora):
     corpus = corpora["random"]
     changed = corpus.test[0]._replace(links=corpus.test[0].links[1:])
-    assert checksum(corpus._replace(test=[changed, *corpus.test[1:]])) != checksum(corpus)
+    assert checksum(replace(corpus, test=[changed, *corpus.test[1:]])) != checksum(corpus)
 
 
 @pytest.mark.parametrize("split", CHECKSUMS)

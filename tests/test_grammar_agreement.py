@@ -1,11 +1,8 @@
 """Agreement inside noun phrases, derived again: cases from the tree, endings by rule, nouns from a dictionary."""
 
-import gc
-import warnings
 from itertools import islice
 
 import pytest
-from german_nouns.lookup import Nouns
 
 from course_lib.grammar import german, german_phrases
 from course_lib.grammar.function_words import HOW_MANY, MANY, THE
@@ -17,15 +14,6 @@ DER = {"nominative": "der die das die", "accusative": "den die das die", "dative
 STRONG = {"nominative": "er e es e", "accusative": "en e es e", "dative": "em er em en", "genitive": "es er es er"}
 CASE_NAMES = {"nominative": "nominativ", "accusative": "akkusativ", "dative": "dativ", "genitive": "genitiv"}
 TREES = list(islice(trees(6), 2_500))
-
-
-@pytest.fixture(scope="module")
-def dictionary():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # the package leaves its file to the garbage collector
-        nouns = Nouns()
-        gc.collect()
-    return nouns
 
 
 def noun_phrases(node, case="nominative"):

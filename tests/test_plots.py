@@ -138,8 +138,11 @@ def test_signed_matrix_is_white_at_zero():
 # --- lines and bars -------------------------------------------------------------------------------
 
 
+MARKS = {"here": (2, None), "there": (None, 1.5), "a point": (3, 4)}
+
+
 def law_curves_stay_apart_in_grey(draw):
-    figure = draw(SERIES, xlabel="step", ylabel="loss (nats)", title="t", log_y=True, marks={"here": (2, None)})
+    figure = draw(SERIES, xlabel="step", ylabel="loss (nats)", title="t", log_y=True, marks=MARKS)
     axes = figure.axes[0]
     for line, (name, (x, y)) in zip(axes.lines, SERIES.items(), strict=False):
         assert line.get_label() == name
@@ -147,7 +150,9 @@ def law_curves_stay_apart_in_grey(draw):
     drawn = [(line.get_linestyle(), line.get_marker(), line._unscaled_dash_pattern) for line in axes.lines[:3]]
     assert len({marker for _, marker, _ in drawn}) == len({str(dash) for *_, dash in drawn}) == 3
     assert axes.get_yscale() == "log" and (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats)")
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [*SERIES, "here"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [*SERIES, *MARKS]
+    assert len({str(line._unscaled_dash_pattern) for line in axes.lines[3:5]}) == 2
+    assert list(axes.lines[5].get_xydata()[0]) == [3, 4]
 
 
 def _one_style(*arguments, **named):

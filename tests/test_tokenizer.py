@@ -14,7 +14,7 @@ from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Token
 TEXTS = [
     "Ein Mann fährt mit dem Fahrrad über die Straße.",
     "A man (in a red shirt) rides -- slowly! -- across the street.",
-    "Die Größe der Übung: 3,50 € für \"alles\" & mehr; 100 %?",
+    'Die Größe der Übung: 3,50 € für "alles" & mehr; 100 %?',
     "It's the dog's, isn't it? [No] {maybe} <s> </s> <pad> <unk> #1 a_b c/d e=f*g+h @ ~ ^ ` | \\ $",
     "„Ja“, sagte er – wirklich … naïve café, déjà vu.",
 ]

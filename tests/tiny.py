@@ -1,7 +1,7 @@
 """Small models and data that many tests share, and ways to break the library on purpose."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from unittest import mock
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from course_lib import training
 from course_lib.config import ModelConfig
 from course_lib.data import Pair
-from course_lib.data.batches import Batch, IdPair, make_batch, pad
+from course_lib.data.batches import BucketedBatches, IdPair, pad
 from course_lib.run import Run
 from course_lib.tokenizer import EOS_ID, SPECIALS, Tokenizer
 from course_lib.transformer import Transformer
@@ -59,22 +59,17 @@ def reversal_pairs(
     return list(found.values())
 
 
-class FixedBatches:
-    """Batches that are given, in the same order in each epoch, in place of BucketedBatches."""
+class FixedBatches(BucketedBatches):
+    """Batches that are given, in the same order in each epoch."""
 
     def __init__(self, groups: list[list[IdPair]]):
-        self.groups = groups
-        self.pairs = [pair for group in groups for pair in group]
+        super().__init__([pair for group in groups for pair in group], batch_tokens=1)
+        indices = iter(range(len(self.pairs)))
+        self.groups = [[next(indices) for _ in group] for group in groups]
 
     def plan(self, epoch: int) -> list[list[int]]:
         """The indices of the pairs in each batch."""
-        indices = iter(range(len(self.pairs)))
-        return [[next(indices) for _ in group] for group in self.groups]
-
-    def epoch(self, epoch: int, *, start: int = 0) -> Iterator[Batch]:
-        """The batches from number `start` on."""
-        for group in self.groups[start:]:
-            yield make_batch(group)
+        return self.groups
 
 
 def fit_with(run_class: type[Run]) -> Callable:

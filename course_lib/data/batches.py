@@ -1,5 +1,7 @@
 """Sentence pairs to padded batches of about equal size, bucketed by length so that little of them is padding."""
 
+import hashlib
+import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +40,8 @@ class Batch:
 
 def pad(rows: Sequence[list[int]]) -> Tensor:
     """Lists of ids to (rows, longest) int64, filled up with <pad>."""
+    if not rows:
+        raise ValueError("no sentences to pad")
     longest = max(map(len, rows))
     return torch.tensor([row + [PAD_ID] * (longest - len(row)) for row in rows])
 
@@ -75,7 +79,13 @@ class BucketedBatches:
     def __init__(self, pairs: Sequence[IdPair], batch_tokens: int, *, seed: int = 0):
         if not pairs:
             raise ValueError("no sentence pairs to make batches of")
+        if batch_tokens < 1:
+            raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}")
         self.pairs, self.batch_tokens, self.seed = pairs, batch_tokens, seed
+
+    def checksum(self) -> str:
+        """SHA-256 of the ids of all pairs, by which a resumed run knows its data."""
+        return hashlib.sha256(json.dumps(self.pairs).encode()).hexdigest()
 
     def plan(self, epoch: int) -> list[list[int]]:
         """The indices of the pairs in each batch of an epoch: every pair once."""
@@ -101,7 +111,7 @@ class BucketedBatches:
 
 
 def make_batch(pairs: Sequence[IdPair]) -> Batch:
-    """Pads encoded pairs and shifts their targets right."""
+    """Pads encoded pairs and shifts their targets right; ValueError without pairs."""
     return Batch(
         src=pad([src for src, _ in pairs]),
         tgt_in=pad([[BOS_ID, *tgt] for _, tgt in pairs]),

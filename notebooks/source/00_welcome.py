@@ -1,0 +1,172 @@
+# %% [markdown]
+# # 00 · Welcome: the whole thing first
+#
+# **Question.** What happens between an English sentence and its German translation?
+#
+# **Afterwards you can**
+#
+# 1. translate sentences with a Transformer that runs on your own machine, without a network;
+# 2. look at what it attended to while it chose each German token;
+# 3. say what the encoder does, what the decoder does, and what goes between them.
+#
+# **You need** Python, and a little PyTorch: tensors, modules, `loss.backward()`.
+# **Time**: 15 minutes to read, 20 seconds to run.
+
+# %% [markdown]
+# ## Is everything installed?
+
+# %%
+import torch
+
+from course_lib.translator import Translator
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+translator = Translator.from_pretrained()
+translator.model.to(device)
+print(f"PyTorch {torch.__version__} on {device}: ready")
+assert not translator.model.training
+
+# %% [markdown]
+# That was it.
+# The translator came with the course: its weights are a file in `course_lib/pretrained`, next to its model card.
+# It learned from the *course corpus*: sentences that a small grammar says in English and in German.
+# In lesson [10](10_translation.ipynb) you train one like it yourself, in minutes.
+#
+# ## Translate
+
+# %% tags=["nbval-check-output"]
+sentence = "The cat sees the dog."
+print(translator.translate(sentence))
+
+# %% [markdown]
+# Change the sentence and run the cell again: **Shift + Enter**.
+# Here are a few to try, each with something that German does differently.
+# What do you expect for "him" and "the man" after "give"?
+
+# %% tags=["nbval-check-output"]
+examples = [
+    "The old woman gives the child a red apple.",
+    "Today the boy opens the window.",
+    "The boy is sleeping because he is tired.",
+    "She calls the doctor.",
+    "The cat is hungry because it has not eaten.",
+    "I can see you.",
+]
+for example in examples:
+    print(f"{example:48}{translator.translate(example)}")
+
+# %% [markdown]
+# Look closely at what had to happen.
+# *The* became *die*, *dem* or *der*, by gender and case.
+# After *Today* the verb stays in second place, so the subject moves behind it.
+# After *weil* (because) the verb goes to the end.
+# And *it* became *sie*, because German cats are feminine.
+# No rule for any of this is written anywhere in the model.
+
+# %%
+translations = {example: translator.translate(example).text for example in examples}
+assert translations["Today the boy opens the window."].split()[1:4] == ["öffnet", "der", "Junge"]
+assert translations["The boy is sleeping because he is tired."].endswith("weil er müde ist.")
+assert "weil sie" in translations["The cat is hungry because it has not eaten."]
+assert "dem Kind" in translations["The old woman gives the child a red apple."]
+
+# %% [markdown]
+# ## Look inside
+#
+# The model writes one token after another.
+# Before each one it looks at the English sentence, and *attends* to some of its tokens more than to others.
+# The weights of each row sum to 1: they are shares of attention.
+#
+# Read the picture row by row: which English token does each German token draw on?
+
+# %%
+from course_lib.plots import attention_map
+
+sentence = "The old woman gives the child a red apple."
+plain = translator.translate(sentence)
+seen = translator.translate(sentence, attention=True)
+weights = seen.attention.cross[-1].mean(dim=0).cpu()  # (tgt_len, src_len): last layer, mean over its heads
+assert plain == type(plain)(plain.text, seen.src_tokens, seen.tgt_tokens, plain.score)
+assert torch.allclose(weights.sum(dim=1), torch.ones(len(seen.tgt_tokens)))
+assert (weights.topk(3, dim=1).values.sum(dim=1) > 0.8).all()
+attention_map(weights, seen.tgt_tokens, seen.src_tokens, title="Each German token draws on a few English ones")
+
+# %% [markdown]
+# Three things are checked in that cell.
+# Recording the attention changes nothing: text, tokens and score are the same.
+# Each row does sum to 1.
+# And three English tokens have more than 80 % of every row.
+#
+# ## What goes where
+#
+# ```text
+#    The cat sees the dog . </s>                    Die Katze sieht den Hund . </s>
+#                │                                                 ▲  what each position predicts
+#                ▼                                                 │
+#       ┌─────────────────┐        memory          ┌───────────────┴───┐
+#       │  encoder stack  │ ─────────────────────► │   decoder stack   │
+#       └─────────────────┘  one vector for        └───────────────────┘
+#         reads all tokens   each English token               ▲
+#         at once                                             │  what it has written so far
+#                                              <s> Die Katze sieht den Hund .
+# ```
+#
+# The **encoder** reads the source sentence, all of it at once, and gives one vector for each token: the *memory*.
+# It is no fixed-length summary: a longer sentence has a longer memory.
+# The **decoder** starts from `<s>`, attends to the memory and to what it has written, and predicts the next token.
+# It goes on until it predicts `</s>`.
+
+# %% tags=["nbval-check-output"]
+for text in ("The cat sleeps.", "The old woman gives the child a red apple."):
+    ids = torch.tensor([translator.tokenizer.encode(text) + [translator.model.config.eos_id]], device=device)
+    memory = translator.model.encode(ids)  # (batch, src_len, d_model)
+    print(f"{ids.shape[1]:2} tokens -> memory {tuple(memory.shape)}")
+    assert memory.shape[:2] == ids.shape
+
+# %% [markdown]
+# ## What it cannot do
+#
+# The model knows the words of its small grammar, and nothing else.
+# Ask it about something new:
+
+# %%
+for text, right in (("The parliament postponed the vote.", "Das Parlament verschob die Abstimmung."),
+                    ("Photosynthesis needs light.", "Photosynthese braucht Licht.")):  # fmt: skip
+    answer = translator.translate(text).text
+    print(f"{text:40}{answer}")
+    assert answer and answer != right
+
+# %% [markdown]
+# It answers all the same, out of the pieces that it knows.
+# Nothing in the answer says that the model is guessing; lesson 10 comes back to it.
+#
+# ## More than translation
+#
+# The same blocks, in other arrangements, are everywhere:
+#
+# | arrangement | reads | gives | for example |
+# |---|---|---|---|
+# | encoder and decoder | a sequence | another sequence | translation, summaries, speech to text, captions from pictures |
+# | encoder only | a sequence | one vector for each token, or one for all | search, classification, finding names |
+# | decoder only | the beginning of a sequence | what comes next | writing text, code, dialogue |
+# | encoder on patches | a picture, cut into squares | a label, or a vector | recognizing what is in a picture |
+#
+# ## The way ahead
+#
+# | lesson | builds |
+# |---|---|
+# | **00 welcome** | this page |
+# | **[08 transformer](08_transformer.ipynb)** | the whole model, with the paper's sizes; where its parameters and its work are |
+# | **[10 translation](10_translation.ipynb)** | trains it from nothing, live, and scores it on unseen sentences |
+#
+# The paper is "Attention Is All You Need" (Vaswani et al. 2017); each lesson says which section it builds.
+#
+# ## Summary
+#
+# A Transformer turns a sequence of tokens into another sequence of tokens.
+# The encoder reads the source at once; the decoder writes the target token by token.
+# Between them is the memory, one vector for each source token.
+# Attention decides which of these vectors count for the token that comes next, and we can look at it.
+# What the model was not trained on, it does not translate, and it answers all the same.
+#
+# **Next**: lesson [08](08_transformer.ipynb) opens the model.
