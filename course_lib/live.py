@@ -13,6 +13,7 @@ from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
 REDRAW_SECONDS = 2.0
+FIRST_SAMPLES = 100  # steps
 
 
 class LiveTraining:
@@ -20,9 +21,9 @@ class LiveTraining:
 
     Args:
         translator: of the model that is trained.
-        samples: source sentences to translate after each epoch.
+        samples: source sentences to translate now and then: after 100 steps, 200, 400 and so on, and at the end.
 
-    The page shows the last state only, so that a stored notebook keeps one bar, one table and one figure.
+    The page shows the last state only, so that a stored notebook keeps one bar, one figure and one table.
     """
 
     def __init__(self, translator: Translator, samples: Sequence[str]):
@@ -34,19 +35,29 @@ class LiveTraining:
         self._table = display(HTML(""), display_id=True)
 
     def on_step(self, model: Transformer, history: History) -> None:
-        """Moves the bar; redraws the loss every few seconds."""
-        finished = len(history.losses) == history.total_steps
-        if finished or time.monotonic() - self._drawn > REDRAW_SECONDS:
-            self._bar.update(HTML(progress_html(history)))
-            self._figure.update(loss_figure(history))
-            self._drawn = time.monotonic()
+        """Moves the bar and redraws the loss every few seconds; translates the samples when it is time."""
+        step = len(history.losses)
+        if is_sampling_step(step, history.total_steps):
+            outputs = [item.text for item in self.translator.translate_batch(self.samples, beam_size=1)]
+            self.translations.append((step, outputs))
+            self._table.update(HTML(samples_html(self.samples, self.translations)))
+        if time.monotonic() - self._drawn > REDRAW_SECONDS:
+            self._draw(history)
 
-    def on_epoch(self, model: Transformer, history: History) -> dict:
-        """Translates the samples; returns them for the history."""
-        outputs = [item.text for item in self.translator.translate_batch(self.samples, beam_size=1)]
-        self.translations.append((history.epochs[-1]["epoch"], outputs))
-        self._table.update(HTML(samples_html(self.samples, self.translations)))
-        return {"samples": outputs}
+    def on_epoch(self, model: Transformer, history: History) -> None:
+        """Adds the validation loss."""
+        self._draw(history)
+
+    def _draw(self, history: History) -> None:
+        self._bar.update(HTML(progress_html(history)))
+        self._figure.update(loss_figure(history))
+        self._drawn = time.monotonic()
+
+
+def is_sampling_step(step: int, total_steps: int, *, first: int = FIRST_SAMPLES) -> bool:
+    """Whether step is the last one, or `first` times a power of two."""
+    factor, rest = divmod(step, first)
+    return step == total_steps or (rest == 0 and factor > 0 and factor & (factor - 1) == 0)
 
 
 def progress_html(history: History, *, width: int = 40) -> str:
@@ -68,10 +79,10 @@ def loss_figure(history: History) -> Figure:
 
 
 def samples_html(samples: Sequence[str], translations: Sequence[tuple[int, Sequence[str]]]) -> str:
-    """A table of sample translations, one row for each epoch."""
+    """A table of sample translations: a column for each sample, a row for each time, which is given as a step."""
     head = "".join(f"<th>{html.escape(sample)}</th>" for sample in samples)
     rows = "".join(
-        f"<tr><td>{epoch}</td>" + "".join(f"<td>{html.escape(output)}</td>" for output in outputs) + "</tr>"
-        for epoch, outputs in translations
+        f"<tr><td>{step:,}</td>" + "".join(f"<td>{html.escape(output)}</td>" for output in outputs) + "</tr>"
+        for step, outputs in translations
     )
-    return f"<table><thead><tr><th>epoch</th>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<table><thead><tr><th>step</th>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -98,7 +98,7 @@ assert bucketed < 0.05 < at_random
 # ## The model
 #
 # The parts of lessons 01 to 08, in a size that two CPU cores can train.
-# A GPU gets a larger model and twice the passes.
+# A GPU gets the larger model of the preset `tiny` and twice the passes.
 # Layers normalize first (pre-norm), which trains without a long warm-up; the paper's post-norm is one switch away.
 
 # %% tags=["nbval-check-output"]
@@ -136,7 +136,7 @@ assert exact_match([item.text for item in untrained], [pair.tgt for pair in corp
 #
 # The loss is cross-entropy with smoothed labels, the optimizer Adam, the learning rate warms up and then falls.
 # Lesson 09 takes each of these apart; here they run.
-# Watch three things: the bar, the loss, and the same sentences after each pass over the data.
+# Watch three things: the bar, the loss, and how the same sentences are translated after 100 steps, 200, 400 and so on.
 
 # %%
 from course_lib.live import LiveTraining
@@ -155,7 +155,7 @@ valid_losses = [record["valid_loss"] for record in history.epochs]
 assert history.stopped == "finished"
 assert valid_losses[-1] < valid_losses[0] / 2
 assert valid_losses[-1] < history.epochs[-1]["train_loss"] / 2
-assert history.seconds < 300 or device == "cuda"
+print(f"trained for {history.seconds:.0f} seconds on {device}")
 
 # %% [markdown]
 # The validation loss ends below half of what it was after the first pass.
