@@ -41,7 +41,7 @@ print(translator.translate(sentence))
 # %% [markdown]
 # Change the sentence and run the cell again: **Shift + Enter**.
 # Here are a few to try, each with something that German does differently.
-# What do you expect for "him" and "the man" after "give"?
+# What do you expect for *the child* after *gives*, and where will the verb stand after *Today*?
 
 # %% tags=["nbval-check-output"]
 examples = [
@@ -53,7 +53,7 @@ examples = [
     "I can see you.",
 ]
 for example in examples:
-    print(f"{example:48}{translator.translate(example)}")
+    print(f"{example}\n  {translator.translate(example)}")
 
 # %% [markdown]
 # Look closely at what had to happen.
@@ -77,6 +77,7 @@ assert "dem Kind" in translations["The old woman gives the child a red apple."]
 # Before each one it looks at the English sentence, and *attends* to some of its tokens more than to others.
 # The weights of each row sum to 1: they are shares of attention.
 #
+# We take the last layer and average over its heads.
 # Read the picture row by row: which English token does each German token draw on?
 
 # %%
@@ -85,11 +86,14 @@ from course_lib.plots import attention_map
 sentence = "The old woman gives the child a red apple."
 plain = translator.translate(sentence)
 seen = translator.translate(sentence, attention=True)
-weights = seen.attention.cross[-1].mean(dim=0).cpu()  # (tgt_len, src_len): last layer, mean over its heads
-assert plain == type(plain)(plain.text, seen.src_tokens, seen.tgt_tokens, plain.score)
+assert (seen.text, seen.tgt_tokens, seen.score) == (plain.text, plain.tgt_tokens, plain.score)
+
+last_layer = seen.attention.cross[-1].cpu()  # (heads, tgt_len, src_len)
+weights = last_layer.mean(dim=0)  # (tgt_len, src_len)
 assert torch.allclose(weights.sum(dim=1), torch.ones(len(seen.tgt_tokens)))
 assert (weights.topk(3, dim=1).values.sum(dim=1) > 0.8).all()
-attention_map(weights, seen.tgt_tokens, seen.src_tokens, title="Each German token draws on a few English ones")
+finding = "Each German token draws on a few English ones"
+attention_map(weights, seen.tgt_tokens, seen.src_tokens, title=finding)
 
 # %% [markdown]
 # Three things are checked in that cell.
@@ -100,15 +104,16 @@ attention_map(weights, seen.tgt_tokens, seen.src_tokens, title="Each German toke
 # ## What goes where
 #
 # ```text
-#    The cat sees the dog . </s>                    Die Katze sieht den Hund . </s>
-#                │                                                 ▲  what each position predicts
-#                ▼                                                 │
-#       ┌─────────────────┐        memory          ┌───────────────┴───┐
-#       │  encoder stack  │ ─────────────────────► │   decoder stack   │
-#       └─────────────────┘  one vector for        └───────────────────┘
-#         reads all tokens   each English token               ▲
-#         at once                                             │  what it has written so far
-#                                              <s> Die Katze sieht den Hund .
+#                                        Die Katze sieht den Hund . </s>
+#                                                   ▲ each position
+#                                                   │ predicts one token
+#  ┌───────────────┐       memory          ┌─────────┴─────────┐
+#  │ encoder stack │ ────────────────────► │   decoder stack   │
+#  └───────────────┘  one vector for       └───────────────────┘
+#          ▲          each English token             ▲
+#          │ reads all at once                       │ what it has written
+#          │                                         │
+#  The cat sees the dog . </s>            <s> Die Katze sieht den Hund .
 # ```
 #
 # The **encoder** reads the source sentence, all of it at once, and gives one vector for each token: the *memory*.
@@ -133,7 +138,7 @@ for text in ("The cat sleeps.", "The old woman gives the child a red apple."):
 for text, right in (("The parliament postponed the vote.", "Das Parlament verschob die Abstimmung."),
                     ("Photosynthesis needs light.", "Photosynthese braucht Licht.")):  # fmt: skip
     answer = translator.translate(text).text
-    print(f"{text:40}{answer}")
+    print(f"{text}\n  {answer}")
     assert answer and answer != right
 
 # %% [markdown]
