@@ -22,7 +22,7 @@ def sources(part):
 
 
 def assert_disjoint(corpus):
-    train, valid, test = map(sources, corpus)
+    train, valid, test = map(sources, (corpus.train, corpus.valid, corpus.test))
     assert not train & valid and not train & test and not valid & test
 
 

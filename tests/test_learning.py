@@ -15,6 +15,15 @@ from course_lib.transformer import Transformer
 HELD_OUT = 500
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """So small a model gains little from a second one, which costs tenfold where another program wants the core."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def reversing_transformer(symbols):
     torch.manual_seed(0)
     sizes = dict(d_model=96, num_heads=4, num_layers=1, d_ff=192, dropout=0.0, max_len=16)

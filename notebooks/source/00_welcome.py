@@ -135,8 +135,11 @@ for text in ("The cat sleeps.", "The old woman gives the child a red apple."):
 # Ask it about something new:
 
 # %%
-for text, right in (("The parliament postponed the vote.", "Das Parlament verschob die Abstimmung."),
-                    ("Photosynthesis needs light.", "Photosynthese braucht Licht.")):  # fmt: skip
+new = {
+    "The parliament postponed the vote.": "Das Parlament verschob die Abstimmung.",
+    "Photosynthesis needs light.": "Photosynthese braucht Licht.",
+}
+for text, right in new.items():
     answer = translator.translate(text).text
     print(f"{text}\n  {answer}")
     assert answer and answer != right
