@@ -9,13 +9,15 @@ from course_lib.presets import PRESETS, train_preset
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; returns the exit status: 0, or 1 after an error in its input, which is printed in one line."""
+    """Runs one command; returns the exit status: 0, 1 after an error (which is printed), 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -17,7 +17,7 @@ def batch_loss(model: Transformer, batch: Batch, *, smoothing: float = 0.0) -> t
         smoothing: label smoothing.
 
     Returns:
-        the summed loss in nats, and the number of correct top predictions.
+        the summed loss in nats, and the number of correct top predictions (0 in training, where nobody asks).
     """
     real = batch.tgt_out != model.config.pad_id  # (batch, tgt_len)
     hidden = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)  # (batch, tgt_len, d_model)

@@ -87,11 +87,8 @@ def train_translator(
     """
     folder = Path(folder)
     checkpoints, keep = folder / "checkpoints", max(1, min(KEPT_EPOCHS, config.epochs // 4))
-    if checkpoints.exists():  # a resumed run must go on with the very subwords that it began with
-        tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    else:
-        tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size)
-        tokenizer.save(folder / "tokenizer.json")
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size)
     torch.manual_seed(config.seed)
     model = Transformer(model_preset(preset, tokenizer.vocab_size)).to(device)
     translator = Translator(model, tokenizer)

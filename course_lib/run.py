@@ -150,7 +150,7 @@ class Run:
                 changed = sorted(key for key in own[name] if info[name].get(key) != own[name][key])
                 raise ValueError(f"{self.folder} holds another run: its {name} configuration differs in {changed}")
         if info["pairs"] != own["pairs"]:
-            raise ValueError(f"{self.folder} holds another run: it was trained on other sentence pairs")
+            raise ValueError(f"{self.folder} holds another run: its sentence pairs, or their batches, differ")
         load_weights(self.model, _below("model.", state))
         moments: dict[int, dict[str, Tensor]] = {}
         for key, tensor in _below("optimizer.", state).items():

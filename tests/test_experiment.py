@@ -171,6 +171,33 @@ def test_the_folder_of_another_experiment_is_refused(tmp_path):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def an_unfinished_run_leaves_the_translator_in_its_folder(train, folder):
+    translator = toy_translator()
+    translator.save_pretrained(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    with ctrl_c_after_the_first_epoch():
+        run(folder, train=train)
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def saves_at_once(corpus, folder, **options):
+    toy_translator(1).tokenizer.save(folder / "config.json")
+    return train_translator(corpus, folder, **options)
+
+
+def test_an_unfinished_run_leaves_the_translator_in_its_folder(tmp_path):
+    an_unfinished_run_leaves_the_translator_in_its_folder(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        an_unfinished_run_leaves_the_translator_in_its_folder(saves_at_once, tmp_path / "mutant")
+
+
+def test_another_vocabulary_is_another_experiment(tmp_path):
+    with ctrl_c_after_the_first_epoch():
+        run(tmp_path)
+    options = dict(preset="tiny", config=CONFIG, vocab_size=59, progress=False)
+    assert "holds another run" in str(raised(ValueError, lambda: train_translator(CORPUS, tmp_path, **options)))
+
+
 # --- scoring ------------------------------------------------------------------------------------
 
 

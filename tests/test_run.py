@@ -20,8 +20,7 @@ from course_lib.run import Run
 
 CONFIG = TrainConfig(epochs=3, batch_tokens=24, accumulate=2, peak_lr=0.01, warmup_steps=3, decay="linear")
 ONE = replace(CONFIG, epochs=1)
-PAIRS = reversal_pairs(16)
-BATCHES = BucketedBatches(PAIRS, CONFIG.batch_tokens)
+BATCHES = BucketedBatches(reversal_pairs(16), CONFIG.batch_tokens)
 
 
 def dropping(seed: int = 0):
@@ -30,7 +29,6 @@ def dropping(seed: int = 0):
 
 
 # --- resuming -----------------------------------------------------------------------------------
-
 
 def resumed_equals_uninterrupted(train, stops, folder):
     """Ctrl-C after each of the steps in `stops`; each time a model with other weights goes on."""
@@ -95,9 +93,9 @@ def test_resume_law_catches(mutant, tmp_path):
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path):
-    config, first, second = ONE, dropping(), dropping(seed=1)
-    history = fit(first, BATCHES, config, folder=tmp_path)
-    again = fit(second, BATCHES, config, folder=tmp_path, on_step=lambda *_: pytest.fail("trained again"))
+    first, second = dropping(), dropping(seed=1)
+    history = fit(first, BATCHES, ONE, folder=tmp_path)
+    again = fit(second, BATCHES, ONE, folder=tmp_path, on_step=lambda *_: pytest.fail("trained again"))
     assert again == history and again.stopped == "finished"
     assert_same_weights(second, first)
 
@@ -123,7 +121,6 @@ def test_the_folder_of_another_run_is_refused(other, tmp_path):
 
 
 # --- keeping and averaging ----------------------------------------------------------------------
-
 
 def the_newest_epochs_are_kept(train, folder):
     snapshots = []
@@ -155,7 +152,6 @@ def test_the_newest_epochs_are_kept_and_averaged(tmp_path):
 
 
 # --- damage and full disks ----------------------------------------------------------------------
-
 
 DAMAGES = {
     "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-100]), "damaged"),
@@ -221,8 +217,7 @@ def save_file(tensors, path, metadata):
 
 def test_a_full_disk_leaves_the_last_checkpoint_intact(tmp_path):
     full_disk_costs_one_epoch_at_most(fit, tmp_path / "ours")
-    patches = [mock.patch(f"course_lib.checkpoint.{f.__name__}", f) for f in (replacing, save_file)]
-    mutant = patched(fit, *patches)
+    mutant = patched(fit, *(mock.patch(f"course_lib.checkpoint.{f.__name__}", f) for f in (replacing, save_file)))
     with pytest.raises(AssertionError):
         full_disk_costs_one_epoch_at_most(mutant, tmp_path / "mutant")
 

@@ -84,8 +84,8 @@ class BucketedBatches:
         self.pairs, self.batch_tokens, self.seed = pairs, batch_tokens, seed
 
     def checksum(self) -> str:
-        """SHA-256 of the ids of all pairs, by which a resumed run knows its data."""
-        return hashlib.sha256(json.dumps(self.pairs).encode()).hexdigest()
+        """SHA-256 of all that the batches depend on, by which a resumed run knows its data."""
+        return hashlib.sha256(json.dumps([self.seed, self.batch_tokens, self.pairs]).encode()).hexdigest()
 
     def plan(self, epoch: int) -> list[list[int]]:
         """The indices of the pairs in each batch of an epoch: every pair once."""
