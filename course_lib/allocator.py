@@ -11,7 +11,7 @@ def keep_freed_memory() -> bool:
     """Makes the C library keep freed memory for reuse, for the rest of the process.
 
     A training step allocates and frees the same tens of megabytes again and again. By default glibc gives each large
-    block back to the system at once and fetches it anew, zeroed page by page, which costs a third of the step.
+    block back to the system at once and fetches it anew, zeroed page by page, which costs a quarter of the step.
 
     Returns:
         True where it applies (Linux with glibc), False elsewhere, where nothing is changed.
