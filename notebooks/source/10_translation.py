@@ -10,7 +10,7 @@
 # 3. say what the model learned phenomenon by phenomenon, and where it must fail.
 #
 # **You need** lesson [00](00_welcome.ipynb) for the idea and lesson [08](08_transformer.ipynb) for the model.
-# **Time**: 30 minutes to read; the training takes a few minutes on two CPU cores, and the whole notebook under 5.
+# **Time**: 30 minutes to read; most of the run is the training, whose seconds the notebook prints.
 
 # %%
 import random
