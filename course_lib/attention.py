@@ -2,19 +2,23 @@
 
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.masks import check_mask
 
 
-def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+def attention_weights(
+    query: Tensor, key: Tensor, mask: Tensor | None = None, *, bias: Tensor | None = None
+) -> Tensor:
     """How much each query attends to each key: softmax(query @ keyᵀ / √d_k).
 
     Args:
         query: (..., queries, d_k).
         key: (..., keys, d_k).
         mask: bool, True = may attend, as many dimensions as the weights; None lets all attend to all.
+        bias: added to the scores, broadcastable to (..., queries, keys); see position.ALiBi.
 
     Returns:
         (..., queries, keys); rows sum to 1.
@@ -27,6 +31,8 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(f"query and key must share d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., queries, keys)
+    if bias is not None:
+        scores = scores + bias
     if mask is not None:
         check_mask(mask, scores.shape)
         scores = scores.masked_fill(~mask, -math.inf)
@@ -62,8 +68,12 @@ class FusedAttention(nn.Module):
     A module of its own, without parameters, so that `record_attention` can listen to what goes in.
     """
 
-    def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        """As `attention`, on (batch, heads, length, d_k) tensors; returns the context only."""
+    def forward(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, bias: Tensor | None = None
+    ) -> Tensor:
+        """As `attention`, on (batch, heads, length, d_k) tensors, with the bias of `attention_weights`; the context."""
+        if bias is not None:
+            mask = bias if mask is None else torch.where(mask, bias, -math.inf)
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
 
 
@@ -73,6 +83,7 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of the input and of the output.
         num_heads: heads; must divide d_model.
+        relative: position.ALiBi or position.Rotary, for self-attention that is told the positions here.
 
     Raises:
         ValueError: if num_heads does not divide d_model.
@@ -80,7 +91,7 @@ class MultiHeadAttention(nn.Module):
     Paper: section 3.2.2, with d_v = d_k = d_model / num_heads; the biases are torch's, not in the paper's formula.
     """
 
-    def __init__(self, d_model: int, num_heads: int):
+    def __init__(self, d_model: int, num_heads: int, *, relative: nn.Module | None = None):
         super().__init__()
         if num_heads < 1 or d_model % num_heads:
             raise ValueError(f"d_model must be divisible by num_heads, got {d_model=}, {num_heads=}")
@@ -88,6 +99,7 @@ class MultiHeadAttention(nn.Module):
         self.query_proj = nn.Linear(d_model, d_model)
         self.key_proj = nn.Linear(d_model, d_model)
         self.value_proj = nn.Linear(d_model, d_model)
+        self.relative = relative
         self.fused = FusedAttention()
         self.output_proj = nn.Linear(d_model, d_model)
 
@@ -121,7 +133,10 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"query and key must share the batch, got {heads.shape[0]} and {keys.shape[0]} rows")
         if mask is not None:
             check_mask(mask, (*heads.shape[:-1], keys.shape[-2]))
-        context = self.fused(heads, keys, values, mask)  # (batch, heads, queries, d_k)
+        bias = None
+        if self.relative is not None:
+            heads, keys, bias = self.relative(heads, keys)
+        context = self.fused(heads, keys, values, mask, bias)  # (batch, heads, queries, d_k)
         return self.output_proj(context.transpose(1, 2).flatten(2))  # (batch, queries, d_model)
 
     def _split(self, x: Tensor) -> Tensor:

@@ -94,13 +94,23 @@ class EncoderLayer(nn.Module):
 
     Args:
         d_model, num_heads, d_ff, dropout, norm_first: as in ModelConfig.
+        relative: of the self-attention, as in MultiHeadAttention.
 
     Paper: section 3.1, encoder.
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float, *, norm_first: bool = False):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float,
+        *,
+        norm_first: bool = False,
+        relative: nn.Module | None = None,
+    ):
         super().__init__()
-        self.self_attn = MultiHeadAttention(d_model, num_heads)
+        self.self_attn = MultiHeadAttention(d_model, num_heads, relative=relative)
         self.feed_forward = FeedForward(d_model, d_ff)
         self.self_attn_path = Residual(d_model, dropout, norm_first)
         self.feed_forward_path = Residual(d_model, dropout, norm_first)
@@ -138,13 +148,23 @@ class DecoderLayer(nn.Module):
 
     Args:
         d_model, num_heads, d_ff, dropout, norm_first: as in ModelConfig.
+        relative: of the self-attention, as in MultiHeadAttention.
 
     Paper: section 3.1, decoder.
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float, *, norm_first: bool = False):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float,
+        *,
+        norm_first: bool = False,
+        relative: nn.Module | None = None,
+    ):
         super().__init__()
-        self.self_attn = MultiHeadAttention(d_model, num_heads)
+        self.self_attn = MultiHeadAttention(d_model, num_heads, relative=relative)
         self.cross_attn = MultiHeadAttention(d_model, num_heads)
         self.feed_forward = FeedForward(d_model, d_ff)
         self.self_attn_path = Residual(d_model, dropout, norm_first)

@@ -2,6 +2,8 @@
 
 from dataclasses import asdict, dataclass, fields
 
+POSITIONS = ("sinusoidal", "learned", "alibi", "rotary", "none")
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -16,7 +18,8 @@ class ModelConfig:
         dropout: probability, on the output of each sub-layer and on the embedded input.
         max_len: longest sentence in tokens.
         norm_first: False normalizes after each residual sum (paper), True before each sub-layer.
-        position: "sinusoidal" (paper) or "learned".
+        position: "sinusoidal" (paper) or "learned", added to the tokens; "alibi" or "rotary", in each
+            self-attention; or "none".
         tie_weights: share one matrix between both embeddings and the generator (paper, section 3.4).
         pad_id, bos_id, eos_id, unk_id: ids of the four special tokens.
 
@@ -50,14 +53,12 @@ class ModelConfig:
             f"d_model must be divisible by num_heads, got d_model={self.d_model}, num_heads={self.num_heads}",
         )
         _require(0.0 <= self.dropout < 1.0, f"dropout must be in [0, 1), got {self.dropout}")
-        _require(
-            self.position in ("sinusoidal", "learned"),
-            f"position must be 'sinusoidal' or 'learned', got {self.position!r}",
-        )
-        _require(
-            self.position != "sinusoidal" or self.d_model % 2 == 0,
-            f"sinusoidal positions pair the dimensions: d_model must be even, got {self.d_model}",
-        )
+        _require(self.position in POSITIONS, f"position must be one of {POSITIONS}, got {self.position!r}")
+        for position, name in (("sinusoidal", "d_model"), ("rotary", "d_k")):
+            _require(
+                self.position != position or getattr(self, name) % 2 == 0,
+                f"{position} positions pair the dimensions: {name} must be even, got {getattr(self, name)}",
+            )
         specials = (self.pad_id, self.bos_id, self.eos_id, self.unk_id)
         _require(
             len(set(specials)) == 4 and all(0 <= i < self.vocab_size for i in specials),

@@ -38,13 +38,13 @@ def architecture(config: ModelConfig, *, src_len: int, tgt_len: int, title: str)
     axes.axis("off")
     attention, feed_forward, norm = _sizes(config)
     first = _column(axes, ENCODER_X, _inputs(config, "source ids", src_len))
-    layer = _sublayers(config, [_Box("attention", "self-attention", attention), feed_forward], norm)
+    layer = _sublayers(config, [_Box("attention", f"self-attention{_relative(config)}", attention), feed_forward], norm)
     memory_y = _stack(axes, config, ENCODER_X, first, "Encoder", layer, norm)
     _shape(axes, ENCODER_X, memory_y, f"memory ({src_len}, {config.d_model})")
 
     first = _column(axes, DECODER_X, _inputs(config, "target ids, shifted right", tgt_len))
-    layer = [_Box("attention", "masked self-attention", attention), _Box("attention", "cross-attention", attention)]
-    layer = _sublayers(config, [*layer, feed_forward], norm)
+    masked = _Box("attention", f"masked self-attention{_relative(config)}", attention)
+    layer = _sublayers(config, [masked, _Box("attention", "cross-attention", attention), feed_forward], norm)
     hidden_y = _stack(axes, config, DECODER_X, first, "Decoder", layer, norm)
     shared = "same matrix" if config.tie_weights else f"{config.vocab_size * config.d_model / 1e6:.1f} M"
     top = _box(axes, DECODER_X, hidden_y, _Box("embedding", f"generator: {shared}"))
@@ -65,12 +65,15 @@ def _sizes(config: ModelConfig) -> tuple[int, _Box, _Box]:
 def _inputs(config: ModelConfig, words: str, length: int) -> list[_Box]:
     table = config.vocab_size * config.d_model
     shared = "same matrix" if config.tie_weights and words.startswith("target") else f"{table / 1e6:.1f} M"
-    learned = config.max_len * config.d_model if config.position == "learned" else None
-    return [
-        _Box("plain", f"{words} ({length})"),
-        _Box("embedding", f"embedding × √d_model: {shared}"),
-        _Box("plain", f"+ {config.position} position ({length}, {config.d_model})", learned),
-    ]
+    boxes = [_Box("plain", f"{words} ({length})"), _Box("embedding", f"embedding × √d_model: {shared}")]
+    if config.position in ("sinusoidal", "learned"):
+        learned = config.max_len * config.d_model if config.position == "learned" else None
+        boxes.append(_Box("plain", f"+ {config.position} position ({length}, {config.d_model})", learned))
+    return boxes
+
+
+def _relative(config: ModelConfig) -> str:
+    return {"alibi": ", ALiBi", "rotary": ", rotary"}.get(config.position, "")
 
 
 def _sublayers(config: ModelConfig, boxes: list[_Box], norm: _Box) -> list[_Box]:

@@ -1,4 +1,4 @@
-"""Where a token stands: the sinusoidal table of the paper, and learned positions."""
+"""Where a token stands: added to it (sinusoidal, learned), put beside it, or told to attention (ALiBi, rotary)."""
 
 import torch
 from torch import Tensor, nn
@@ -77,9 +77,111 @@ class LearnedPosition(nn.Module):
         return x + self.table[start : start + x.shape[1]]
 
 
-def _check(x: Tensor, table: Tensor, start: int) -> None:
+class ConcatenatedPosition(nn.Module):
+    """Puts the sinusoidal table beside narrower embedded tokens, instead of adding it to wide ones.
+
+    Args:
+        max_len: longest sentence in tokens.
+        d_model: width of the result.
+        d_position: how much of it is the position; even, below d_model.
+
+    Raises:
+        ValueError: if d_position is odd or leaves the tokens no room.
+
+    Paper: not in it; section 3.5 adds, for which both need d_model features.
+    """
+
+    def __init__(self, max_len: int, d_model: int, d_position: int):
+        super().__init__()
+        if not 0 < d_position < d_model:
+            raise ValueError(f"d_position must be between 0 and d_model, got {d_position=}, {d_model=}")
+        self.d_token = d_model - d_position
+        self.register_buffer("table", sinusoidal(max_len, d_position), persistent=False)
+
+    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """(batch, length, d_model - d_position) to (batch, length, d_model); else as SinusoidalPosition.forward."""
+        _check(x, self.table, start, width=self.d_token)
+        table = self.table[start : start + x.shape[1]].to(x.dtype)
+        return torch.cat([x, table.expand(len(x), -1, -1)], dim=-1)
+
+
+class ALiBi(nn.Module):
+    """Attention with linear biases: each head prefers near keys, with a slope of its own; nothing is learned.
+
+    Before the query, head h (from 0) subtracts 2^(-8(h + 1) / num_heads) for each token of distance, as Press et al.
+    2022 do in a decoder. They see no keys after the query; there we take the slopes of the heads in reverse order,
+    because with one slope for both directions an encoder could not tell left from right.
+
+    Args:
+        num_heads: heads.
+    """
+
+    def __init__(self, num_heads: int):
+        super().__init__()
+        exponents = -8.0 * torch.arange(1, num_heads + 1, dtype=torch.float64) / num_heads
+        self.register_buffer("slopes", (2**exponents).to(torch.get_default_dtype()), persistent=False)
+
+    def bias(self, queries: int, keys: int) -> Tensor:
+        """What is added to the scores, (heads, queries, keys); the queries are the last of the keys' positions."""
+        query_position = torch.arange(keys - queries, keys, device=self.slopes.device)
+        offset = torch.arange(keys, device=self.slopes.device) - query_position[:, None]  # (queries, keys), 0 at itself
+        before, after = self.slopes[:, None, None], self.slopes.flip(0)[:, None, None]
+        return torch.where(offset > 0, -after * offset, before * offset)  # (heads, queries, keys)
+
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns query (batch, heads, queries, d_k) and keys as they are, and the bias (heads, queries, keys)."""
+        _check_last(query, keys)
+        return query, keys, self.bias(query.shape[-2], keys.shape[-2]).to(query.dtype)
+
+
+class Rotary(nn.Module):
+    """Turns queries and keys by angles that grow with their positions, so that scores know the distance.
+
+    Features 2i and 2i+1 are turned by pos / base^(2i/d_k): the angle whose sine and cosine the sinusoidal table has.
+
+    Args:
+        max_len: longest sentence in tokens.
+        d_k: width of one head; even.
+        base: as in `sinusoidal`.
+
+    Raises:
+        ValueError: if d_k is odd.
+
+    Paper: not in it; Su et al. 2021 (RoFormer), section 3.2.2.
+    """
+
+    def __init__(self, max_len: int, d_k: int, *, base: float = 10000.0):
+        super().__init__()
+        self.register_buffer("table", sinusoidal(max_len, d_k, base=base), persistent=False)
+
+    def rotate(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """(..., length, d_k), the first at position `start`, to the same shape; lengths of vectors stay."""
+        max_len, d_k = self.table.shape
+        length = x.shape[-2]
+        if x.shape[-1] != d_k:
+            raise ValueError(f"expected (..., length, {d_k}), got {tuple(x.shape)}")
+        if start + length > max_len:
+            raise ValueError(f"the sentence has {start + length} tokens, the model has positions for {max_len}")
+        sine, cosine = self.table[start : start + length].to(x.dtype).unflatten(-1, (-1, 2)).unbind(-1)
+        even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)  # (..., length, d_k / 2) each
+        return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
+
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, None]:
+        """Turns query (batch, heads, queries, d_k), the last of the keys' positions, and keys; adds no bias."""
+        _check_last(query, keys)
+        return self.rotate(query, start=keys.shape[-2] - query.shape[-2]), self.rotate(keys), None
+
+
+def _check(x: Tensor, table: Tensor, start: int, *, width: int | None = None) -> None:
     max_len, d_model = table.shape
-    if x.dim() != 3 or x.shape[-1] != d_model:
-        raise ValueError(f"expected (batch, length, {d_model}), got {tuple(x.shape)}")
+    if x.dim() != 3 or x.shape[-1] != (width or d_model):
+        raise ValueError(f"expected (batch, length, {width or d_model}), got {tuple(x.shape)}")
     if start + x.shape[1] > max_len:
         raise ValueError(f"the sentence has {start + x.shape[1]} tokens, the model has positions for {max_len}")
+
+
+def _check_last(query: Tensor, keys: Tensor) -> None:
+    if query.shape[-2] > keys.shape[-2]:
+        raise ValueError(
+            f"queries must be the last of the keys' positions, got {query.shape[-2]} queries and {keys.shape[-2]} keys"
+        )

@@ -57,7 +57,7 @@ def record_attention(model: Transformer) -> Iterator[AttentionMaps]:
 
 def _keep_weights(slots: list, index: int):
     def hook(module, args, context):
-        query, keys, _, mask = args
-        slots[index] = attention_weights(query, keys, mask).detach()
+        query, keys, _, mask, bias = args
+        slots[index] = attention_weights(query, keys, mask, bias=bias).detach()
 
     return hook

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from course_lib.blocks import DecoderLayer, EncoderLayer, LayerCache, LayerNorm
 from course_lib.config import ModelConfig
 from course_lib.masks import causal_mask, padding_mask
-from course_lib.position import LearnedPosition, SinusoidalPosition
+from course_lib.position import ALiBi, LearnedPosition, Rotary, SinusoidalPosition
 
 
 class Embedding(nn.Module):
-    """Token ids to vectors: √d_model times the token's row, plus its position, with dropout.
+    """Token ids to vectors: √d_model times the token's row, plus its position if it is added, with dropout.
 
     Args:
         config: the model's.
@@ -22,14 +22,22 @@ class Embedding(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        position = LearnedPosition if config.position == "learned" else SinusoidalPosition
+        added = {"sinusoidal": SinusoidalPosition, "learned": LearnedPosition}.get(config.position)
         self.table = nn.Embedding(config.vocab_size, config.d_model)
-        self.position = position(config.max_len, config.d_model)
+        self.position = added(config.max_len, config.d_model) if added else None
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, ids: Tensor, *, start: int = 0) -> Tensor:
         """ids (batch, length), the first at position `start`, to (batch, length, d_model)."""
-        return self.dropout(self.position(self.table(ids) * math.sqrt(self.table.embedding_dim), start=start))
+        x = self.table(ids) * math.sqrt(self.table.embedding_dim)  # (batch, length, d_model)
+        return self.dropout(x if self.position is None else self.position(x, start=start))
+
+
+def relative_position(config: ModelConfig) -> nn.Module | None:
+    """What tells self-attention the positions where the embedding does not; None where it does, or nothing does."""
+    if config.position == "alibi":
+        return ALiBi(config.num_heads)
+    return Rotary(config.max_len, config.d_k) if config.position == "rotary" else None
 
 
 class Encoder(nn.Module):
@@ -44,9 +52,8 @@ class Encoder(nn.Module):
     def __init__(self, config: ModelConfig):
         super().__init__()
         sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
-        self.layers = nn.ModuleList(
-            EncoderLayer(*sizes, norm_first=config.norm_first) for _ in range(config.num_layers)
-        )
+        look = dict(norm_first=config.norm_first, relative=relative_position(config))
+        self.layers = nn.ModuleList(EncoderLayer(*sizes, **look) for _ in range(config.num_layers))
         self.norm = LayerNorm(config.d_model) if config.norm_first else nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -68,9 +75,8 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig):
         super().__init__()
         sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
-        self.layers = nn.ModuleList(
-            DecoderLayer(*sizes, norm_first=config.norm_first) for _ in range(config.num_layers)
-        )
+        look = dict(norm_first=config.norm_first, relative=relative_position(config))
+        self.layers = nn.ModuleList(DecoderLayer(*sizes, **look) for _ in range(config.num_layers))
         self.norm = LayerNorm(config.d_model) if config.norm_first else nn.Identity()
 
     def forward(

@@ -68,6 +68,35 @@ def test_fused_attention_is_the_explicit_one(mask):
     assert_same_function(lambda *x: FusedAttention()(*x, mask), lambda *x: attention(*x, mask)[0], heads())
 
 
+def law_a_bias_is_added_to_the_scores(fused, mask):
+    bias = noise(3, 5, 5, seed=9)  # (heads, queries, keys)
+    floating = bias if mask is None else torch.where(mask, bias, -math.inf)
+    theirs = lambda *x: F.scaled_dot_product_attention(*x, attn_mask=floating)  # noqa: E731
+    assert_same_function(lambda *x: fused(*x, mask, bias), theirs, heads())
+    assert_same_function(lambda *x: attention_weights(*x[:2], mask, bias=bias) @ x[2], theirs, heads())
+
+
+class BiasInsteadOfMask(FusedAttention):
+    def forward(self, query, keys, values, mask, bias=None):
+        return F.scaled_dot_product_attention(query, keys, values, attn_mask=bias)
+
+
+class MaskInsteadOfBias(FusedAttention):
+    def forward(self, query, keys, values, mask, bias=None):
+        return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+
+
+@each_mask
+def test_a_bias_is_added_to_the_scores(mask):
+    law_a_bias_is_added_to_the_scores(FusedAttention(), mask)
+
+
+@pytest.mark.parametrize("wrong", [BiasInsteadOfMask(), MaskInsteadOfBias()])
+def test_a_bias_that_is_lost_or_hides_the_mask_is_found(wrong):
+    with pytest.raises(AssertionError):
+        law_a_bias_is_added_to_the_scores(wrong, MASKS["both"])
+
+
 @each_mask
 def test_multi_head_attention_is_torchs(mask):
     parity_with_torchs_module(MultiHeadAttention(12, 3), mask)
@@ -92,21 +121,21 @@ def test_the_average_of_our_heads_weights_is_torchs():
 
 
 class Unscaled(FusedAttention):
-    def forward(self, query, keys, values, mask):
+    def forward(self, query, keys, values, mask, bias=None):
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=1.0)
 
 
 class ByModelWidth(FusedAttention):
     """√d_model instead of √d_k."""
 
-    def forward(self, query, keys, values, mask):
+    def forward(self, query, keys, values, mask, bias=None):
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=12**-0.5)
 
 
 class Inverted(FusedAttention):
     """True = hidden."""
 
-    def forward(self, query, keys, values, mask):
+    def forward(self, query, keys, values, mask, bias=None):
         blocked = torch.zeros(mask.shape).masked_fill(mask, -1e9)
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=blocked)
 

@@ -10,14 +10,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.config import ModelConfig, TrainConfig
+from course_lib.config import POSITIONS, ModelConfig, TrainConfig
 from course_lib.presets import PRESETS, model_preset, train_preset
 from course_lib.transformer import Transformer
 
 SIZES = dict(vocab_size=23, d_model=12, num_heads=3, num_layers=3, d_ff=20, max_len=9)
 VARIANTS = [
     ModelConfig(**SIZES, tie_weights=tied, norm_first=norm_first, position=position)
-    for tied, norm_first, position in itertools.product((True, False), (True, False), ("sinusoidal", "learned"))
+    for tied, norm_first, position in itertools.product((True, False), (True, False), POSITIONS)
 ]
 
 
@@ -199,7 +199,8 @@ BAD_MODELS = {
     r"dropout must be in \[0, 1\), got 1.0": dict(dropout=1.0),
     r"dropout must be in \[0, 1\), got -0.1": dict(dropout=-0.1),
     r"dropout must be in \[0, 1\), got nan": dict(dropout=float("nan")),
-    "position must be 'sinusoidal' or 'learned', got 'rotary'": dict(position="rotary"),
+    "position must be one of .'sinusoidal', 'learned', 'alibi', 'rotary', 'none'., got 'rope'": dict(position="rope"),
+    "rotary positions pair the dimensions: d_k must be even, got 3": dict(num_heads=4, position="rotary"),
     r"special ids must differ and lie in 0..22, got \(1, 1, 2, 3\)": dict(pad_id=1),
     r"special ids must differ and lie in 0..22, got \(0, 1, 2, 23\)": dict(unk_id=23),
     r"special ids must differ and lie in 0..2, got": dict(vocab_size=3),

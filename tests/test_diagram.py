@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from course_lib.config import ModelConfig
+from course_lib.config import POSITIONS, ModelConfig
 from course_lib.diagram import architecture
 
 SMALL = ModelConfig(vocab_size=1000, d_model=16, num_heads=2, num_layers=3, d_ff=40, max_len=50)
@@ -35,10 +35,11 @@ CONFIGS = [
     replace(SMALL, vocab_size=100_000),  # a table of 1.6 million numbers, shown exactly
     replace(SMALL, vocab_size=100_000, norm_first=True, tie_weights=False),
     replace(SMALL, vocab_size=100_000, norm_first=True, position="learned"),
+    replace(SMALL, vocab_size=100_000, position="rotary"),
 ]
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=["paper", "pre-norm untied", "learned"])
+@pytest.mark.parametrize("config", CONFIGS, ids=["paper", "pre-norm untied", "learned", "rotary"])
 def test_boxes_add_up_to_the_model(config):
     law_boxes_add_up_to_the_model(architecture, config)
     for wrong in (dict(d_ff=41), dict(norm_first=not config.norm_first), dict(tie_weights=not config.tie_weights)):
@@ -46,6 +47,23 @@ def test_boxes_add_up_to_the_model(config):
             law_boxes_add_up_to_the_model(
                 lambda config, wrong=wrong, **named: architecture(replace(config, **wrong), **named), config
             )
+
+
+def law_positions_are_where_they_are_told(draw):
+    drawn = {name: words(draw(replace(SMALL, position=name), src_len=5, tgt_len=7, title="t")) for name in POSITIONS}
+    for name, found in drawn.items():
+        added = [word for word in found if "position (" in word]
+        assert len(added) == (2 if name in ("sinusoidal", "learned") else 0), name
+        told = [word for word in found if word.lower().startswith(("self-", "masked")) and name in word.lower()]
+        assert len(told) == (2 if name in ("alibi", "rotary") else 0), name
+
+
+def test_positions_are_where_they_are_told():
+    law_positions_are_where_they_are_told(architecture)
+    with pytest.raises(AssertionError):
+        law_positions_are_where_they_are_told(
+            lambda config, **named: architecture(replace(config, position="sinusoidal"), **named)
+        )
 
 
 def law_shapes_are_those_of_the_sentence(draw):

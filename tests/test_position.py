@@ -7,7 +7,7 @@ import torch
 from parity import close, double_precision, noise
 from torch import nn
 
-from course_lib.position import LearnedPosition, SinusoidalPosition, sinusoidal
+from course_lib.position import ALiBi, ConcatenatedPosition, LearnedPosition, Rotary, SinusoidalPosition, sinusoidal
 
 MODULES = [SinusoidalPosition, LearnedPosition]
 
@@ -193,3 +193,182 @@ def test_learned_positions_are_learned_and_sinusoids_are_not():
     module = LearnedPosition(4, 6)
     module(noise(2, 3, 6)).sum().backward()
     assert module.table.grad[:, 0].tolist() == [2, 2, 2, 0]  # each sentence of the batch counts, unused places do not
+
+
+# --- positions beside the tokens ----------------------------------------------------------------
+
+
+def law_tokens_and_positions_lie_side_by_side(module_class):
+    module, x = module_class(9, 12, 4), noise(2, 7, 8)
+    out = module(x)
+    assert out.shape == (2, 7, 12)
+    close(out[..., :8], x)
+    for row in range(2):
+        close(out[row, :, 8:], sinusoidal(9, 4)[:7])
+    close(torch.cat([module(x[:, :3]), module(x[:, 3:], start=3)], dim=1), out)
+
+
+class PositionsFirst(ConcatenatedPosition):
+    def forward(self, x, *, start=0):
+        return super().forward(x, start=start).roll(4, dims=-1)
+
+
+class BesideIgnoresStart(ConcatenatedPosition):
+    def forward(self, x, *, start=0):
+        return super().forward(x)
+
+
+def test_tokens_and_positions_lie_side_by_side():
+    law_tokens_and_positions_lie_side_by_side(ConcatenatedPosition)
+    assert not list(ConcatenatedPosition(9, 12, 4).parameters())
+    for wrong in (PositionsFirst, BesideIgnoresStart):
+        with pytest.raises(AssertionError):
+            law_tokens_and_positions_lie_side_by_side(wrong)
+
+
+def test_positions_beside_tokens_refuse_what_does_not_fit():
+    for d_position in (0, 12, 14, -2):
+        with pytest.raises(ValueError, match=f"between 0 and d_model, got d_position={d_position}, d_model=12"):
+            ConcatenatedPosition(9, 12, d_position)
+    with pytest.raises(ValueError, match="must be even, got 3"):
+        ConcatenatedPosition(9, 12, 3)
+    module = ConcatenatedPosition(9, 12, 4)
+    with pytest.raises(ValueError, match=r"expected \(batch, length, 8\), got \(2, 3, 12\)"):
+        module(noise(2, 3, 12))
+    with pytest.raises(ValueError, match="the sentence has 10 tokens, the model has positions for 9"):
+        module(noise(2, 7, 8), start=3)
+
+
+# --- positions told to attention ----------------------------------------------------------------
+
+
+def scores(relative, query, keys):
+    query, keys, bias = relative(query, keys)
+    products = query @ keys.transpose(-2, -1)
+    return products if bias is None else products + bias
+
+
+def law_only_the_distance_counts(relative):
+    """The same query and key vectors everywhere: each score depends on key position - query position alone."""
+    query, keys = (noise(2, 4, 1, 8, seed=seed).expand(2, 4, 12, 8) for seed in (1, 2))
+    found = scores(relative, query, keys)
+    for offset in range(-11, 12):
+        diagonal = found.diagonal(offset, dim1=-2, dim2=-1)
+        close(diagonal, diagonal[..., :1].expand_as(diagonal))
+    assert (found[..., 0, :] - found[..., 0, :1]).abs().amax() > 0.1, "nothing counts"
+
+
+def law_queries_are_the_last_positions(relative):
+    query, keys = noise(2, 4, 9, 8, seed=1), noise(2, 4, 9, 8, seed=2)
+    whole = scores(relative, query, keys)
+    for count in (1, 4):
+        close(scores(relative, query[..., -count:, :], keys), whole[..., -count:, :])
+
+
+def law_left_is_not_right(relative):
+    query, keys = (noise(1, 4, 1, 8, seed=seed).expand(1, 4, 5, 8) for seed in (1, 2))
+    found = scores(relative, query, keys)
+    assert not torch.allclose(found, found.transpose(-2, -1))
+
+
+class AbsoluteRotary(Rotary):
+    """Turns the queries only."""
+
+    def forward(self, query, keys):
+        return self.rotate(query), keys, None
+
+
+class StartsAgain(Rotary):
+    def forward(self, query, keys):
+        return self.rotate(query), self.rotate(keys), None
+
+
+class AlibiStartsAgain(ALiBi):
+    def bias(self, queries, keys):
+        return super().bias(keys, keys)[:, :queries]
+
+
+class Symmetric(ALiBi):
+    def forward(self, query, keys):
+        bias = super().forward(query, keys)[2].tril()
+        return torch.ones_like(query), torch.ones_like(keys), bias + bias.transpose(-2, -1)
+
+
+RELATIVE_LAWS = [law_only_the_distance_counts, law_queries_are_the_last_positions, law_left_is_not_right]
+
+
+@pytest.mark.parametrize("law", RELATIVE_LAWS)
+@pytest.mark.parametrize("module_class, sizes", [(ALiBi, (4,)), (Rotary, (12, 8))])
+def test_relative_positions_obey(law, module_class, sizes):
+    law(module_class(*sizes))
+
+
+@pytest.mark.parametrize(
+    "law, wrong, sizes",
+    [
+        (law_only_the_distance_counts, AbsoluteRotary, (12, 8)),
+        (law_queries_are_the_last_positions, StartsAgain, (12, 8)),
+        (law_queries_are_the_last_positions, AlibiStartsAgain, (4,)),
+        (law_left_is_not_right, Symmetric, (4,)),
+    ],
+)
+def test_a_wrong_relative_position_breaks(law, wrong, sizes):
+    with pytest.raises(AssertionError):
+        law(wrong(*sizes))
+
+
+def law_alibi_before_the_query_is_the_papers(module_class):
+    bias = module_class(8).bias(6, 6)
+    for head in range(8):
+        for query in range(6):
+            for key in range(query + 1):
+                assert math.isclose(bias[head, query, key], -(2.0 ** -(head + 1)) * (query - key), abs_tol=1e-12)
+
+
+class SlopesFromOne(ALiBi):
+    """The first head's slope is 1 instead of 1/2."""
+
+    def bias(self, queries, keys):
+        return 2 * super().bias(queries, keys)
+
+
+def test_alibi_before_the_query_is_the_papers():
+    law_alibi_before_the_query_is_the_papers(ALiBi)
+    with pytest.raises(AssertionError):
+        law_alibi_before_the_query_is_the_papers(SlopesFromOne)
+
+
+def test_alibi_after_the_query_takes_the_slopes_in_reverse_order():
+    bias = ALiBi(4).bias(3, 3)
+    assert bias[:, 1, 2].tolist() == bias[:, 1, 0].flip(0).tolist() == [-1 / 256, -1 / 64, -1 / 16, -1 / 4]
+    assert (bias.diagonal(dim1=-2, dim2=-1) == 0).all()
+
+
+def law_rotation_is_a_complex_product(rotate):
+    """Pair (2i, 2i+1) as a complex number, times e^(j · pos / base^(2i/d_k))."""
+    x = noise(2, 3, 11, 8)
+    angle = torch.arange(11)[:, None] / 10000 ** (torch.arange(0, 8, 2) / 8)
+    turned = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * torch.polar(torch.ones_like(angle), angle)
+    close(rotate(x), torch.view_as_real(turned).flatten(-2))
+    close(rotate(x).norm(dim=-1), x.norm(dim=-1))
+
+
+def test_rotation_is_a_complex_product():
+    rotary = Rotary(11, 8)
+    law_rotation_is_a_complex_product(rotary.rotate)
+    backwards, added = lambda x: rotary.rotate(x.flip(-1)).flip(-1), lambda x: x + rotary.table
+    for wrong in (backwards, added, Rotary(11, 8, base=9).rotate):
+        with pytest.raises(AssertionError):
+            law_rotation_is_a_complex_product(wrong)
+
+
+def test_relative_positions_refuse_what_does_not_fit():
+    for relative in (ALiBi(4), Rotary(12, 8)):
+        with pytest.raises(ValueError, match="the last of the keys' positions, got 5 queries and 4 keys"):
+            relative(noise(1, 4, 5, 8), noise(1, 4, 4, 8))
+    with pytest.raises(ValueError, match="the sentence has 13 tokens, the model has positions for 12"):
+        Rotary(12, 8)(noise(1, 4, 1, 8), noise(1, 4, 13, 8))
+    with pytest.raises(ValueError, match=r"expected \(..., length, 8\), got \(1, 4, 3, 6\)"):
+        Rotary(12, 8).rotate(noise(1, 4, 3, 6))
+    with pytest.raises(ValueError, match="must be even, got 7"):
+        Rotary(12, 7)

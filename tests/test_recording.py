@@ -27,11 +27,11 @@ def model_of():
     return tiny_model(spread=3)
 
 
-def before_the_mask(query, key, mask=None):
+def before_the_mask(query, key, mask=None, *, bias=None):
     return attention_weights(query, key)
 
 
-def of_the_keys_alone(query, key, mask=None):
+def of_the_keys_alone(query, key, mask=None, *, bias=None):
     return attention_weights(key, key)
 
 
@@ -112,7 +112,8 @@ def recording_changes_no_output(recorder):
 @contextmanager
 def by_the_explicit_formula(model):
     """Computes the context anew, a rounding error away from the fused kernel."""
-    def explicit(module, query, keys, values, mask):
+
+    def explicit(module, query, keys, values, mask, bias=None):
         return attention_module.attention(query, keys, values, mask)[0] * (1 + 1e-12)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -11,6 +11,7 @@ from course_lib import transformer
 from course_lib.blocks import LayerCache
 from course_lib.config import ModelConfig
 from course_lib.masks import causal_mask, padding_mask
+from course_lib.position import ALiBi, Rotary
 from course_lib.transformer import Decoder, Encoder, Transformer
 
 SMALL = dict(vocab_size=13, d_model=12, num_heads=3, num_layers=2, d_ff=20, max_len=8)
@@ -20,6 +21,8 @@ CONFIGS = {
     "untied": ModelConfig(**SMALL, tie_weights=False),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
+POSITIONS = CONFIGS | {name: ModelConfig(**SMALL, position=name) for name in ("alibi", "rotary", "none")}
+each_position = pytest.mark.parametrize("config", POSITIONS.values(), ids=POSITIONS.keys())
 SRC = [[5, 6, 7, 8, 9, 4, 2], [12, 3, 2], [4, 2]]
 TGT = [[1, 6, 7], [1, 10, 4, 4, 9], [1]]
 
@@ -184,7 +187,7 @@ def law_no_output_sees_the_future(model):
         assert (gradient[:, : t + 1].abs().amax(-1) > 0).all(), f"output {t} does not see the past"
 
 
-@each_config
+@each_position
 def test_no_output_sees_the_future(config):
     law_no_output_sees_the_future(model_of(config))
 
@@ -249,7 +252,7 @@ class NormalizedOverTheBatch(Transformer):
         return memory - memory.mean(dim=0, keepdim=True)
 
 
-@each_config
+@each_position
 def test_padding_changes_nothing(config):
     law_padding_changes_nothing(model_of(config))
 
@@ -260,7 +263,7 @@ def test_padding_that_counts_breaks_the_law(wrong):
         law_padding_changes_nothing(model_of(CONFIGS["paper"], wrong))
 
 
-@each_config
+@each_position
 def test_a_batch_is_its_sentences_one_by_one(config):
     law_a_batch_is_its_sentences_one_by_one(model_of(config))
 
@@ -284,7 +287,7 @@ def law_cached_decoding_is_uncached(model):
         close(torch.cat(pieces, dim=1), whole, f"in pieces of {cuts}")
 
 
-@each_config
+@each_position
 def test_cached_decoding_is_uncached(config):
     law_cached_decoding_is_uncached(model_of(config))
 
@@ -307,6 +310,15 @@ def test_a_cached_position_that_starts_again_breaks_the_law():
     model.tgt_embedding.position.forward = lambda x, *, start=0: position(x)
     with pytest.raises(AssertionError, match="in pieces"):
         law_cached_decoding_is_uncached(model)
+
+
+def test_relative_positions_that_start_again_break_the_law(monkeypatch):
+    bias = ALiBi.bias
+    monkeypatch.setattr(ALiBi, "bias", lambda self, queries, keys: bias(self, keys, keys)[:, :queries])
+    monkeypatch.setattr(Rotary, "forward", lambda self, query, keys: (self.rotate(query), self.rotate(keys), None))
+    for name in ("alibi", "rotary"):
+        with pytest.raises(AssertionError, match="in pieces"):
+            law_cached_decoding_is_uncached(model_of(POSITIONS[name]))
 
 
 def test_a_cached_step_too_many_is_refused_and_leaves_the_cache_as_it_was():
@@ -338,6 +350,14 @@ def test_the_encoder_without_positions_is_equivariant_and_with_positions_or_a_ca
                 law_equivariant(lambda x, position=position, encoder=encoder: encoder(position(x)))
         with pytest.raises(AssertionError):
             law_equivariant(lambda x, encoder=encoder: encoder(x, causal_mask(6)))
+
+
+def test_each_way_to_tell_positions_breaks_the_equivariance_and_none_keeps_it():
+    for name, config in POSITIONS.items():
+        model = model_of(config)
+        shuffled, ids = permutation(6), padded(SRC)[:1, :6]
+        encoded, of_shuffled = model.encode(ids), model.encode(ids[:, shuffled])
+        assert torch.allclose(of_shuffled, encoded[:, shuffled], rtol=1e-9) == (name == "none"), name
 
 
 # --- weight tying and initialization ------------------------------------------------------------
