@@ -27,6 +27,9 @@ unexport PYTHONHOME
 unexport JUPYTER_PATH
 unexport JUPYTER_CONFIG_PATH
 
+# Threads that wait for each other spin only briefly: beside another busy program spinning makes training crawl.
+export GOMP_SPINCOUNT := $(or $(GOMP_SPINCOUNT),100000)
+
 # Downloaded corpora stay with the checkout too, where `make clean` leaves them.
 export COURSE_CACHE := $(if $(COURSE_CACHE),$(COURSE_CACHE),$(CURDIR)/.cache)
 # Kernels work in notebooks/, so a relative COURSE_DATA is made absolute here.

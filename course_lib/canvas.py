@@ -8,14 +8,21 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap
+from matplotlib.axis import Axis
+from matplotlib.colors import Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.legend import Legend
+from matplotlib.patches import Patch
+from matplotlib.text import Text
 from numpy.typing import ArrayLike
 
 STYLE = str(Path(__file__).with_name("course.mplstyle"))
 SHOWN_LABELS = 40  # an axis with more labels than these is thinned out, and its cells need not be square
 CELLS_WITH_NUMBERS = 10  # a matrix at most this wide and high shows its numbers
+WEIGHTS_MAP, SIGNED_MAP = "Blues", "RdBu_r"
+MAY_ATTEND, HIDDEN = "#0072B2", "#e4e4e4"
+MASK_WORDS = ("may attend", "hidden")
 
 styled = matplotlib.rc_context(fname=STYLE)  # a decorator: the course's style inside, the user's own outside
 
@@ -35,12 +42,17 @@ def new_figure(title: str, width: float, height: float) -> CourseFigure:
 
     Args:
         title: the finding, one sentence.
-        width, height: in inches, of 100 pixels.
+        width, height: in inches, of 100 pixels; a title of several lines adds their height.
     """
-    figure = CourseFigure(figsize=(width, height))
-    lines = textwrap.fill(title, int(10.5 * width))  # about 11 bold characters an inch
-    figure.suptitle(lines, x=0.02, ha="left")
+    title = wrapped_title(title, width)
+    figure = CourseFigure(figsize=(width, height + 0.19 * title.count("\n")))
+    figure.suptitle(title, x=0.02, ha="left")
     return figure
+
+
+def wrapped_title(title: str, width: float) -> str:
+    """A title in lines that fit a figure of so many inches."""
+    return textwrap.fill(title, int(10.5 * width))  # about 11 bold characters an inch
 
 
 def check_labels(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], dimensions: int = 2) -> None:
@@ -59,6 +71,24 @@ def checked_weights(weights: ArrayLike, queries: Sequence[str], keys: Sequence[s
     return weights
 
 
+def checked_mask(mask: ArrayLike, queries: Sequence[str], keys: Sequence[str]) -> np.ndarray:
+    """A mask as an array; raises ValueError where it is not bool or does not fit the labels."""
+    mask = np.asarray(mask)
+    if mask.dtype != bool:
+        raise ValueError(f"expected a bool mask, True = may attend, got {mask.dtype}")
+    check_labels(mask, queries, keys)
+    return mask
+
+
+def checked_signed(values: ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+    """Signed numbers as an array; raises ValueError where they do not fit the labels or are not finite."""
+    values = np.asarray(values, dtype=float)
+    check_labels(values, rows, columns)
+    if not np.isfinite(values).all():
+        raise ValueError("expected finite values, got NaN or infinity")
+    return values
+
+
 def grid_size(
     shape: tuple[int, int], *, width: float, height: float, cell: float | None = None
 ) -> tuple[float, float]:
@@ -66,6 +96,7 @@ def grid_size(
     if max(shape) > SHOWN_LABELS and cell is None:
         return 9.0, min(6.0, max(3.0, height + 0.07 * shape[0]))
     cell = cell or (0.42 if max(shape) <= 12 else 0.34)
+    cell = min(cell, (13.0 - width) / shape[1])  # cells are square: a page that is full gets lower, too
     return min(13.0, max(5.0, width + cell * shape[1])), min(12.0, height + cell * shape[0])
 
 
@@ -98,10 +129,58 @@ def draw_matrix(
     return image
 
 
-def write_numbers(axes: Axes, values: np.ndarray, form: str, *, dark: np.ndarray) -> None:
-    """Writes each value into its cell, white where the cell is dark; nothing where there is no room."""
-    if max(values.shape) <= CELLS_WITH_NUMBERS:
-        for (row, column), value in np.ndenumerate(values):
-            text = form.format(value).replace("-", "−")
-            tone = "white" if dark[row, column] else "#222222"
-            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=tone)
+def thin_out(axis: Axis, cell: float, room: float) -> None:
+    """Keeps every second, fourth, eighth … label of an axis, such that they are as far apart as room, in inches."""
+    places, labels = axis.get_ticklocs(), [label.get_text() for label in axis.get_ticklabels()]
+    step, apart = 1, cell * (places[1] - places[0] if len(places) > 1 else 1)
+    while step < len(places) and step * apart < room:
+        step *= 2
+    if step > 1:
+        axis.set_ticks(places[::step], labels[::step])
+
+
+def draw_weights(axes: Axes, weights: np.ndarray, queries: Sequence[str], keys: Sequence[str]) -> AxesImage:
+    """Draws weights from 0, white, to 1, dark."""
+    return draw_matrix(axes, weights, queries, keys, WEIGHTS_MAP, (0.0, 1.0))
+
+
+def draw_signed(
+    axes: Axes, values: np.ndarray, rows: Sequence[str], columns: Sequence[str], largest: float
+) -> AxesImage:
+    """Draws numbers from -largest, blue, over 0, white, to largest, red."""
+    return draw_matrix(axes, values, rows, columns, SIGNED_MAP, (-largest, largest))
+
+
+def draw_mask(axes: Axes, mask: np.ndarray, queries: Sequence[str], keys: Sequence[str]) -> AxesImage:
+    """Draws a mask in two tones; `mask_legend` says what they mean."""
+    return draw_matrix(axes, mask.astype(float), queries, keys, ListedColormap([HIDDEN, MAY_ATTEND]), (0.0, 1.0))
+
+
+def mask_legend(
+    figure: Figure, loc: str, anchor: tuple[float, float] | None = None, words: tuple[str, str] = MASK_WORDS
+) -> Legend:
+    """The two tones of a mask, True and False, in words; loc and anchor as matplotlib's loc and bbox_to_anchor."""
+    tones = [Patch(color=color, label=label) for color, label in zip((MAY_ATTEND, HIDDEN), words, strict=True)]
+    return figure.legend(handles=tones, loc=loc, bbox_to_anchor=anchor, ncols=2)
+
+
+def write_weights(axes: Axes, weights: np.ndarray) -> list[Text]:
+    """Writes small matrices' weights into their cells, as write_numbers does."""
+    return write_numbers(axes, weights, "{:.2f}", dark=weights > 0.55)
+
+
+def write_signed(axes: Axes, values: np.ndarray, largest: float) -> list[Text]:
+    """Writes small matrices' signed numbers into their cells, as write_numbers does."""
+    return write_numbers(axes, values, "{:.2g}", dark=np.abs(values) > 0.6 * largest)
+
+
+def write_numbers(axes: Axes, values: np.ndarray, form: str, *, dark: np.ndarray) -> list[Text]:
+    """Writes each value into its cell, white where the cell is dark; nothing where the matrix is large."""
+    if max(values.shape) > CELLS_WITH_NUMBERS:
+        return []
+    texts = []
+    for (row, column), value in np.ndenumerate(values):
+        words = form.format(value + 0.0).replace("-", "−")
+        tone = "white" if dark[row, column] else "#222222"
+        texts.append(axes.text(column, row, words, ha="center", va="center", fontsize=8, color=tone))
+    return texts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from IPython.display import HTML, display
 from matplotlib.figure import Figure
 
-from course_lib.plots import curves
+from course_lib.charts import curves
 from course_lib.training import History
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator

@@ -94,6 +94,30 @@ def names_no_path_of_a_machine(notebook: NotebookNode) -> None:
             assert not MACHINE_PATH.search(text) and CHECKOUT not in text, f"{cell.id}: {text[:200]}"
 
 
+def fits_a_narrow_page(notebook: NotebookNode) -> None:
+    """One idea a cell: at most 15 lines of code, none so long that it scrolls in a narrow window."""
+    for cell in code_cells(notebook):
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        long = [line for line in lines if len(line) > 88]
+        assert not long, f"{cell.id}: expected at most 88 columns, got {long[0]}"
+        assert len(lines) <= 15, f"{cell.id}: expected at most 15 lines, got {len(lines)}: {lines[0]}"
+
+
+def says_what_it_is_for(notebook: NotebookNode) -> None:
+    first, last = notebook.cells[0].source, notebook.cells[-1].source
+    for part in ("# ", "**Question.**", "**Afterwards you can**", "**You need**", "**Time**"):
+        assert part in first, f"expected {part} in the first cell"
+    assert len(re.findall(r"^\d\. ", first, re.MULTILINE)) <= 3, "expected at most three things to learn"
+    assert last.startswith("## Summary") and "**Next**" in last, "expected a summary and the next lesson at the end"
+
+
+def links_to_lessons_that_exist(notebook: NotebookNode) -> None:
+    found = {path.stem for path in build.lessons()}
+    for cell in notebook.cells:
+        for target in re.findall(r"\]\((\w+)\.ipynb", cell.source):
+            assert target in found, f"{cell.id}: links to {target}.ipynb, which does not exist"
+
+
 LAWS = (
     is_executed_from_top_to_bottom,
     has_checked_cells,
@@ -103,6 +127,9 @@ LAWS = (
     stores_no_error_and_no_warning,
     stores_no_widget_state,
     names_no_path_of_a_machine,
+    fits_a_narrow_page,
+    says_what_it_is_for,
+    links_to_lessons_that_exist,
 )
 
 

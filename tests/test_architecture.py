@@ -25,11 +25,12 @@ LAYERS = (
     ("translator",),
     ("experiment",),
     ("canvas",),
-    ("plots", "diagram", "widgets"),
+    ("plots", "charts", "panels", "diagram", "widgets"),
     ("live",),
     ("__main__",),
 )
-DISPLAY = ("canvas", "plots", "diagram", "widgets", "live")  # what draws; all else runs on a machine without a screen
+# What draws; all else runs on a machine without a screen.
+DISPLAY = ("canvas", "plots", "charts", "panels", "diagram", "widgets", "live")
 DISPLAY_ONLY = ("matplotlib", "ipywidgets", "IPython", "anywidget")
 
 

@@ -8,7 +8,8 @@ import pytest
 from matplotlib import colormaps, colors, pyplot
 from matplotlib.figure import Figure
 
-from course_lib import plots
+from course_lib import canvas, charts, plots
+from course_lib.panels import Panel, panels
 
 SRC, TGT = ["The", "cat", "sees", "</s>"], ["Die", "Katze", "sieht"]
 SERIES = {"first": ([1, 2, 3], [3.0, 2.0, 1.0]), "second": ([1, 2], [1.0, 5.0]), "third": ([0], [1])}
@@ -24,14 +25,19 @@ def pixels(figure):
     return matplotlib.image.imread(io.BytesIO(png))[..., :3]
 
 
+def tick_labels(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
 FIGURES = {
     "attention_map": lambda: plots.attention_map(some_weights(3, 4), TGT, SRC, title="t"),
     "attention_grid": lambda: plots.attention_grid(some_weights(2, 3, 4), TGT, SRC, title="t"),
     "mask_grid": lambda: plots.mask_grid(np.eye(3, 4, dtype=bool), TGT, SRC, title="t"),
     "signed_matrix": lambda: plots.signed_matrix(np.eye(3, 4), TGT, SRC, title="t"),
-    "curves": lambda: plots.curves(SERIES, xlabel="x", ylabel="y", title="t"),
-    "bars": lambda: plots.bars(["a"], [1], xlabel="x", title="t"),
-    "stacked_bars": lambda: plots.stacked_bars({"a": {"b": 1}}, xlabel="x", title="t"),
+    "curves": lambda: charts.curves(SERIES, xlabel="x", ylabel="y", title="t"),
+    "bars": lambda: charts.bars(["a"], [1], xlabel="x", title="t"),
+    "panels": lambda: panels([Panel(np.eye(3, 4), TGT, SRC, "a"), Panel(np.eye(2), "ab", "ab", "b")], title="t"),
+    "stacked_bars": lambda: charts.stacked_bars({"a": {"b": 1}}, xlabel="x", title="t"),
 }
 
 
@@ -51,10 +57,19 @@ def law_looks_the_same_in_a_users_own_style(draw):
     assert (plain[[0, -1]] == 1).all() and (plain[:, [0, -1]] == 1).all(), "an opaque white page"
 
 
+@canvas.styled
+def law_stays_on_the_page(draw):
+    figure = draw()
+    figure.draw_without_rendering()
+    content, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert content.x0 >= 0 and content.y0 >= 0 and content.x1 <= width and content.y1 <= height, "cut off"
+
+
 @pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
 def test_a_figure_leaves_nothing_behind_and_ignores_the_users_style(draw):
     law_nothing_is_left_behind(draw)
     law_looks_the_same_in_a_users_own_style(draw)
+    law_stays_on_the_page(draw)
 
 
 def test_the_laws_of_all_figures_can_fail():
@@ -70,13 +85,48 @@ def test_the_laws_of_all_figures_can_fail():
             with pytest.raises(AssertionError):
                 law_nothing_is_left_behind(wrong)
     pyplot.close("all")
-    unstyled = plots.bars.__wrapped__
+
+    def too_wide():
+        figure = FIGURES["bars"]()
+        figure.text(0.9, 0.5, "words that leave the page")
+        return figure
+
+    with pytest.raises(AssertionError, match="cut off"):
+        law_stays_on_the_page(too_wide)
+    unstyled = charts.bars.__wrapped__
     with pytest.raises(AssertionError):
         law_looks_the_same_in_a_users_own_style(lambda: unstyled(["a"], [1], xlabel="x", title="t"))
 
 
+def law_a_long_title_takes_nothing_from_the_drawing(draw):
+    heights = []
+    for title in ("short", "a finding that goes on for several lines of this small figure " * 3):
+        figure = draw(title)
+        law_stays_on_the_page(lambda figure=figure: figure)
+        height = figure.get_size_inches()[1]
+        heights.append(figure.axes[0].get_position().height * height)
+    assert heights[1] > 0.98 * heights[0], "the drawing shrinks"
+
+
+@canvas.styled
+def test_a_long_title_takes_nothing_from_the_drawing(monkeypatch):
+    def draw(title):
+        return plots.attention_map(some_weights(3, 4), TGT, SRC, title=title)
+
+    law_a_long_title_takes_nothing_from_the_drawing(draw)
+    monkeypatch.setattr(plots, "new_figure", _of_one_size)
+    with pytest.raises(AssertionError):
+        law_a_long_title_takes_nothing_from_the_drawing(draw)
+
+
+def _of_one_size(title, width, height):
+    figure = canvas.CourseFigure(figsize=(width, height))
+    figure.suptitle(canvas.wrapped_title(title, width), x=0.02, ha="left")
+    return figure
+
+
 def test_the_title_is_the_alternative_text():
-    figure = plots.bars(["a"], [1], xlabel="x", title="a finding that is longer than one line of this figure " * 3)
+    figure = charts.bars(["a"], [1], xlabel="x", title="a finding that is longer than one line of this figure " * 3)
     assert "\n" in figure.get_suptitle()
     _, metadata = figure._repr_png_()
     assert metadata["alt"].split() == ("a finding that is longer than one line of this figure " * 3).split()
@@ -95,7 +145,7 @@ def law_more_weight_is_darker(color_map):
 
 
 def test_more_weight_is_darker_also_in_grey():
-    law_more_weight_is_darker(plots.WEIGHTS_MAP)
+    law_more_weight_is_darker(canvas.WEIGHTS_MAP)
     for wrong in ("jet", "Blues_r"):
         with pytest.raises(AssertionError):
             law_more_weight_is_darker(wrong)

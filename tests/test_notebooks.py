@@ -19,13 +19,16 @@ from notebook_laws import (
     CHECKED,
     LAWS,
     asserts_on_the_data_of_each_figure,
+    fits_a_narrow_page,
     has_checked_cells,
     has_output_wherever_it_is_checked,
     is_executed_from_top_to_bottom,
     is_fresh,
+    links_to_lessons_that_exist,
     names_no_path_of_a_machine,
     never_switches_nbval_off,
     pair_up,
+    says_what_it_is_for,
     stores_no_error_and_no_warning,
     stores_no_widget_state,
 )
@@ -56,6 +59,13 @@ def test_every_source_has_its_notebook_and_the_other_way_round() -> None:
 
 TOY = '''# %% [markdown]
 # # A toy lesson
+#
+# **Question.** Is this a lesson?
+# **Afterwards you can**
+#
+# 1. tell.
+#
+# **You need** nothing. **Time**: none.
 
 # %% tags=["nbval-check-output"]
 print("checked")
@@ -76,6 +86,11 @@ pyplot.show()
 
 # %%
 assert len(axes.lines) == 1
+
+# %% [markdown]
+# ## Summary
+#
+# It is. **Next**: lesson [00](00_welcome.ipynb).
 '''
 
 
@@ -108,11 +123,34 @@ def tag(number: int, *tags: str) -> Callable[[NotebookNode], None]:
     return lambda notebook: notebook.cells[number].metadata.update(tags=list(tags))
 
 
+def _append(notebook: NotebookNode, number: int, text: str) -> None:
+    notebook.cells[number].source += text
+
+
 ERROR = nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])
 VIEW = nbformat.v4.new_output("display_data", {build.WIDGET_VIEW: {"model_id": "0"}})
 REPR = nbformat.v4.new_output("display_data", {"text/plain": "Path('/root/x')"})
 
-# Cells: 0 text, 1 checked, 2 progress, 3 figure, 4 its assertion.
+# Cells: 0 text, 1 checked, 2 progress, 3 figure, 4 its assertion, 5 summary.
+PLACES = [lesson for lesson in LESSONS if "01" <= lesson[:2] <= "08"]
+
+
+def has_one_place_for_its_widget(lesson: str) -> None:
+    text = (build.SOURCES / f"{lesson}.py").read_text(encoding="utf-8")
+    places = re.findall(r"^# <!-- widget: [a-zA-Z -]+ -->$", text, flags=re.MULTILINE)
+    assert len(places) == 1, f"{lesson}: expected one place for a widget, got {places}"
+
+
+@pytest.mark.parametrize("lesson", PLACES)
+def test_lesson_has_one_place_for_its_widget(lesson: str) -> None:
+    has_one_place_for_its_widget(lesson)
+
+
+def test_a_lesson_without_a_place_is_found() -> None:
+    with pytest.raises(AssertionError, match="expected one place for a widget"):
+        has_one_place_for_its_widget("00_welcome")
+
+
 MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode], object]]] = {
     "executed out of order": (is_executed_from_top_to_bottom, change(2, execution_count=7)),
     "not executed": (is_executed_from_top_to_bottom, change(4, execution_count=None)),
@@ -122,7 +160,7 @@ MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode]
     "only a picture to check": (has_output_wherever_it_is_checked, tag(3, CHECKED)),
     "text checked": (has_output_wherever_it_is_checked, tag(0, CHECKED)),
     "no assertion": (asserts_on_the_data_of_each_figure, change(4, source="axes")),
-    "nothing after the figure": (asserts_on_the_data_of_each_figure, lambda notebook: notebook.cells.pop()),
+    "nothing after the figure": (asserts_on_the_data_of_each_figure, lambda notebook: notebook.cells.pop(4)),
     "assertion on a constant": (asserts_on_the_data_of_each_figure, change(4, source="assert 1 == 1")),
     "comment for nbval": (never_switches_nbval_off, change(1, source="# NBVAL_SKIP\n1 / 0")),
     "tag for nbval": (never_switches_nbval_off, tag(1, "nbval-skip")),
@@ -134,6 +172,12 @@ MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode]
     "path of a home": (names_no_path_of_a_machine, add(2, stream("/home/ada/x"))),
     "path in a repr": (names_no_path_of_a_machine, add(2, REPR)),
     "path of the checkout": (names_no_path_of_a_machine, add(2, stream(str(NOTEBOOKS)))),
+    "a wide cell": (fits_a_narrow_page, change(1, source=f"print({'1' * 90})")),
+    "a long cell": (fits_a_narrow_page, change(1, source="print()\n" * 16)),
+    "no question": (says_what_it_is_for, change(0, source="# A toy lesson")),
+    "too many aims": (says_what_it_is_for, lambda notebook: _append(notebook, 0, "\n2. a\n3. b\n4. c")),
+    "no summary": (says_what_it_is_for, lambda notebook: notebook.cells.pop()),
+    "a dead link": (links_to_lessons_that_exist, change(5, source="[99](99_none.ipynb)")),
 }
 
 

@@ -1,19 +1,12 @@
-"""Laws of the figures: what is drawn are the numbers that went in, where they belong, in words that fit."""
+"""Laws of the matrices of attention: what is drawn are the numbers that went in, where they belong."""
 
 import numpy as np
 import pytest
-from test_canvas import SERIES, SRC, TGT, lightness, some_weights
+from test_canvas import SRC, TGT, lightness, some_weights, tick_labels
 
-from course_lib import plots
+from course_lib import canvas, plots
 
 LOW, HIGH = 0.0, 1.0
-
-
-def tick_labels(axis):
-    return [label.get_text() for label in axis.get_ticklabels()]
-
-
-# --- grids ----------------------------------------------------------------------------------------
 
 
 def law_attention_map_shows_the_weights(draw):
@@ -23,7 +16,7 @@ def law_attention_map_shows_the_weights(draw):
         (image,) = axes.images
         assert np.shape(image.get_array()) == weights.shape and np.allclose(image.get_array(), weights)
         assert (image.norm.vmin, image.norm.vmax) == (LOW, HIGH)
-        assert image.cmap.name == plots.WEIGHTS_MAP
+        assert image.cmap.name == canvas.WEIGHTS_MAP
         left, right, bottom, top = image.get_extent()
         assert left < right and top < bottom, "row 0 is on top, column 0 on the left"
         assert axes.get_ylim()[0] > axes.get_ylim()[1] and axes.get_xlim()[0] < axes.get_xlim()[1]
@@ -113,6 +106,12 @@ def test_mask_grid_is_dark_where_a_query_may_attend():
         )
 
 
+def test_the_axes_of_a_mask_can_be_named():
+    for names in ({}, {"xlabel": "tgt_in", "ylabel": "tgt_out"}):
+        axes = plots.mask_grid(np.tri(3, 4, dtype=bool), TGT, SRC, title="t", **names).axes[0]
+        assert (axes.get_xlabel(), axes.get_ylabel()) == tuple(names.values() or ("key", "query"))
+
+
 def law_signed_matrix_is_white_at_zero(draw):
     values = np.array([[-1.0, 0.0, 3.0], [0.5, -2.0, 1.0]])
     (image,) = draw(values, ["a", "b"], ["x", "y", "z"], title="t").axes[0].images
@@ -135,73 +134,6 @@ def test_signed_matrix_is_white_at_zero():
     plots.signed_matrix(np.zeros((50, 60)), range(50), range(60), title="all zero, labels thinned")
 
 
-# --- lines and bars -------------------------------------------------------------------------------
-
-
-MARKS = {"here": (2, None), "there": (None, 1.5), "a point": (3, 4)}
-
-
-def law_curves_stay_apart_in_grey(draw):
-    figure = draw(SERIES, xlabel="step", ylabel="loss (nats)", title="t", log_y=True, marks=MARKS)
-    axes = figure.axes[0]
-    for line, (name, (x, y)) in zip(axes.lines, SERIES.items(), strict=False):
-        assert line.get_label() == name
-        assert np.array_equal(line.get_xdata(), x) and np.array_equal(line.get_ydata(), y)
-    drawn = [(line.get_linestyle(), line.get_marker(), line._unscaled_dash_pattern) for line in axes.lines[:3]]
-    assert len({marker for _, marker, _ in drawn}) == len({str(dash) for *_, dash in drawn}) == 3
-    assert axes.get_yscale() == "log" and (axes.get_xlabel(), axes.get_ylabel()) == ("step", "loss (nats)")
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [*SERIES, *MARKS]
-    assert len({str(line._unscaled_dash_pattern) for line in axes.lines[3:5]}) == 2
-    assert list(axes.lines[5].get_xydata()[0]) == [3, 4]
-
-
-def _one_style(*arguments, **named):
-    figure = plots.curves(*arguments, **named)
-    for line in figure.axes[0].lines:
-        line.set(linestyle="-", marker="o")
-    return figure
-
-
-def test_curves_stay_apart_in_grey():
-    law_curves_stay_apart_in_grey(plots.curves)
-    for wrong in (_one_style, lambda series, **named: plots.curves(dict(reversed(series.items())), **named)):
-        with pytest.raises(AssertionError):
-            law_curves_stay_apart_in_grey(wrong)
-
-
-def law_bars_show_their_values(draw):
-    figure = draw(["a", "b"], [3.0, 1.5], xlabel="MB", title="t", reference=("limit", 2), value_format="{:.1f}")
-    axes = figure.axes[0]
-    assert [bar.get_width() for bar in axes.patches] == [3.0, 1.5]
-    assert tick_labels(axes.yaxis) == ["a", "b"] and axes.yaxis_inverted() and axes.get_xlim()[0] == 0
-    assert [text.get_text() for text in axes.texts] == ["3.0", "1.5"]
-    assert figure.legends[0].get_texts()[0].get_text() == "limit (2.0)" and set(axes.lines[0].get_xdata()) == {2}
-
-
-def test_bars_show_their_values():
-    law_bars_show_their_values(plots.bars)
-    unnamed = plots.bars(["a"], [3.0], xlabel="MB", title="t", reference=2.0)
-    assert unnamed.legends[0].get_texts()[0].get_text() == "reference (2)"
-    with pytest.raises(AssertionError):
-        law_bars_show_their_values(lambda labels, values, **named: plots.bars(labels, sorted(values), **named))
-
-
-def law_stacked_bars_add_up(draw):
-    rows = {"base": {"x": 3.0, "y": 1.0}, "big": {"x": 4.0, "y": 6.0}}
-    figure = draw(rows, xlabel="M", title="t", value_format="{:.0f}")
-    axes = figure.axes[0]
-    drawn = sorted((round(bar.get_y() + bar.get_height() / 2), bar.get_x(), bar.get_width()) for bar in axes.patches)
-    assert drawn == [(0, 0, 3), (0, 3, 1), (1, 0, 4), (1, 4, 6)]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x", "y"]
-    assert [text.get_text() for text in axes.texts][-2:] == ["4", "10"]
-
-
-def test_stacked_bars_add_up():
-    law_stacked_bars_add_up(plots.stacked_bars)
-    with pytest.raises(AssertionError):
-        law_stacked_bars_add_up(lambda rows, **named: plots.stacked_bars({name: rows["big"] for name in rows}, **named))
-
-
 # --- bad input -------------------------------------------------------------------------------------
 
 
@@ -218,13 +150,6 @@ def test_stacked_bars_add_up():
         (lambda: plots.mask_grid(np.eye(4, dtype=bool), TGT, SRC, title="t"), r"got \(4, 4\)"),
         (lambda: plots.signed_matrix(np.full((3, 4), np.inf), TGT, SRC, title="t"), "NaN or infinity"),
         (lambda: plots.signed_matrix(np.eye(4, 3), TGT, SRC, title="t"), r"got \(4, 3\)"),
-        (lambda: plots.curves({}, xlabel="x", ylabel="y", title="t"), "1 to 8 series, got 0"),
-        (lambda: plots.curves({"a": ([1, 2], [1])}, xlabel="x", ylabel="y", title="t"), r"a: .*got \(2,\) and \(1,\)"),
-        (lambda: plots.curves(SERIES, xlabel="x", ylabel="y", title="t", marks={"m": (None, None)}), "m: .*neither"),
-        (lambda: plots.bars(["a"], [1, 2], xlabel="x", title="t"), r"1 labels and values \(2,\)"),
-        (lambda: plots.bars(["a"], [-1], xlabel="x", title="t"), r"at least 0, got \[-1.0\]"),
-        (lambda: plots.stacked_bars({"a": {"x": 1}, "b": {"y": 1}}, xlabel="x", title="t"), "same parts in each bar"),
-        (lambda: plots.stacked_bars({}, xlabel="x", title="t"), "same parts in each bar"),
     ],
 )
 def test_bad_input_is_refused(draw, message):

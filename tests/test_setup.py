@@ -84,6 +84,11 @@ def test_a_relative_course_data_becomes_absolute(checkout: Path, make_env: Calla
     assert make_env(checkout, COURSE_DATA="nowhere")["COURSE_DATA"] == "nowhere"
 
 
+def test_waiting_threads_soon_sleep_unless_the_user_says_otherwise(checkout: Path, make_env: Callable) -> None:
+    assert make_env(checkout)["GOMP_SPINCOUNT"] == "100000"
+    assert make_env(checkout, GOMP_SPINCOUNT="5")["GOMP_SPINCOUNT"] == "5"
+
+
 def use_everything(env: dict[str, str]) -> None:
     """Do in a subprocess what writes into the home by default: a kernel's history and settings, a plot."""
     code = (

@@ -10,7 +10,8 @@
 # 3. say what the encoder does, what the decoder does, and what goes between them.
 #
 # **You need** Python, and a little PyTorch: tensors, modules, `loss.backward()`.
-# **Time**: 15 minutes to read, 20 seconds to run.
+# **Time**: 15 minutes to read, under 20 seconds to run.
+# **In the paper**: figure 1, from afar.
 
 # %% [markdown]
 # ## Is everything installed?
@@ -20,6 +21,7 @@ import torch
 
 from course_lib.translator import Translator
 
+torch.set_num_threads(1)  # one sentence at a time: one thread is enough
 device = "cuda" if torch.cuda.is_available() else "cpu"
 translator = Translator.from_pretrained()
 translator.model.to(device)
@@ -57,18 +59,24 @@ for example in examples:
 
 # %% [markdown]
 # Look closely at what had to happen.
-# *The* became *die*, *dem* or *der*, by gender and case.
+# *The* became *die, dem, der, das* or *den*, by gender and case.
 # After *Today* the verb stays in second place, so the subject moves behind it.
 # After *weil* (because) the verb goes to the end.
+# *Calls* became *ruft … an*, one verb in two places, and *sehen* moved to the end, away from its *kann*.
 # And *it* became *sie*, because German cats are feminine.
 # No rule for any of this is written anywhere in the model.
 
 # %%
-translations = {example: translator.translate(example).text for example in examples}
-assert translations["Today the boy opens the window."].split()[1:4] == ["öffnet", "der", "Junge"]
-assert translations["The boy is sleeping because he is tired."].endswith("weil er müde ist.")
-assert "weil sie" in translations["The cat is hungry because it has not eaten."]
-assert "dem Kind" in translations["The old woman gives the child a red apple."]
+woman, today, because_he, doctor, because_it, can = (
+    translator.translate(example).text for example in examples
+)
+assert woman.startswith("Die alte Frau") and "dem Kind" in woman
+assert "das Fenster" in today and "den Arzt" in doctor
+assert today.split()[1:4] == ["öffnet", "der", "Junge"]
+assert because_he.endswith("weil er müde ist.")
+assert "weil sie" in because_it
+assert doctor.split()[1] == "ruft" and doctor.endswith(" an.")
+assert can.split()[1] == "kann" and can.endswith(" sehen.")
 
 # %% [markdown]
 # ## Look inside
@@ -77,18 +85,31 @@ assert "dem Kind" in translations["The old woman gives the child a red apple."]
 # Before each one it looks at the English sentence, and *attends* to some of its tokens more than to others.
 # The weights of each row sum to 1: they are shares of attention.
 #
-# We take the last layer and average over its heads.
-# Read the picture row by row: which English token does each German token draw on?
+# A token is a word or a piece of one, and `▁` marks where a word begins: *gives* is `▁gi` and `ves`.
+# First we record the weights of one translation.
 
 # %%
-from course_lib.plots import attention_map
+import math
 
 sentence = "The old woman gives the child a red apple."
 plain = translator.translate(sentence)
 seen = translator.translate(sentence, attention=True)
-assert (seen.text, seen.tgt_tokens, seen.score) == (plain.text, plain.tgt_tokens, plain.score)
+assert seen.src_tokens[3:5] == ["▁gi", "ves"]
+assert (seen.text, seen.tgt_tokens) == (plain.text, plain.tgt_tokens)
+assert math.isclose(seen.score, plain.score, rel_tol=1e-6)
+
+# %% [markdown]
+# Recording changes nothing: text, tokens and score are the same.
+#
+# The last layer of the model looks in four ways at once (its *heads*, lesson [04](04_multi_head.ipynb)); we show their average.
+# A row of the picture, a *query*, is the German token that is being chosen; the columns, the *keys*, are the English tokens.
+# Read it row by row: where does the model look to choose this token?
+
+# %%
+from course_lib.plots import attention_map
 
 last_layer = seen.attention.cross[-1].cpu()  # (heads, tgt_len, src_len)
+assert len(last_layer) == 4
 weights = last_layer.mean(dim=0)  # (tgt_len, src_len)
 assert torch.allclose(weights.sum(dim=1), torch.ones(len(seen.tgt_tokens)))
 assert (weights.topk(3, dim=1).values.sum(dim=1) > 0.8).all()
@@ -96,10 +117,7 @@ finding = "Each German token draws on a few English ones"
 attention_map(weights, seen.tgt_tokens, seen.src_tokens, title=finding)
 
 # %% [markdown]
-# Three things are checked in that cell.
-# Recording the attention changes nothing: text, tokens and score are the same.
-# Each row does sum to 1.
-# And three English tokens have more than 80 % of every row.
+# Each row does sum to 1, and its three largest weights are more than 80 % of it.
 #
 # ## What goes where
 #
@@ -118,12 +136,13 @@ attention_map(weights, seen.tgt_tokens, seen.src_tokens, title=finding)
 #
 # The **encoder** reads the source sentence, all of it at once, and gives one vector for each token: the *memory*.
 # It is no fixed-length summary: a longer sentence has a longer memory.
-# The **decoder** starts from `<s>`, attends to the memory and to what it has written, and predicts the next token.
-# It goes on until it predicts `</s>`.
+# The **decoder** starts from the sign `<s>`, attends to the memory and to what it has written, and predicts the next token.
+# It goes on until it predicts `</s>`, the sign that ends a sentence.
 
 # %% tags=["nbval-check-output"]
 for text in ("The cat sleeps.", "The old woman gives the child a red apple."):
-    ids = torch.tensor([translator.tokenizer.encode(text) + [translator.model.config.eos_id]], device=device)
+    ids = [*translator.tokenizer.encode(text), translator.model.config.eos_id]
+    ids = torch.tensor([ids], device=device)  # (batch, src_len)
     memory = translator.model.encode(ids)  # (batch, src_len, d_model)
     print(f"{ids.shape[1]:2} tokens -> memory {tuple(memory.shape)}")
     assert memory.shape[:2] == ids.shape
@@ -164,11 +183,20 @@ for text, right in new.items():
 # | lesson | builds |
 # |---|---|
 # | **00 welcome** | this page |
+# | **[01 text to tensors](01_text_to_tensors.ipynb)** | words, subwords, ids, padded batches, embeddings |
+# | **[02 position](02_position.ipynb)** | what tells the model the order of the words |
+# | **[03 attention](03_attention.ipynb)** | a dictionary look-up that is soft enough to learn |
+# | **[04 multi-head](04_multi_head.ipynb)** | several look-ups side by side |
+# | **[05 masks](05_masks.ipynb)** | what must not be looked at: padding, and the future |
+# | **[06 encoder](06_encoder.ipynb)** | feed-forward networks, residuals and norms, stacked |
+# | **[07 decoder](07_decoder.ipynb)** | the part that writes, and reads what the encoder made |
 # | **[08 transformer](08_transformer.ipynb)** | the whole model, with the paper's sizes; where its parameters and its work are |
 # | **[10 translation](10_translation.ipynb)** | trains it from nothing, live, and scores it on unseen sentences |
 #
+# Lesson 09 is still to come; lesson 10 does not need it.
 # The paper is "Attention Is All You Need" (Vaswani et al. 2017); each lesson says which section it builds.
-#
+
+# %% [markdown]
 # ## Summary
 #
 # A Transformer turns a sequence of tokens into another sequence of tokens.
@@ -177,4 +205,4 @@ for text, right in new.items():
 # Attention decides which of these vectors count for the token that comes next, and we can look at it.
 # What the model was not trained on, it does not translate, and it answers all the same.
 #
-# **Next**: lesson [08](08_transformer.ipynb) opens the model.
+# **Next**: lesson [01](01_text_to_tensors.ipynb) turns sentences into numbers.

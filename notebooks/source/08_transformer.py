@@ -9,8 +9,8 @@
 # 2. count parameters, operations and memory of the paper's two models from one row of a table;
 # 3. recognize three ways to assemble the parts wrongly, by what they do to the loss.
 #
-# **You need** the parts: attention, masks, the encoder layer and the decoder layer (lessons 03 to 07).
-# **Time**: 40 minutes to read, under a minute to run.
+# **You need** the parts: batches and embeddings ([01](01_text_to_tensors.ipynb)), positions ([02](02_position.ipynb)), attention ([03](03_attention.ipynb), [04](04_multi_head.ipynb)), masks ([05](05_masks.ipynb)), encoder ([06](06_encoder.ipynb)) and decoder ([07](07_decoder.ipynb)).
+# **Time**: 35 minutes to read, under a minute to run.
 # **In the paper**: figure 1, sections 3.1, 3.4 and 3.5, and table 3.
 
 # %%
@@ -19,12 +19,14 @@ from collections import Counter
 from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from course_lib.config import ModelConfig
 from course_lib.transformer import Transformer
 
+torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
-assert torch.ones(1, device=device).item() == 1
 
 # %% [markdown]
 # ## Eight sentences
@@ -43,31 +45,34 @@ pairs = [
     Pair("The dog does not sleep.", "Der Hund schläft nicht."),
     Pair("The cat sleeps.", "Die Katze schläft."),
     Pair("The child gives the dog an egg.", "Das Kind gibt dem Hund ein Ei."),
-    Pair("The woman sees the child and the dog.", "Die Frau sieht das Kind und den Hund."),
+    Pair(
+        "The woman sees the child and the dog.", "Die Frau sieht das Kind und den Hund."
+    ),
     Pair("Today the woman sleeps.", "Heute schläft die Frau."),
 ]
 
 # %% [markdown]
-# Both languages share one vocabulary of subwords (section 5.1).
+# As in lesson 01, both languages share one vocabulary of subwords (section 5.1).
 # We learn it from these sentences alone, so each word becomes one token, and so does the full stop.
 
 # %% tags=["nbval-check-output"]
-from course_lib.tokenizer import Tokenizer
+from course_lib.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
-tokenizer = Tokenizer.train([text for pair in pairs for text in pair], vocab_size=160)
+texts = [text for pair in pairs for text in pair]
+tokenizer = Tokenizer.train(texts, vocab_size=160)
 for text in pairs[0]:
     print(tokenizer.tokens(text), tokenizer.encode(text))
 print(f"{tokenizer.vocab_size} subwords")
-assert all(tokenizer.decode(tokenizer.encode(text)) == text for pair in pairs for text in pair)
-assert all(len(tokenizer.tokens(text)) == len(text.split()) + 1 for pair in pairs for text in pair)
+assert all(tokenizer.decode(tokenizer.encode(text)) == text for text in texts)
+assert all(len(tokenizer.tokens(text)) == len(text.split()) + 1 for text in texts)
 
 # %% [markdown]
 # ## What goes in, and what should come out?
 #
 # The source gets `</s>` at its end.
-# The target is used twice.
-# The decoder *reads* it **shifted right**: `<s>` in front, the last token left out.
-# It must *predict* the target with `</s>` at its end.
+# The target is used twice, as in lesson 07.
+# The decoder *reads* it **shifted right**, with `<s>` in front.
+# It must *predict* it with `</s>` at its end.
 
 # %% tags=["nbval-check-output"]
 from course_lib.data.batches import encode_pairs, make_batch
@@ -80,27 +85,35 @@ for read, predict in zip(one.tgt_in[0].tolist(), one.tgt_out[0].tolist(), strict
 assert torch.equal(one.tgt_in[0, 1:], one.tgt_out[0, :-1])
 
 # %% [markdown]
-# What is predicted on one line is read on the next: that is the assertion in the last line of the cell.
+# What is predicted on one line is read on the next: that is the assertion.
 #
 # ## The stations
 #
 # A small model is enough to see every shape.
-# Before you run the next cell: which of the shapes below depend on the length of the source, and which on the target?
+# Before you run the next two cells: which shapes will depend on the length of the source, and which on the target's?
 
-# %% tags=["nbval-check-output"]
-small = ModelConfig(
-    vocab_size=tokenizer.vocab_size, d_model=64, num_heads=4, num_layers=2, d_ff=128, dropout=0.0, max_len=64
-)
+# %%
+sizes = dict(d_model=64, num_heads=4, num_layers=2, d_ff=128, dropout=0.0, max_len=64)
+small = ModelConfig(vocab_size=tokenizer.vocab_size, **sizes)
 torch.manual_seed(0)
 model = Transformer(small).eval()
 memory = model.encode(one.src)
 hidden = model.decode(one.tgt_in, memory, one.src)
-logits = model.generator(hidden)
-stations = {"src": one.src, "embedded source": model.src_embedding(one.src), "memory": memory}
-stations |= {"tgt_in": one.tgt_in, "embedded target": model.tgt_embedding(one.tgt_in), "hidden": hidden}
-stations |= {"logits": logits}
+
+# %% tags=["nbval-check-output"]
+stations = {
+    "src": one.src,
+    "embedded source": model.src_embedding(one.src),
+    "memory": memory,
+    "tgt_in": one.tgt_in,
+    "embedded target": model.tgt_embedding(one.tgt_in),
+    "hidden": hidden,
+    "logits": model.generator(hidden),
+}
 for name, tensor in stations.items():
     print(f"{name:16}{tuple(tensor.shape)}")
+assert stations["memory"].shape == stations["embedded source"].shape
+assert stations["logits"].shape == (*one.tgt_in.shape, small.vocab_size)
 
 # %% [markdown]
 # Axes are (batch, length), (batch, length, d_model), and at the end (batch, tgt_len, vocab).
@@ -110,78 +123,99 @@ for name, tensor in stations.items():
 
 # %% tags=["nbval-check-output"]
 uneven = make_batch(encode_pairs(tokenizer, pairs[3:4]))
-print("src", tuple(uneven.src.shape), "memory", tuple(model.encode(uneven.src).shape))
-print("tgt", tuple(uneven.tgt_in.shape), "logits", tuple(model(uneven.src, uneven.tgt_in).shape))
+memory, logits = model.encode(uneven.src), model(uneven.src, uneven.tgt_in)
+print("src   ", tuple(uneven.src.shape), "memory", tuple(memory.shape))
+print("tgt_in", tuple(uneven.tgt_in.shape), "logits", tuple(logits.shape))
 assert uneven.src.shape[1] != uneven.tgt_in.shape[1]
-assert model.encode(uneven.src).shape == (*uneven.src.shape, small.d_model)
-assert model(uneven.src, uneven.tgt_in).shape == (*uneven.tgt_in.shape, small.vocab_size)
+assert memory.shape == (*uneven.src.shape, small.d_model)
+assert logits.shape == (*uneven.tgt_in.shape, small.vocab_size)
 
 # %% [markdown]
 # So the memory is no "fixed-length representation": a longer source gives a longer memory.
 # Only its width, d_model, is fixed.
 #
+# **A common mistake**: "each output dimension is a word."
+# Each is a *subword* of either language; here, how many of the 131 are words?
+
+# %% tags=["nbval-check-output"]
+whole = {token for text in texts for token in tokenizer.tokens(text)} - {"."}
+every = [tokenizer.token(i) for i in range(logits.shape[-1])]
+pieces = [token for token in every if token not in whole]
+print(f"{len(whole)} words, {len(pieces)} others:", *pieces[:6], "…", *pieces[-6:])
+assert len(every) == len(whole) + len(pieces) and len(pieces) > len(whole)
+
+# %% [markdown]
 # ## By hand
 #
 # What does `Transformer.forward` do?
 # We write it out: embed, encode, decode, generate.
-# The layers are those of lessons 06 and 07, the rest is a few lines.
+# The layers are those of lessons 06 and 07, the masks those of lesson 05.
+# The embedding is that of lessons 01 and 02: a row of the table, times a scale, plus the position.
 
 
 # %%
+from course_lib.masks import causal_mask, padding_mask
 from course_lib.position import sinusoidal
 
 
 def embed(model, ids, scale):
-    """Ids (batch, length) to (batch, length, d_model): the tokens' rows, scaled, plus their positions."""
+    """Ids (batch, length) to (batch, length, d_model): scaled rows plus positions."""
     table = model.src_embedding.table.weight
     return table[ids] * scale + sinusoidal(ids.shape[1], table.shape[1]).to(table)
-
-
-def may_attend(ids):
-    """True at real tokens, (batch, 1, 1, length)."""
-    return (ids != 0)[:, None, None]
 
 
 # %%
 def forward_by_hand(model, src, tgt_in, scale):
     """Ids (batch, src_len) and (batch, tgt_len) to logits (batch, tgt_len, vocab)."""
-    past = torch.ones(tgt_in.shape[1], tgt_in.shape[1], device=src.device).tril().bool()  # (tgt_len, tgt_len)
+    src_mask, tgt_mask = padding_mask(src, PAD_ID), padding_mask(tgt_in, PAD_ID)
+    tgt_mask = tgt_mask & causal_mask(tgt_in.shape[1], device=tgt_in.device)
     memory, hidden = embed(model, src, scale), embed(model, tgt_in, scale)
     for layer in model.encoder.layers:
-        memory = layer(memory, may_attend(src))
+        memory = layer(memory, src_mask)
     for layer in model.decoder.layers:
-        hidden = layer(hidden, memory, may_attend(tgt_in) & past, may_attend(src))
+        hidden = layer(hidden, memory, tgt_mask, src_mask)
     return hidden @ model.src_embedding.table.weight.T
 
 
-ours = forward_by_hand(model, batch.src, batch.tgt_in, math.sqrt(small.d_model))
+# %% [markdown]
+# Is it the same function, with the scale √d_model of section 3.4, and with no scale?
+
+# %%
 theirs = model(batch.src, batch.tgt_in)
-assert not torch.allclose(forward_by_hand(model, batch.src, batch.tgt_in, 1.0), theirs)
+ours = forward_by_hand(model, batch.src, batch.tgt_in, scale=math.sqrt(small.d_model))
 torch.testing.assert_close(ours, theirs)
+unscaled = forward_by_hand(model, batch.src, batch.tgt_in, scale=1)
+assert not torch.allclose(unscaled, theirs, rtol=0.1, atol=0.1)
 
 # %% [markdown]
-# The same logits, for all eight sentences, padding included.
+# With √d_model the logits are the same, for all eight sentences, padding included.
 # Every decoder layer reads the same memory: the output of the *last* encoder layer.
 #
 # ## The map
 #
 # Here is the paper's base model with a vocabulary of 37,000 subwords.
-# The numbers behind the names are parameters, the pairs in parentheses are shapes for our sentence.
+# The numbers behind the names are parameters, those in parentheses are shapes for our sentence.
 # Where do you expect most of the parameters?
 
 # %% id="architecture-map"
 from course_lib.diagram import architecture
 from course_lib.presets import model_preset
 
-base, big = model_preset("base", vocab_size=37_000), model_preset("big", vocab_size=37_000)
+base = model_preset("base", vocab_size=37_000)
+big = model_preset("big", vocab_size=37_000)
 million = base.num_parameters / 1e6
-figure = architecture(
-    base, src_len=7, tgt_len=7, title=f"The base model: {million:.1f} million parameters, one matrix in three places"
-)
+title = f"The base model: {million:.1f} million parameters, one matrix in three places"
+figure = architecture(base, src_len=7, tgt_len=7, title=title)
 labels = [text.get_text() for text in figure.axes[0].texts]
 assert "memory (7, 512)" in labels and "logits (7, 37,000)" in labels
 assert sum(label.endswith("same matrix") for label in labels) == 2
 figure
+
+# %% [markdown]
+# The two stacks meet in one place: every decoder layer attends to the same memory.
+# And two boxes say *same matrix*: they have no numbers of their own.
+#
+# <!-- widget: architecture map -->
 
 # %% [markdown]
 # ## The paper's table
@@ -191,15 +225,20 @@ figure
 
 # %% tags=["nbval-check-output"]
 print("      layers  d_model   d_ff  heads  d_k  dropout   parameters")
-for name, config in (("base", base), ("big", big)):
-    sizes = f"{config.num_layers:>3} + {config.num_layers}{config.d_model:9}{config.d_ff:7}{config.num_heads:7}"
-    print(f"{name:5}{sizes}{config.d_k:5}{config.dropout:9}{config.num_parameters:13,}")
+for name, row in (("base", base), ("big", big)):
+    print(f"{name:5}{row.num_layers:>3} + {row.num_layers}", end="")
+    print(f"{row.d_model:9}{row.d_ff:7}{row.num_heads:7}{row.d_k:5}", end="")
+    print(f"{row.dropout:9}{row.num_parameters:13,}")
 assert base == ModelConfig(vocab_size=37_000)
 assert base.d_k == big.d_k == 64
 assert (big.d_model, big.num_heads) == (2 * base.d_model, 2 * base.num_heads)
+attn = model.decoder.layers[0].cross_attn
+assert attn.value_proj.out_features == attn.key_proj.out_features == small.d_model
 
 # %% [markdown]
-# Big has twice the width and twice the heads, so each head keeps its width of 64.
+# **A common mistake**: lists of these sizes that leave out d_k = d_v = 64.
+# A head's values are as wide as its keys.
+# Big has twice the width and twice the heads, so its heads are no wider.
 #
 # ## Where do the parameters go?
 #
@@ -221,35 +260,46 @@ def count_by_hand(vocab_size, d_model, d_ff, num_layers):
 
 
 for name, config in (("base", base), ("big", big)):
-    count = count_by_hand(config.vocab_size, config.d_model, config.d_ff, config.num_layers)
-    assert count == config.num_parameters
-    print(f"{name:5}{count:12,} = {count / 1e6:.1f} M")
+    sizes = config.vocab_size, config.d_model, config.d_ff, config.num_layers
+    total = count_by_hand(*sizes)
+    print(f"{name:5}{total:12,} = {total / 1e6:.1f} M")
+    assert total == config.num_parameters
 
 # %% [markdown]
 # Is the formula right?
-# We build both models and count.
+# We build both models and count, part by part.
 # PyTorch's *meta* device makes tensors that have a shape and no memory, so even big costs nothing.
 
 
-# %% tags=["nbval-check-output"]
-def component(name):
+# %%
+def part_of(name):
     """The part of the model that a parameter belongs to."""
     if "norm" in name or "embedding" in name:
         return "norms" if "norm" in name else "embeddings"
-    stack, _, _, sublayer, *_ = name.split(".")  # "encoder.layers.0.self_attn.query_proj.weight"
-    return f"{stack} " + sublayer.replace("_attn", "-attention").replace("_", "-")
+    stack, _, _, sublayer, *_ = name.split(".")  # "encoder.layers.0.self_attn.…"
+    return f"{stack} {sublayer}".replace("_attn", "-attention").replace("_", "-")
 
 
-for config in (base, big):
-    measured = Counter()
+def count(config):
+    """Parameters of each part, counted in a model without numbers."""
+    counted = Counter()
     with torch.device("meta"):
         for name, parameter in Transformer(config).named_parameters():
-            measured[component(name)] += parameter.numel()
-    assert measured == config.parameter_counts()
-    print(f"{measured.total():,}", dict(measured))
+            counted[part_of(name)] += parameter.numel()
+    return counted
+
+
+# %% tags=["nbval-check-output"]
+counted = {"base": count(base), "big": count(big)}
+for part, size in counted["base"].items():
+    print(f"{part:24}{size:12,}{counted['big'][part]:13,}")
+for config, parts in zip((base, big), counted.values(), strict=True):
+    assert parts.total() == config.num_parameters
+    assert parts == config.parameter_counts()
 
 # %% [markdown]
-# Component by component, the closed form is what PyTorch counts.
+# The sums are those of the formula.
+# And `ModelConfig.parameter_counts` knows each part without building anything.
 #
 # ### The paper prints 65 and 213 million
 #
@@ -262,7 +312,10 @@ for config in (base, big):
 fitting = {}
 for name, config, printed in (("base", base, 65), ("big", big, 213)):
     without = config.num_parameters - config.vocab_size * config.d_model
-    low, high = (math.ceil(((printed + half) * 1e6 - without) / config.d_model) for half in (-0.5, 0.5))
+    low, high = (
+        math.ceil(((printed + half) * 1e6 - without) / config.d_model)
+        for half in (-0.5, 0.5)
+    )
     fitting[name] = range(low, high)
     print(f"{name:5}needs {low:,} to {high - 1:,} subwords")
 assert not set(fitting["base"]) & set(fitting["big"])
@@ -273,74 +326,101 @@ assert 37_000 not in fitting["base"] and 37_000 not in fitting["big"]
 # Do three separate matrices explain them, or attention without biases, which is how section 3.2.2 writes it?
 
 # %% tags=["nbval-check-output"]
-variants = {}
-for name, config in (("base", base), ("big", big)):
-    attentions = 3 * config.num_layers  # one in each encoder layer, two in each decoder layer
-    variants[name, "as built"] = config.num_parameters
-    variants[name, "three matrices"] = replace(config, tie_weights=False).num_parameters
-    variants[name, "no biases in attention"] = config.num_parameters - attentions * 4 * config.d_model
-for (name, variant), count in variants.items():
-    print(f"{name:5}{variant:24}{count / 1e6:7.1f} M")
-assert 65 not in {round(count / 1e6) for (name, _), count in variants.items() if name == "base"}
-assert 213 not in {round(count / 1e6) for (name, _), count in variants.items() if name == "big"}
-
-# %% [markdown]
-# Neither does.
-# The paper does not say what its count includes, so we leave the gap open: it is 3 % for base and under 1 % for big.
-
-# %%
+for name, config, printed in (("base", base, 65), ("big", big, 213)):
+    attentions = 3 * config.num_layers  # 1 in an encoder layer, 2 in a decoder layer
+    biases = 4 * config.d_model  # of one attention
+    variants = {
+        "as built": config.num_parameters,
+        "three matrices": replace(config, tie_weights=False).num_parameters,
+        "no biases in attention": config.num_parameters - attentions * biases,
+    }
+    for variant, total in variants.items():
+        print(f"{name:5}{variant:24}{total / 1e6:7.1f} M")
+        assert round(total / 1e6) != printed
 assert abs(base.num_parameters / 65e6 - 1) < 0.03
 assert abs(big.num_parameters / 213e6 - 1) < 0.01
 
 # %% [markdown]
+# Neither does.
+# The paper does not say what its count includes, so we leave the gap open: it is less than 3 % for base and less than 1 % for big.
+#
 # ## Where do the operations go?
 #
 # A parameter costs memory, an operation costs time.
 # A matrix of *n* parameters takes 2*n* operations for each token: a multiplication and an addition.
 # Looking up a row of the embedding takes none, but the same matrix works again as the generator.
 # So are the operations where the parameters are?
-# We let PyTorch count one small forward pass to check the formula.
+# `ModelConfig.flop_counts` adds up all matrix products of a forward pass.
+# To check it, we let PyTorch count those of our small model.
 
 # %% tags=["nbval-check-output"]
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-with torch.no_grad(), FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+counter = FlopCounterMode(display=False)
+plain = sdpa_kernel(SDPBackend.MATH)  # attention as products that the counter sees
+with torch.no_grad(), counter, plain:
     model(uneven.src, uneven.tgt_in)
-formula = sum(small.flop_counts(uneven.src.shape[1], uneven.tgt_in.shape[1]).values())
-print(f"PyTorch counts {counter.get_total_flops():,} operations, the formula {formula:,}")
-assert counter.get_total_flops() == formula
+measured = counter.get_total_flops()
+formula = small.flop_counts(uneven.src.shape[1], uneven.tgt_in.shape[1])
+print(f"PyTorch counts {measured:,} operations, the formula {sum(formula.values()):,}")
+assert measured == sum(formula.values())
+
+# %% [markdown]
+# If each parameter takes two operations for each token, a pair of 30 and 30 tokens takes 2 · 30 · parameters.
+# How good is this rule?
+
+# %% tags=["nbval-check-output"]
+for name, config in (("base", base), ("big", big)):
+    operations = sum(config.flop_counts(src_len=30, tgt_len=30).values())
+    rule = 2 * 30 * config.num_parameters
+    print(f"{name:5}{operations / 1e9:5.2f} billion, by the rule {rule / 1e9:.2f}")
+    assert math.isclose(operations, rule, rel_tol=0.01)
+
+# %% [markdown]
+# It is right to one percent.
+# Now part by part.
+# Predict: which parts will grow if the sentences have 3000 tokens?
 
 # %%
-from course_lib.plots import stacked_bars
+from course_lib.charts import stacked_bars
+
+
+def percent(parts):
+    """Shares of the whole; the matrix that embeds and generates is one part."""
+    parts = dict(parts)
+    parts["shared matrix"] = parts.pop("embeddings", 0) + parts.pop("generator", 0)
+    return {part: 100 * size / sum(parts.values()) for part, size in parts.items()}
+
 
 shares = {}
 for name, config in (("base", base), ("big", big)):
-    counts = {"parameters": config.parameter_counts()}
+    shares[f"{name}: parameters"] = percent(config.parameter_counts())
     for length in (30, 3000):
         operations = config.flop_counts(src_len=length, tgt_len=length)
-        counts[f"operations, {length} tokens"] = operations | {"norms": 0}  # small, and not counted
-    for what, parts in counts.items():
-        parts["shared matrix"] = parts.pop("embeddings", 0) + parts.pop("generator", 0)
-        total = sum(parts.values())
-        shares[f"{name}: {what}"] = {part: 100 * parts[part] / total for part in counts["parameters"]}
+        row = percent(operations | {"norms": 0})  # the norms' are few, and not counted
+        parts = shares[f"{name}: parameters"]  # the same order of the parts
+        shares[f"{name}: operations, {length} tokens"] = {p: row[p] for p in parts}
 
 # %%
 figure = stacked_bars(
     shares,
     xlabel="share (%)",
-    title="Operations go where the parameters are, until the sentences are long and attention takes over",
+    title="Operations go where the parameters are, "
+    "until the sentences are long and attention takes over",
     value_format="{:.0f}",
 )
 for name in ("base", "big"):
-    parameters, short = shares[f"{name}: parameters"], shares[f"{name}: operations, 30 tokens"]
-    assert all(abs(short[part] - share) < 1 for part, share in parameters.items())
-assert math.isclose(sum(bar.get_width() for bar in figure.axes[0].patches), 100 * len(shares))
+    parts = shares[f"{name}: parameters"]
+    short = shares[f"{name}: operations, 30 tokens"]
+    assert all(abs(short[part] - share) < 1 for part, share in parts.items())
+widths = [bar.get_width() for bar in figure.axes[0].patches]
+assert math.isclose(sum(widths), 100 * len(shares))
 figure
 
 # %% [markdown]
-# For a sentence of ordinary length the two differ by less than one percentage point.
-# Attention is in the title of the paper, but which part is largest there?
+# For a sentence of ordinary length the shares of operations and of parameters differ by less than one percentage point.
+# Attention is in the title of the paper; is it the largest part?
 
 
 # %%
@@ -349,12 +429,16 @@ def share_of(parts, ending):
 
 
 for row, parts in shares.items():
-    attention, feed_forward = share_of(parts, "attention"), share_of(parts, "feed-forward")
+    attention = share_of(parts, "attention")
+    feed_forward = share_of(parts, "feed-forward")
     print(f"{row:30} feed-forward {feed_forward:3.0f} %, attention {attention:3.0f} %")
-    assert (attention > 50) if "3000" in row else (feed_forward > max(attention, parts["shared matrix"]))
+    if "3000" in row:
+        assert attention > 50
+    else:
+        assert feed_forward > max(attention, parts["shared matrix"])
 
 # %% [markdown]
-# The feed-forward networks are.
+# No: the feed-forward networks are, of the parameters and of the operations for 30 tokens.
 # At 3000 tokens attention takes more than half of the operations.
 # What grows there?
 # Scores and weighted values take 4 · length² · d_model operations, the four projections 8 · length · d_model².
@@ -363,13 +447,13 @@ for row, parts in shares.items():
 
 # %% tags=["nbval-check-output"]
 def quadratic_share(config, length):
-    """Share of encoder self-attention's operations that grows with the square of the length."""
+    """Share of encoder self-attention that grows with the square of the length."""
     total = config.flop_counts(length, length)["encoder self-attention"]
     return config.num_layers * 4 * length * length * config.d_model / total
 
 
 for length in (30, 300, 1024, 4096):
-    print(f"{length:5} tokens: {quadratic_share(base, length):.0%}")
+    print(f"{length:5} tokens: {quadratic_share(base, length):.1%}")
 assert quadratic_share(base, 30) < 0.03
 assert quadratic_share(base, 2 * base.d_model) == 0.5
 
@@ -383,25 +467,32 @@ assert quadratic_share(base, 2 * base.d_model) == 0.5
 # In float32 that is 16 bytes.
 # We measure it on the small model, after one step.
 
-# %% tags=["nbval-check-output"]
-from course_lib.loss import label_smoothed_loss
-
-
+# %%
 def mean_loss(logits, tgt_out):
     """Cross-entropy in nats a token, over real tokens."""
-    real = tgt_out != 0
-    return label_smoothed_loss(logits[real], tgt_out[real]) / real.sum()
+    real = tgt_out != PAD_ID
+    return F.cross_entropy(logits[real], tgt_out[real])
 
 
+def total_bytes(tensors):
+    return sum(tensor.nbytes for tensor in tensors)
+
+
+# %% tags=["nbval-check-output"]
 optimizer = torch.optim.Adam(model.parameters())
 mean_loss(model(batch.src, batch.tgt_in), batch.tgt_out).backward()
 optimizer.step()
 parameters = list(model.parameters())
-moments = [value for state in optimizer.state.values() for key, value in state.items() if key.startswith("exp")]
-held = dict(weights=parameters, gradients=[parameter.grad for parameter in parameters], optimizer=moments)
-measured = {name: sum(tensor.nbytes for tensor in tensors) for name, tensors in held.items()}
-print(measured)
-assert measured == small.memory_bytes() and sum(measured.values()) == 16 * small.num_parameters
+states = optimizer.state.values()
+moments = [state[name] for state in states for name in ("exp_avg", "exp_avg_sq")]
+held = {
+    "weights": total_bytes(parameters),
+    "gradients": total_bytes(parameter.grad for parameter in parameters),
+    "optimizer": total_bytes(moments),
+}
+print(held)
+assert held == small.memory_bytes()
+assert sum(held.values()) == 16 * small.num_parameters
 
 # %%
 gigabytes = {
@@ -411,7 +502,7 @@ gigabytes = {
 figure = stacked_bars(
     gigabytes,
     xlabel="GB in float32, without activations",
-    title="Half of the memory that training holds for parameters belongs to the optimizer",
+    title="Half of what training holds for the parameters is the optimizer's",
     value_format="{:.2f}",
 )
 assert all(2 * row["optimizer"] == sum(row.values()) for row in gigabytes.values())
@@ -426,12 +517,13 @@ figure
 
 # %%
 def saved_bytes(model, src, tgt_in):
-    """Bytes that one forward pass keeps for the backward pass, parameters not counted."""
-    parameters = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    """Bytes that a forward pass keeps for the backward pass, parameters not counted."""
+    parameters = {each.untyped_storage().data_ptr() for each in model.parameters()}
     kept = {}
 
     def keep(tensor):
-        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
@@ -442,11 +534,13 @@ def saved_bytes(model, src, tgt_in):
 # %%
 single = saved_bytes(model, batch.src, batch.tgt_in)
 double = saved_bytes(model, batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1))
-print(f"activations {single:,} bytes, with twice the batch {double:,}; weights {measured['weights']:,} either way")
+print(f"activations {single:,} bytes, with twice the batch {double:,}")
+print(f"weights {held['weights']:,} bytes either way")
 assert math.isclose(double / single, 2, rel_tol=0.02)
 
 # %% [markdown]
 # They double, and the weights stay.
+# So smaller batches save memory for activations only.
 #
 # ## One matrix, three uses
 #
@@ -471,9 +565,15 @@ tied = Transformer(small).double()
 untied.load_state_dict(tied.state_dict())
 for each in (tied, untied):
     mean_loss(each(batch.src, batch.tgt_in), batch.tgt_out).backward()
-parts = [untied.src_embedding.table.weight, untied.tgt_embedding.table.weight, untied.generator.weight]
+parts = [
+    untied.src_embedding.table.weight,
+    untied.tgt_embedding.table.weight,
+    untied.generator.weight,
+]
 assert all(part.grad.abs().max() > 0 for part in parts)
-torch.testing.assert_close(tied.generator.weight.grad, sum(part.grad for part in parts), rtol=1e-9, atol=1e-12)
+torch.testing.assert_close(
+    tied.generator.weight.grad, sum(part.grad for part in parts), rtol=1e-9, atol=1e-12
+)
 
 # %% [markdown]
 # The shared gradient is the sum of the three: every use teaches the same rows.
@@ -481,35 +581,39 @@ torch.testing.assert_close(tied.generator.weight.grad, sum(part.grad for part in
 # ## How does it start?
 #
 # The paper does not say how its weights are initialized.
-# Ours are Xavier-uniform, with biases of 0, and an embedding whose numbers have a standard deviation of 1/√d_model.
-# Section 3.4 multiplies embedded tokens by √d_model.
-# Together that gives a token variance 1, beside 0.5 for the position: sine and cosine, squared, have mean one half.
+# Ours are Xavier-uniform, with biases of 0.
+# The shared matrix has a standard deviation of 1/√d_model, which suits the embedding: times √d_model, a token has variance 1 (lesson 01).
 
 # %%
 torch.manual_seed(1)
-wide = Transformer(ModelConfig(vocab_size=2000, d_model=256, num_layers=2, d_ff=512, max_len=64)).eval()
-table, position = wide.src_embedding.table.weight, wide.src_embedding.position.table
-token_variance, position_variance = (table * math.sqrt(256)).var().item(), position.square().mean().item()
-print(f"token {token_variance:.2f}, position {position_variance:.2f}; without the factor: token {table.var():.4f}")
-assert math.isclose(token_variance, 1, rel_tol=0.02) and math.isclose(position_variance, 0.5, rel_tol=1e-6)
-assert table.var() < position_variance / 100
+sizes = dict(vocab_size=2000, d_model=256, num_layers=2, d_ff=512, max_len=64)
+wide = Transformer(ModelConfig(**sizes)).eval()
+for name, parameter in wide.named_parameters():
+    if name.endswith("bias"):
+        assert not parameter.any()
+    elif part_of(name) not in ("norms", "embeddings"):
+        bound = math.sqrt(6 / sum(parameter.shape))  # Xavier's
+        assert 0.99 * bound < parameter.abs().max() <= bound
+table = wide.src_embedding.table.weight
+assert math.isclose(table.std().item(), 1 / math.sqrt(256), rel_tol=0.01)
+assert math.isclose(nn.Embedding(2000, 256).weight.std().item(), 1, rel_tol=0.01)
 
 # %% [markdown]
-# Without √d_model the position is more than a hundred times as strong as the token.
-#
 # The same small numbers suit the generator.
 # A normalized output has variance 1 in each of d_model features, so its product with a row has variance d_model · 1/d_model = 1.
 # PyTorch's own `nn.Embedding` starts with a standard deviation of 1 instead.
 # What does the first loss look like with such a generator?
 
 # %%
-src, tgt_in, tgt_out = torch.randint(4, 2000, (3, 8, 32), generator=torch.Generator().manual_seed(0))
+generator = torch.Generator().manual_seed(0)
+src, tgt_in, tgt_out = torch.randint(4, 2000, (3, 8, 32), generator=generator)
 first_loss = {}
 for name, factor in (("1/√d_model", 1), ("1", math.sqrt(256))):
     with torch.no_grad():
         logits = wide(src, tgt_in) * factor
-    first_loss[name] = mean_loss(logits, tgt_out).item()
-    print(f"standard deviation {name:10}: logits {logits.std():5.2f}, first loss {first_loss[name]:6.2f} nats")
+    first_loss[name] = loss = mean_loss(logits, tgt_out).item()
+    print(f"standard deviation {name:10}: ", end="")
+    print(f"logits {logits.std():5.2f}, first loss {loss:6.2f} nats")
 print(f"guessing evenly: {math.log(2000):.2f} nats")
 assert math.log(2000) < first_loss["1/√d_model"] < math.log(2000) + 1
 assert first_loss["1"] > 5 * math.log(2000)
@@ -520,9 +624,9 @@ assert first_loss["1"] > 5 * math.log(2000)
 #
 # ## Where does the final norm come from?
 #
+# Lesson 06 promised a reason why pre-norm stacks end with a norm.
 # The paper normalizes *after* each residual sum: post-norm.
-# Many later models normalize *before* each sub-layer: pre-norm.
-# Then nothing normalizes the sum itself.
+# Pre-norm does it *before* each sub-layer, and then nothing normalizes the sum itself.
 # What happens to its size, layer after layer?
 
 
@@ -543,7 +647,7 @@ def sizes_by_layer(norm_first):
 (post, _), (pre, pre_end) = sizes_by_layer(False), sizes_by_layer(True)
 
 # %%
-from course_lib.plots import curves
+from course_lib.charts import curves
 
 depth = range(len(post))
 figure = curves(
@@ -554,46 +658,50 @@ figure = curves(
     marks={"pre-norm, after the final norm": (depth[-1], pre_end)},
 )
 assert list(figure.axes[0].lines[0].get_ydata()) == pre
-assert all(after > before for before, after in zip(pre, pre[1:], strict=False)) and pre[-1] > 1.5 * pre[0]
+assert pre == sorted(pre) and pre[-1] > 1.5 * pre[0]
 assert all(math.isclose(size, 1, abs_tol=0.01) for size in [*post[1:], pre_end])
 figure
 
 # %% [markdown]
-# The post-norm stack leaves every layer at size 1, so the paper's figure has no norm at the end of a stack.
-# The pre-norm stack needs one, once for the encoder and once for the decoder.
+# Every post-norm layer leaves size 1, so these stacks need no norm at their end, and the paper's figure 1 has none.
+# Pre-norm stacks need one each, encoder and decoder.
 #
-# **A common mistake**: `torch.nn.Transformer` puts a final norm behind *both* kinds, so it is not the paper's model.
+# **A common mistake**: to take `torch.nn.Transformer` for the paper's model.
+# It is post-norm unless we say otherwise, and has a final norm on each stack all the same.
 
 # %% tags=["nbval-check-output"]
-from torch import nn
-
-sizes = dict(dim_feedforward=128, num_encoder_layers=2, num_decoder_layers=2, batch_first=True)
-torchs = nn.Transformer(small.d_model, small.num_heads, **sizes)  # without embeddings
-without_embeddings = small.num_parameters - small.parameter_counts()["embeddings"]
-extra = sum(parameter.numel() for parameter in torchs.parameters()) - without_embeddings
-print(f"torch.nn.Transformer has {extra} more parameters: two norms of 2 × {small.d_model}")
-assert extra == 2 * 2 * small.d_model
-assert isinstance(torchs.encoder.norm, nn.LayerNorm) and isinstance(model.encoder.norm, nn.Identity)
+layers = dict(num_encoder_layers=2, num_decoder_layers=2)
+torchs = nn.Transformer(64, 4, **layers, dim_feedforward=128, batch_first=True)
+theirs = sum(parameter.numel() for parameter in torchs.parameters())
+ours = small.num_parameters - small.parameter_counts()["embeddings"]  # as torch's
+print(f"torch.nn.Transformer has {theirs - ours} more: two norms of 2 × 64")
+assert theirs - ours == 2 * 2 * small.d_model
+assert not torchs.encoder.layers[0].norm_first
+assert isinstance(torchs.encoder.norm, nn.LayerNorm)
+assert isinstance(torchs.decoder.norm, nn.LayerNorm)
+assert isinstance(model.encoder.norm, nn.Identity)
 
 # %% [markdown]
 # ## Is it the same function as PyTorch's?
 #
-# We copy our weights into PyTorch's layers, which keep the three projections of attention in one matrix.
-# If one number were in the wrong place, the outputs would differ.
+# Lessons 06 and 07 compared one layer; now it is whole stacks.
+# As there, we copy our weights into PyTorch's layers, which keep the three projections of attention in one matrix.
 
 
 # %%
-@torch.no_grad()
-def copy_attention(ours, theirs):
-    projections = (ours.query_proj, ours.key_proj, ours.value_proj)
-    theirs.in_proj_weight.copy_(torch.cat([projection.weight for projection in projections]))
-    theirs.in_proj_bias.copy_(torch.cat([projection.bias for projection in projections]))
-    copy(ours.output_proj, theirs.out_proj)
-
-
 def copy(ours, theirs):
     """Copies parameters that come in the same order."""
-    theirs.load_state_dict(dict(zip(theirs.state_dict(), ours.state_dict().values(), strict=True)))
+    values = ours.state_dict().values()
+    theirs.load_state_dict(dict(zip(theirs.state_dict(), values, strict=True)))
+
+
+@torch.no_grad()
+def copy_attention(ours, theirs):
+    """Copies the projections, three of them into one."""
+    three = (ours.query_proj, ours.key_proj, ours.value_proj)
+    theirs.in_proj_weight.copy_(torch.cat([each.weight for each in three]))
+    theirs.in_proj_bias.copy_(torch.cat([each.bias for each in three]))
+    copy(ours.output_proj, theirs.out_proj)
 
 
 # %%
@@ -610,26 +718,36 @@ def copy_layer(ours, theirs):
         copy(path.norm, getattr(theirs, f"norm{number}"))
 
 
-# %% [markdown]
-# PyTorch's boolean masks say the opposite of ours: there, True means *hidden*.
+# %%
+def copy_stack(ours, theirs):
+    """Copies all layers, and the final norm if there is one."""
+    for mine, torchs in zip(ours.layers, theirs.layers, strict=True):
+        copy_layer(mine, torchs)
+    if isinstance(ours.norm, nn.Identity):
+        theirs.norm = None
+    else:
+        theirs.norm = nn.LayerNorm(len(ours.norm.scale), dtype=torch.float64)
+        copy(ours.norm, theirs.norm)
 
 
 # %%
 def torch_stacks(ours):
-    """torch's encoder and decoder with our weights; a final norm only where ours has one."""
+    """torch's two stacks with our weights; a final norm only where ours has one."""
     config = ours.config
     sizes = (config.d_model, config.num_heads, config.d_ff)
-    look = dict(norm_first=config.norm_first, batch_first=True, dtype=torch.float64)
-    layers = (nn.TransformerEncoderLayer(*sizes, **look), nn.TransformerDecoderLayer(*sizes, **look))
-    norms = [nn.LayerNorm(config.d_model, dtype=torch.float64) if config.norm_first else None for _ in layers]
-    encoder = nn.TransformerEncoder(layers[0], config.num_layers, norms[0], enable_nested_tensor=False)
-    decoder = nn.TransformerDecoder(layers[1], config.num_layers, norms[1])
-    for mine, torchs in ((ours.encoder, encoder), (ours.decoder, decoder)):
-        for number, layer in enumerate(mine.layers):
-            copy_layer(layer, torchs.layers[number])
-        if config.norm_first:
-            copy(mine.norm, torchs.norm)
-    return encoder.eval(), decoder.eval()
+    look = dict(norm_first=config.norm_first, batch_first=True)
+    layer = nn.TransformerEncoderLayer(*sizes, **look)
+    few = config.num_layers
+    encoder = nn.TransformerEncoder(layer, few, enable_nested_tensor=False)
+    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(*sizes, **look), few)
+    encoder, decoder = encoder.double().eval(), decoder.double().eval()
+    copy_stack(ours.encoder, encoder)
+    copy_stack(ours.decoder, decoder)
+    return encoder, decoder
+
+
+# %% [markdown]
+# PyTorch's boolean masks say the opposite of ours: there, True means *hidden*.
 
 
 # %%
@@ -637,10 +755,13 @@ def torch_stacks(ours):
 def torch_logits(ours, src, tgt_in):
     """Our embeddings and generator around torch's two stacks."""
     encoder, decoder = torch_stacks(ours)
-    src_hidden, tgt_hidden = src == 0, tgt_in == 0
-    future = torch.ones(tgt_in.shape[1], tgt_in.shape[1]).triu(1).bool()
-    memory = encoder(ours.src_embedding(src), src_key_padding_mask=src_hidden)
-    masks = dict(tgt_mask=future, tgt_key_padding_mask=tgt_hidden, memory_key_padding_mask=src_hidden)
+    src_padding, tgt_padding = src == PAD_ID, tgt_in == PAD_ID
+    memory = encoder(ours.src_embedding(src), src_key_padding_mask=src_padding)
+    masks = dict(
+        tgt_mask=~causal_mask(tgt_in.shape[1])[0, 0],
+        tgt_key_padding_mask=tgt_padding,
+        memory_key_padding_mask=src_padding,
+    )
     return ours.generator(decoder(ours.tgt_embedding(tgt_in), memory, **masks))
 
 
@@ -655,8 +776,10 @@ for norm_first in (False, True):
         nn.init.normal_(parameter, mean=0.1, std=0.2, generator=generator)
     with torch.no_grad():
         expected = ours(batch.src, batch.tgt_in)
-    torch.testing.assert_close(torch_logits(ours, batch.src, batch.tgt_in), expected, rtol=1e-9, atol=1e-10)
-    print("pre-norm" if norm_first else "post-norm", "equals torch's stacks:", tuple(expected.shape))
+    theirs = torch_logits(ours, batch.src, batch.tgt_in)
+    torch.testing.assert_close(expected, theirs, rtol=1e-9, atol=1e-10)
+    order = "pre-norm" if norm_first else "post-norm"
+    print(order, "equals torch's stacks:", tuple(expected.shape))
 
 # %% [markdown]
 # Both orders agree to nine digits, on a padded batch.
@@ -666,19 +789,25 @@ for norm_first in (False, True):
 # The cheapest test of an assembled model: let it learn one batch by heart.
 # If it cannot, something is wired wrongly, and no data will help.
 # Dropout is off, because here we want it to memorize.
-# A GPU gets a larger model.
+# All models below start from the same seed; a GPU gets a larger one.
 
 # %%
-larger = dict(d_model=256, num_heads=8, num_layers=4, d_ff=1024) if device == "cuda" else {}
-config, rate = replace(small, **larger), 3e-4 if device == "cuda" else 1e-3
+larger = dict(d_model=256, num_heads=8, num_layers=4, d_ff=1024)
+config = replace(small, **larger) if device == "cuda" else small
+adam = dict(lr=3e-4 if device == "cuda" else 1e-3, betas=(0.9, 0.98), eps=1e-9)
 batch = batch.to(device)
 
 
-def memorize(tgt_in, forward=Transformer.__call__, steps=120):
-    """A fresh model after some steps on the one batch, and the loss before each step."""
+def new_model():
     torch.manual_seed(0)
-    fresh, losses = Transformer(config).to(device), []
-    optimizer = torch.optim.Adam(fresh.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9)
+    return Transformer(config).to(device)
+
+
+# %%
+def memorize(tgt_in, forward=Transformer.__call__, steps=120):
+    """A fresh model after some steps on the one batch, and the loss before each."""
+    fresh, losses = new_model(), []
+    optimizer = torch.optim.Adam(fresh.parameters(), **adam)
     for _ in range(steps):
         loss = mean_loss(forward(fresh, batch.src, tgt_in), batch.tgt_out)
         optimizer.zero_grad()
@@ -693,59 +822,50 @@ def steps_to(threshold, losses):
     return next(step for step, loss in enumerate(losses) if loss < threshold)
 
 
+# %%
 learned, losses = memorize(batch.tgt_in)
+steps, even = steps_to(0.05, losses), math.log(config.vocab_size)
 figure = curves(
     {"loss of the batch": (range(len(losses)), losses)},
     xlabel="step",
     ylabel="nats a token",
-    title=f"One batch is learned by heart: its loss is below 0.05 after {steps_to(0.05, losses)} steps",
+    title=f"One batch is learned by heart: its loss is below 0.05 after {steps} steps",
     log_y=True,
-    marks={"guessing evenly": (None, math.log(config.vocab_size)), "0.05": (None, 0.05)},
+    marks={"guessing evenly": (None, even), "0.05": (None, 0.05)},
 )
-assert abs(losses[0] - math.log(config.vocab_size)) < 1.5
+assert abs(losses[0] - even) < 1.5
 assert losses[-1] < 0.05
 assert list(figure.axes[0].lines[0].get_ydata()) == losses
 figure
 
 # %% [markdown]
 # The loss starts near guessing and falls below 0.05.
-# But that is the loss with the right target *read* at every step (teacher forcing).
+# But that is the loss under teacher forcing, with the right target to read.
 # Does the model write the sentences when it has only its own words to read?
-# One token at a time: encode once, then decode, take the best token, append it.
-
-
-# %%
-@torch.no_grad()
-def translate_by_hand(model, src, max_len=15):
-    """Source ids to German sentences, the most probable token at each step."""
-    memory = model.encode(src)
-    tgt_in = torch.full_like(src[:, :1], 1)  # <s>
-    for _ in range(max_len):
-        hidden = model.decode(tgt_in, memory, src)  # (batch, tgt_len, d_model)
-        best = model.generator(hidden[:, -1:]).argmax(dim=-1)  # (batch, 1)
-        tgt_in = torch.cat([tgt_in, best], dim=1)
-    rows = [row[1 : row.index(2)] if 2 in row else row[1:] for row in tgt_in.tolist()]  # up to </s>
-    return [tokenizer.decode(row) for row in rows]
+# We wrote that loop in lesson 07; here we take the library's.
 
 
 # %% tags=["nbval-check-output"]
 from course_lib.decoding import greedy
 
-written = translate_by_hand(learned, batch.src)
-for pair, german in zip(pairs, written, strict=True):
+
+def write(model):
+    """German for the eight sources, the most probable token at each step."""
+    return [tokenizer.decode(written.ids) for written in greedy(model, batch.src)]
+
+
+for pair, german in zip(pairs, write(learned), strict=True):
     print(f"{pair.src:40}{german}")
-assert written == [pair.tgt for pair in pairs]
-assert written == [tokenizer.decode(hypothesis.ids) for hypothesis in greedy(learned, batch.src)]
+    assert german == pair.tgt
 
 # %% [markdown]
-# All eight are right, and the library's `greedy` writes the same.
-# "The dog" is *Der Hund*, *den Hund* or *dem Hund*, as the sentence asks.
-# This is memory, not translation: the model has seen nothing else.
+# All eight are right: "the dog" is *Der Hund*, *den Hund* or *dem Hund*, as the sentence asks.
+# This is learning by heart, not translation: the model has seen nothing else.
 # Lesson [10](10_translation.ipynb) gives it sentences that it has not seen.
 #
 # ## Break it: forget the shift
 #
-# A classic slip: the decoder reads `tgt_out` where it should read `tgt_in`.
+# The slip of lesson 07: the decoder reads `tgt_out` where it should read `tgt_in`.
 # No shape changes and nothing crashes.
 # What will the loss do: rise, stay, or fall?
 
@@ -771,7 +891,7 @@ figure
 
 # %%
 for name, each in (("shifted right", learned), ("not shifted", copier)):
-    written = translate_by_hand(each, batch.src)
+    written = write(each)
     right = sum(german == pair.tgt for german, pair in zip(written, pairs, strict=True))
     print(f"{name:14}{right} of 8 right, the first: {written[0][:40]!r}")
     assert right == (8 if each is learned else 0)
@@ -783,53 +903,66 @@ for name, each in (("shifted right", learned), ("not shifted", copier)):
 
 # %%
 with torch.no_grad():
-    for name, each, tgt_in in (("shifted right", learned, batch.tgt_in), ("not shifted", copier, batch.tgt_out)):
+    for name, each, tgt_in in (
+        ("shifted right", learned, batch.tgt_in),
+        ("not shifted", copier, batch.tgt_out),
+    ):
         swapped = mean_loss(each(batch.src.roll(1, 0), tgt_in), batch.tgt_out).item()
         print(f"{name:14}loss with the wrong sources {swapped:.3f}")
         assert swapped > 1 if each is learned else swapped < 0.05
-    german_ids = torch.tensor(sorted(set(batch.tgt_out.flatten().tolist()) - {0, 2}), device=device)
-    noise = german_ids[torch.randint(len(german_ids), (8, 7), generator=torch.Generator().manual_seed(0)).to(device)]
-    copied = (copier(batch.src, noise).argmax(dim=-1) == noise).float().mean().item()
+
+# %%
+german_ids = sorted(set(batch.tgt_out.flatten().tolist()) - {PAD_ID, EOS_ID})
+generator = torch.Generator().manual_seed(0)
+places = torch.randint(len(german_ids), (8, 7), generator=generator)
+noise = torch.tensor(german_ids)[places].to(device)
+with torch.no_grad():
+    repeated = copier(batch.src, noise).argmax(dim=-1) == noise
+copied = repeated.float().mean().item()
 print(f"not shifted: repeats {copied:.0%} of random tokens that it reads")
 assert copied > 0.9
 
 # %% [markdown]
-# The broken model does not look at the source at all.
+# The broken model has no use for the source.
 # It copies: position *t* reads the very token that it must predict.
 # The causal mask does not help, because it lets a position see itself.
 #
 # Why was it ahead before the first step?
 # The residual paths carry the token that was read to the end, and the shared matrix compares it with itself.
-# If that is the reason, an untrained model must repeat what it reads, and one with separate matrices must not.
+# If that is the reason, an untrained model often repeats what it reads, and one with separate matrices hardly ever.
+# We try five seeds of each.
 
 # %%
-real, repeats = batch.tgt_in != 0, {}
-for tie_weights in (True, False):
-    shares = []
+real, repeats = batch.tgt_in != PAD_ID, {True: [], False: []}
+for tie_weights, found in repeats.items():
     for seed in range(5):
         torch.manual_seed(seed)
-        untrained = Transformer(replace(small, tie_weights=tie_weights)).to(device).eval()
+        untrained = Transformer(replace(small, tie_weights=tie_weights)).to(device)
         with torch.no_grad():
-            guesses = untrained(batch.src, batch.tgt_in).argmax(dim=-1)
-        shares.append((guesses == batch.tgt_in)[real].float().mean().item())
-    repeats[tie_weights] = sum(shares) / len(shares)
-    print(f"{'one shared matrix' if tie_weights else 'three matrices':18} repeats {repeats[tie_weights]:.0%}")
-assert repeats[True] > 0.2 and repeats[False] < 0.05
+            guesses = untrained.eval()(batch.src, batch.tgt_in).argmax(dim=-1)
+        found.append((guesses == batch.tgt_in)[real].float().mean().item())
+shared, separate = (sum(repeats[tie]) / 5 for tie in (True, False))
+print(f"one shared matrix repeats {shared:.0%}, three matrices {separate:.0%}")
+assert shared > 0.2 and separate < 0.05
 
 # %% [markdown]
 # ## Break it: forget √d_model
 #
-# Tokens that are drowned by their positions can still be learned, but it takes longer.
+# Lesson 01 showed that unscaled tokens are drowned by their positions.
+# Can such a model learn the batch at all?
 
 # %%
 _, unscaled_losses = memorize(
-    batch.tgt_in, forward=lambda model, src, tgt_in: forward_by_hand(model, src, tgt_in, 1.0)
+    batch.tgt_in,
+    forward=lambda model, src, tgt_in: forward_by_hand(model, src, tgt_in, 1.0),
 )
-needed = {name: steps_to(0.5, each) for name, each in (("with", losses), ("without", unscaled_losses))}
-print(f"steps to a loss below 0.5: {needed['with']} with √d_model, {needed['without']} without")
-assert needed["without"] > needed["with"]
+scaled, unscaled = steps_to(0.5, losses), steps_to(0.5, unscaled_losses)
+print(f"steps to a loss below 0.5: {scaled} with √d_model, {unscaled} without")
+assert unscaled > scaled
 
 # %% [markdown]
+# It can, but it takes longer.
+#
 # ## What the sizes must satisfy
 #
 # Some mistakes are caught before they cost a training run.
@@ -844,17 +977,38 @@ for change in (dict(num_heads=7), dict(d_model=65, num_heads=5), dict(vocab_size
         refused.append(change)
         print(f"{change}\n    {error}")
 assert len(refused) == 3
-assert replace(small, d_model=65, num_heads=5, position="learned").d_k == 13
 
 # %% [markdown]
-# The heads share d_model among them, and a sine needs its cosine beside it; learned positions do not.
+# The heads share d_model among them, a sine needs its cosine beside it, and four special tokens need four ids.
 #
+# **A common mistake**: "it works for any d_model."
+# With sinusoids it must be even; learned positions do not mind.
+
+# %%
+odd = replace(small, d_model=65, num_heads=5, position="learned")
+logits = Transformer(odd)(one.src, one.tgt_in)
+assert logits.shape == (*one.tgt_in.shape, small.vocab_size)
+
+# %% [markdown]
+# **A common mistake**: "d_model must be the same for both languages."
+# Only W_K and W_V of the cross-attention meet the memory (lesson 07), so a decoder of width 64 can read one of width 96.
+
+# %%
+reader = nn.MultiheadAttention(64, num_heads=4, kdim=96, vdim=96, batch_first=True)
+query, wider_memory = torch.randn(1, 6, 64), torch.randn(1, 7, 96)
+context, _ = reader(query, wider_memory, wider_memory)
+assert context.shape == query.shape
+
+# %% [markdown]
+# One matrix for both languages, as in the paper, does ask for one width.
+
+# %% [markdown]
 # ## Summary
 #
 # A Transformer embeds, encodes, decodes and generates; source ids and shifted target ids go in, and logits for every target position come out at once.
 # Table 3 fixes all sizes, and three short formulas count the 63.1 and 214.2 million parameters exactly.
-# Feed-forward networks hold most of them, one matrix serves in three places, and training keeps 16 bytes for each.
+# Feed-forward networks hold the largest share, one matrix serves in three places, and training keeps 16 bytes for each parameter.
 # Our model computes what PyTorch's stacks compute, in both norm orders; only pre-norm needs a norm at the end.
-# One batch learned by heart shows that the wiring is right, and a low loss alone does not: without the shift it is lower sooner, and worth nothing.
+# A model should learn one batch by heart and write it without help; a low loss alone proves nothing, because without the shift it falls sooner.
 #
 # **Next**: lesson [10](10_translation.ipynb) trains this model until it translates sentences that it has never seen.

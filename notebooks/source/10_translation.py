@@ -19,9 +19,10 @@ from pathlib import Path
 
 import torch
 
+from course_lib.charts import bars, curves
 from course_lib.data.batches import BucketedBatches, encode_pairs
 from course_lib.data.course import load_course
-from course_lib.plots import attention_map, bars, curves
+from course_lib.plots import attention_map
 from course_lib.tokenizer import Tokenizer
 
 started = time.perf_counter()
@@ -138,7 +139,7 @@ assert untrained.exact_match == 0
 # ## Training
 #
 # The loss is cross-entropy with smoothed labels, the optimizer Adam, the learning rate warms up and then falls.
-# Lesson 09 takes each of these apart; here they run.
+# A later lesson takes each of these apart; here they run.
 # Watch three things: the bar, the loss, and how the same sentences are translated after 100 steps, 200, 400 and so on.
 
 # %%
@@ -264,7 +265,7 @@ outside = {
 failures = translator.translate_batch(list(outside), beam_size=1)
 for source, translation in zip(outside, failures, strict=True):
     print(f"{source}\n  {translation.text}")
-assert not any(item.text == right for item, right in zip(failures, outside.values(), strict=True))
+assert not {translation.text for translation in failures} & set(outside.values())
 
 # %% [markdown]
 # Not one is right.
@@ -290,7 +291,8 @@ import json
 log = json.loads(Path("records/multi30k_tiny.json").read_text(encoding="utf-8"))
 machine = log["machine"]
 print(f"{log['parameters']:,} parameters, {len(log['epochs'])} epochs")
-print(f"{log['seconds'] / 60:.0f} minutes on {machine['cores']} cores, {machine['processor']}")
+minutes = log["seconds"] / 60
+print(f"{minutes:.0f} minutes on {machine['cores']} cores, {machine['processor']}")
 print(f"PyTorch {machine['torch']}")
 for entry in log["test"]:
     print(f"beam {entry['beam_size']}: {entry['bleu']:.1f} BLEU ({entry['signature']})")

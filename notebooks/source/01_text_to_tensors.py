@@ -1,0 +1,1074 @@
+# %% [markdown]
+# # 01 · Text to tensors: from a sentence to a batch of vectors
+#
+# **Question.** A Transformer multiplies matrices. How does *The cat sleeps.* become one?
+#
+# **Afterwards you can**
+#
+# 1. learn a subword vocabulary by hand, and say why words or characters alone would not do;
+# 2. turn sentences of any length into one padded batch, and keep the padding small;
+# 3. turn that batch into vectors, and say what each factor and each row of the table is for.
+#
+# **You need** Python and a little PyTorch. Lesson [00](00_welcome.ipynb) shows where all this leads.
+# **Time**: 35 minutes to read, under 30 seconds to run.
+# **In the paper**: section 5.1 (subwords, batches) and section 3.4 (embeddings).
+
+# %%
+import json
+import math
+import random
+import re
+import unicodedata
+from collections import Counter
+
+import torch
+
+from course_lib.canvas import new_figure, styled
+from course_lib.data import Pair
+
+# %% [markdown]
+# ## Four pairs
+#
+# These four sentences and their translations stay with us through the whole course.
+
+# %% tags=["nbval-check-output"]
+pairs = [
+    Pair("The cat sleeps.", "Die Katze schläft."),
+    Pair("The cat sees the dog.", "Die Katze sieht den Hund."),
+    Pair("The dog sees the cat.", "Der Hund sieht die Katze."),
+    Pair(
+        "The old woman gives the child a red apple.",
+        "Die alte Frau gibt dem Kind einen roten Apfel.",
+    ),
+]
+for pair in pairs:
+    print(len(pair.src), "characters", pair.src.split())
+
+# %% [markdown]
+# Splitting at the spaces leaves the full stop glued to the word before it.
+# Then `dog.` and `dog` would be two different words.
+# So we let punctuation stand alone.
+
+
+# %% tags=["nbval-check-output"]
+def words(text):
+    """The words and the punctuation marks of a text."""
+    return re.findall(r"\w+|[^\w\s]", text)
+
+
+print(words("The cat sleeps."))
+assert words("The dog sees the cat.")[-1] == "."
+assert words("The cat sees the dog.")[-2] == "dog"
+
+# %% [markdown]
+# *The cat sleeps .* are four symbols.
+# The course often uses this sentence where a small matrix is wanted.
+#
+# ## A number for each word?
+#
+# The first idea: list all words that we know, and number them.
+# Is that enough for sentences that we have not seen?
+# We measure it on the course corpus: 4,000 pairs to make the list from, and 500 others to test it.
+
+# %% tags=["nbval-check-output"]
+from course_lib.data.course import load_course
+
+corpus = load_course(num_train=4_000, num_valid=500, num_test=500)
+for pair in corpus.train[:3]:
+    print(f"{pair.src}\n    {pair.tgt}")
+assert not {pair.src for pair in corpus.train} & {pair.src for pair in corpus.test}
+
+# %% [markdown]
+# A list of *n* words keeps the *n* most frequent ones.
+# Everything else becomes one and the same sign: unknown.
+#
+# Predict: with 500 words for each language, how many words of an unseen sentence are unknown?
+# And which language needs the longer list?
+
+
+# %%
+def ranked_words(texts):
+    """All words of the texts, the most frequent first."""
+    counts = Counter(word for text in texts for word in words(text))
+    return [word for word, _ in counts.most_common()]
+
+
+def percent_unknown(vocabulary, texts):
+    """Share of the texts' words that the vocabulary does not have."""
+    found = [word in vocabulary for text in texts for word in words(text)]
+    return 100 * found.count(False) / len(found)
+
+
+# %%
+from course_lib.charts import curves
+
+ranked, unseen, unknown = {}, {}, {}
+for side, language in enumerate(("English", "German")):
+    ranked[language] = ranked_words(pair[side] for pair in corpus.train)
+    unseen[language] = [pair[side] for pair in corpus.test]
+    sizes = [*range(50, len(ranked[language]), 50), len(ranked[language])]
+    shares = [
+        percent_unknown(set(ranked[language][:size]), unseen[language])
+        for size in sizes
+    ]
+    unknown[language] = dict(zip(sizes, shares, strict=True))
+
+# %%
+at_500 = {name: f"{shares[500]:.0f} %" for name, shares in unknown.items()}
+figure = curves(
+    {name: (list(each), list(each.values())) for name, each in unknown.items()},
+    xlabel="words in the list",
+    ylabel="unknown in unseen text (%)",
+    title=f"With 500 words, {at_500['English']} of the English and "
+    f"{at_500['German']} of the German words are unknown",
+    marks={"500 words": (500, None)},
+)
+assert unknown["German"][500] > 2 * unknown["English"][500]
+for shares in map(list, (each.values() for each in unknown.values())):
+    assert shares == sorted(shares, reverse=True) and shares[-1] > 0
+figure
+
+# %% [markdown]
+# German needs the longer list, because it has more forms: *der, die, das, den, dem, des* are all *the*.
+# And even with every word of 4,000 sentences on the list, some words are unknown.
+# Which ones?
+
+# %% tags=["nbval-check-output"]
+known = set(ranked["German"])
+missing = sorted({word for text in unseen["German"] for word in words(text)} - known)
+print(len(missing), "words, among them")
+related = 0
+for word in (word for word in missing if len(word) > 4):
+    family = [each for each in sorted(known) if each[:4] == word[:4]]
+    related += bool(family)
+    if family:
+        print(f"{word:12}known: {', '.join(family[:4])}")
+assert related >= len(missing) / 2
+assert {"zeigen", "zeigt"} < known and "zeigst" in missing
+assert {"der", "die", "das", "den", "dem", "des"} < known
+
+# %% [markdown]
+# A person who knows *zeigen* and *zeigt* can guess *zeigst*.
+# A word list cannot: to it, *zeigst* is as foreign as any other word.
+#
+# And this is the friendly case, because our grammar has a small, closed lexicon.
+# Real language is open: names, compounds and inventions never end.
+# This is the **open vocabulary problem**.
+
+# %% tags=["nbval-check-output"]
+from_life = [
+    "The kitten purrs on the windowsill.",
+    "My grandma rewatched her favourite cartoons.",
+]
+new = {word for text in from_life for word in words(text)} - set(ranked["English"])
+print(*sorted(new))
+print(f"{percent_unknown(ranked['English'], from_life):.0f} % unknown")
+assert percent_unknown(ranked["English"], from_life) > 40
+assert percent_unknown(ranked["English"], unseen["English"]) < 1
+
+# %% [markdown]
+# ## A number for each character?
+#
+# Characters solve the problem in a few dozen numbers: every word can be spelled.
+# What do they cost?
+
+# %% tags=["nbval-check-output"]
+train_texts = [text for pair in corpus.train for text in pair[:2]]
+test_texts = [text for pair in corpus.test for text in pair[:2]]
+ways = {"characters": list, "words": words}
+cost = {}
+for name, split in ways.items():
+    vocabulary = {symbol for text in train_texts for symbol in split(text)}
+    lengths = [len(split(text)) for text in test_texts]
+    cost[name] = len(vocabulary), sum(lengths) / len(lengths)
+    print(f"{name:11} {cost[name][0]:5} symbols, {cost[name][1]:.0f} for a sentence")
+    new = {symbol for text in test_texts for symbol in split(text)} - vocabulary
+    assert (len(new) == 0) == (name == "characters")
+assert cost["characters"][1] > 4 * cost["words"][1]
+
+# %% [markdown]
+# More than four times as many symbols for the same sentence, and each of them says little.
+#
+# Words: short sequences, a long list with holes.
+# Characters: a short list without holes, long sequences.
+# **Subwords** are in between: frequent words stay whole, rare ones are spelled from pieces.
+# Which pieces? We let the text decide.
+#
+# ## Byte-pair encoding by hand
+#
+# Section 5.1 encodes sentences with *byte-pair encoding* (Sennrich, Haddow and Birch, 2016).
+# The recipe is short.
+# Start from characters.
+# Count which two symbols stand side by side most often, and merge them into a new symbol.
+# Repeat.
+#
+# Our tiny text is three sentences.
+# Merges never cross a word, so we cut the text into words first.
+# A space becomes the sign `▁` in front of its word, so that nothing is lost.
+# (Sennrich and his coauthors mark the end of a word instead.)
+
+
+# %% tags=["nbval-check-output"]
+def pieces(text):
+    """Words, with ▁ where a space was (and at the start), and punctuation alone."""
+    return re.findall(r"▁?\w+|▁|[^\w▁]", "▁" + text.replace(" ", "▁"))
+
+
+tiny = [pair.src for pair in pairs[:3]]
+counts = Counter(piece for text in tiny for piece in pieces(text))
+parts = {piece: list(piece) for piece in counts}
+for piece, count in counts.items():
+    print(f"{count} × {' '.join(parts[piece])}")
+assert "".join(pieces(tiny[0])) == "▁The▁cat▁sleeps."
+
+# %% [markdown]
+# The code keeps each different word once, with its count.
+# That is the whole text, only shorter.
+#
+# Predict: which two neighbors are most frequent?
+
+
+# %% tags=["nbval-check-output"]
+def count_pairs(parts, counts):
+    """How often two symbols stand side by side in the text."""
+    pairs = Counter()
+    for piece, count in counts.items():
+        for pair in zip(parts[piece], parts[piece][1:], strict=False):
+            pairs[pair] += count
+    return pairs
+
+
+neighbors = count_pairs(parts, counts)
+print(neighbors.most_common(5))
+assert neighbors["h", "e"] == counts["▁The"] + counts["▁the"]
+
+# %% [markdown]
+# `h e` wins: three times in *The* and twice in *the*.
+# We merge it everywhere.
+
+
+# %%
+def merge(symbols, pair):
+    """The symbols with each occurrence of the pair made one, from left to right."""
+    merged = []
+    for symbol in symbols:
+        if merged and (merged[-1], symbol) == pair:
+            merged[-1] += symbol
+        else:
+            merged.append(symbol)
+    return merged
+
+
+# %% tags=["nbval-check-output"]
+before = sum(count * len(parts[piece]) for piece, count in counts.items())
+parts = {piece: merge(symbols, ("h", "e")) for piece, symbols in parts.items()}
+after = sum(count * len(parts[piece]) for piece, count in counts.items())
+print(" ".join(symbol for piece in pieces(tiny[1]) for symbol in parts[piece]))
+print(f"the text: {before} symbols before, {after} after")
+assert after == before - neighbors["h", "e"]
+
+# %% [markdown]
+# One new symbol, `he`, and the text is five symbols shorter.
+# Again: which pair comes next?
+
+# %% tags=["nbval-check-output"]
+neighbors = count_pairs(parts, counts)
+highest = max(neighbors.values())
+tied = [pair for pair, count in neighbors.items() if count == highest]
+print(highest, "times:", *(" ".join(pair) for pair in tied), sep="   ")
+assert len(tied) > 1
+
+# %% [markdown]
+# A tie, seven ways.
+# The recipe does not say what to do, so we need a rule.
+#
+# Ours uses the numbers of the symbols.
+# Four special symbols have 0 to 3; we come to them below.
+# Then come the characters in the order of their Unicode numbers, then the merged symbols as they are made.
+# **Of tied pairs, the one whose left symbol has the smallest number wins; then the right symbol decides.**
+
+
+# %%
+SPECIALS = ["<pad>", "<s>", "</s>", "<unk>"]
+
+
+def first_vocabulary(counts):
+    """The special symbols and all characters, numbered."""
+    return {s: i for i, s in enumerate(SPECIALS + sorted(set("".join(counts))))}
+
+
+def best_pair(neighbors, vocab):
+    """The most frequent pair; of tied ones, that with the smallest numbers."""
+    return min(neighbors, key=lambda p: (-neighbors[p], vocab[p[0]], vocab[p[1]]))
+
+
+# %% tags=["nbval-check-output"]
+vocab = first_vocabulary(counts)
+vocab["he"] = len(vocab)
+print({pair: (vocab[pair[0]], vocab[pair[1]]) for pair in tied})
+print("winner:", best_pair(neighbors, vocab))
+assert best_pair(neighbors, vocab) in tied
+assert vocab["T"] < vocab["a"] < vocab["▁"] == max(first_vocabulary(counts).values())
+
+# %% [markdown]
+# `T he` wins, because capital letters come before small ones, and `▁` comes last of all characters here.
+# Now we let the loop run until every word is one symbol.
+
+# %% tags=["nbval-check-output"]
+merges, stages = [("h", "e")], {}
+while neighbors := count_pairs(parts, counts):
+    stages[len(merges)] = [s for piece in pieces(tiny[0]) for s in parts[piece]]
+    pair = best_pair(neighbors, vocab)
+    rivals = sum(count == neighbors[pair] for count in neighbors.values()) - 1
+    merges.append(pair)
+    vocab["".join(pair)] = len(vocab)
+    parts = {piece: merge(symbols, pair) for piece, symbols in parts.items()}
+    print(f"{len(merges):2}. {' '.join(pair):9} {neighbors[pair]} ×, {rivals} tied")
+stages[len(merges)] = [s for piece in pieces(tiny[0]) for s in parts[piece]]
+assert all(symbols == [piece] for piece, symbols in parts.items())
+assert stages[len(merges)] == ["▁The", "▁cat", "▁sleeps", "."]
+assert stages[8][:2] == ["▁The", "▁cat"] and stages[len(merges) - 1][-2] != "▁sleeps"
+
+# %% [markdown]
+# The frequent words are whole first.
+# *sleeps* occurs once and comes last.
+# Here is what the merges do to *The cat sleeps.*
+
+
+# %%
+@styled
+def boxes(rows, labels, *, title, xlabel, width):
+    """Rows of tokens as boxes, the first on top; padding is gray."""
+    figure = new_figure(title, 9, 1.2 + 0.36 * len(rows))
+    axes = figure.add_subplot(xticks=[], xlabel=xlabel, ylim=(len(rows) - 0.5, -0.5))
+    axes.set_yticks(range(len(rows)), labels)
+    for line, tokens in enumerate(rows):
+        left = 0
+        for token in tokens:
+            color, size = "#ececec" if token == "<pad>" else "#b9d7ee", width(token)
+            (box,) = axes.barh(line, size - 0.06, left=left, color=color)
+            axes.annotate(token, box.get_center(), ha="center", va="center", size=9)
+            left += size
+    return figure
+
+
+# %%
+stages = {0: [s for piece in pieces(tiny[0]) for s in piece]} | stages
+changed = [0] + [step for step in stages if step and stages[step] != stages[step - 1]]
+figure = boxes(
+    [stages[step] for step in changed],
+    [f"{step} merges" if step != 1 else "1 merge" for step in changed],
+    title=f"{len(merges)} merges turn {len(stages[0])} symbols into "
+    f"{len(stages[len(merges)])} tokens",
+    xlabel="The cat sleeps.",
+    width=len,
+)
+assert len({"".join(stage) for stage in stages.values()}) == 1
+lengths = [len(stages[step]) for step in changed]
+assert lengths == sorted(lengths, reverse=True) and lengths[-1] == 4
+figure
+
+# %% [markdown]
+# Every line spells the same text.
+# Only the borders between the symbols disappear, one merge after another.
+#
+# <!-- widget: BPE merge stepper -->
+
+# %% [markdown]
+# ## As a function
+#
+# The same steps, with a limit: we stop when the vocabulary has the size that we want.
+
+
+# %%
+def learn_bpe(texts, vocab_size, choose=best_pair):
+    """Texts to a numbered vocabulary of at most vocab_size, and merges in order."""
+    counts = Counter(piece for text in texts for piece in pieces(text))
+    parts = {piece: list(piece) for piece in counts}
+    vocab, merges = first_vocabulary(counts), []
+    while len(vocab) < vocab_size and (neighbors := count_pairs(parts, counts)):
+        pair = choose(neighbors, vocab)
+        merges.append(pair)
+        vocab.setdefault("".join(pair), len(vocab))
+        parts = {piece: merge(symbols, pair) for piece, symbols in parts.items()}
+    return vocab, merges
+
+
+assert learn_bpe(tiny, vocab_size=1_000) == (vocab, merges)
+assert learn_bpe(tiny, vocab_size=25)[1] == merges[: 25 - len(first_vocabulary(counts))]
+
+# %% [markdown]
+# A smaller vocabulary is the beginning of a larger one: the last line checks it.
+#
+# To encode a new word, spell it and apply the merges in the order in which they were learned.
+# Predict: what becomes of *dogs*, and of *sheep*, which the tiny text does not have?
+
+
+# %% tags=["nbval-check-output"]
+def tokenize(text, vocab, merges):
+    """Text to subwords; a character that is not in the vocabulary becomes <unk>."""
+    tokens = []
+    for piece in pieces(text):
+        symbols = list(piece)
+        for pair in merges:
+            symbols = merge(symbols, pair)
+        tokens += [symbol if symbol in vocab else "<unk>" for symbol in symbols]
+    return tokens
+
+
+for text in ("The dogs sleep.", "The sheep sees the ghost."):
+    print(tokenize(text, vocab, merges))
+assert tokenize("dogs", vocab, merges) == ["▁dog", "s"]
+assert "<unk>" not in tokenize("The sheep sees the ghost.", vocab, merges)
+
+# %% [markdown]
+# Words that the tiny text never had, from pieces that it had.
+# Not all pieces are pretty: nobody told the algorithm what a syllable is.
+#
+# ## With the library
+#
+# `course_lib.tokenizer.Tokenizer` builds on the `tokenizers` library.
+# Does it cut text into words as we do?
+# It saves itself as a text in JSON, so we can look inside.
+
+# %% tags=["nbval-check-output"]
+import tokenizers
+
+from course_lib.tokenizer import Tokenizer
+
+tokenizer = Tokenizer.train(train_texts, vocab_size=300)
+inside = tokenizers.Tokenizer.from_str(tokenizer.to_json())
+text = "Maria's cat sleeps, and the dog sees it."
+cut = [piece for piece, _ in inside.pre_tokenizer.pre_tokenize_str(text)]
+print(cut)
+assert cut == pieces(text)
+for text in train_texts + test_texts:
+    assert [p for p, _ in inside.pre_tokenizer.pre_tokenize_str(text)] == pieces(text)
+assert len(train_texts + test_texts) == 9_000
+
+# %% [markdown]
+# It does, in all 9,000 sentences.
+# The library calls the two steps *Metaspace* (a space becomes `▁`) and *Punctuation, isolated*.
+#
+# Are the merges the same, in the same order?
+# And what is the library's rule for ties?
+# We learn twice: from the tiny text until nothing is left to merge, and from all 4,000 pairs, English and German together, up to 300 subwords.
+
+# %% tags=["nbval-check-output"]
+for texts, size in ((tiny, 1_000), (train_texts, 300)):
+    own_vocab, own_merges = learn_bpe(texts, vocab_size=size)
+    model = json.loads(Tokenizer.train(texts, vocab_size=size).to_json())["model"]
+    print(len(own_merges), "merges, the last:", *own_merges[-5:])
+    assert [tuple(pair) for pair in model["merges"]] == own_merges
+    assert model["vocab"] == own_vocab
+
+# %% [markdown]
+# The same merges in the same order, and the same vocabulary: on these texts, our rule is the library's rule.
+# And the same cut of every sentence, seen or unseen?
+# To save time we cut each different word only once.
+
+# %%
+all_pieces = {piece for text in train_texts + test_texts for piece in pieces(text)}
+own = {}
+for piece in all_pieces:
+    own[piece] = list(piece)
+    for pair in own_merges:
+        own[piece] = merge(own[piece], pair)
+for text in train_texts + test_texts:
+    ours = [symbol for piece in pieces(text) for symbol in own[piece]]
+    assert ours == tokenizer.tokens(text)
+assert tokenize(test_texts[0], own_vocab, own_merges) == tokenizer.tokens(test_texts[0])
+
+# %% [markdown]
+# ## Break it: another rule for ties
+#
+# How much hangs on the rule?
+# This one takes the tied pair that comes first in the text.
+
+
+# %% tags=["nbval-check-output"]
+def first_in_text(neighbors, vocab):
+    return max(neighbors, key=neighbors.get)
+
+
+other_vocab, other_merges = learn_bpe(train_texts, vocab_size=300, choose=first_in_text)
+both = list(zip(own_merges, other_merges, strict=True))
+first = next(step for step, (a, b) in enumerate(both) if a != b)
+print(f"merge {first + 1}: {both[first][0]} by number, {both[first][1]} by place")
+shared = set(own_vocab) & set(other_vocab)
+moved = sum(own_vocab[token] != other_vocab[token] for token in shared)
+print(f"{len(shared)} of 300 subwords are the same, {moved} with another number")
+assert 270 < len(shared) < 300 and moved > 30
+
+# %% [markdown]
+# Few subwords differ, but dozens of the others have another number.
+# A model that learned with one numbering would read the other one wrongly.
+# So a tokenizer is saved with its model, and never learned again.
+#
+# ## How many subwords?
+#
+# A larger vocabulary makes shorter sequences.
+# At one end stand characters.
+# What stands at the other end, when there is nothing left to merge?
+
+# %%
+sizes = [len(first_vocabulary(all_pieces)), 100, 200, 400, 800, 1_600, 5_000]
+learned = {}
+for size in sizes:
+    each = Tokenizer.train(train_texts, vocab_size=size)
+    encoded = each.encode_batch(test_texts)
+    learned[each.vocab_size] = sum(map(len, encoded)) / len(encoded)
+largest, lengths = each, list(learned.values())
+as_pieces = sum(len(pieces(text)) for text in test_texts) / len(test_texts)
+assert math.isclose(lengths[0], cost["characters"][1] + 1)  # each begins with ▁
+
+# %%
+figure = curves(
+    {"subwords": (list(learned), lengths)},
+    xlabel="vocabulary size",
+    ylabel="tokens in an unseen sentence",
+    title=f"From {lengths[0]:.0f} characters to {as_pieces:.0f} words: "
+    "the more subwords, the fewer tokens",
+    log_x=True,
+    marks={"words": (None, as_pieces)},
+)
+assert lengths == sorted(lengths, reverse=True)
+assert as_pieces < lengths[-1] < 1.05 * as_pieces
+assert all(largest.tokens(text) == pieces(text) for text in train_texts)
+assert round(largest.vocab_size, -3) == 3_000
+figure
+
+# %% [markdown]
+# At the other end stand words: with about 3,000 subwords every word of the training text is one token.
+# An unseen word is still spelled from pieces.
+#
+# The paper has about 37,000 subwords for English and German together.
+# Our lexicon is much smaller, and the translator that comes with the course makes do with 2,000.
+# From here on we use its tokenizer.
+
+# %% tags=["nbval-check-output"]
+from course_lib.translator import Translator
+
+translator = Translator.from_pretrained()
+tokenizer = translator.tokenizer
+assert tokenizer.vocab_size == 2_000 < largest.vocab_size
+for pair in pairs:
+    for text in pair:
+        print(*tokenizer.tokens(text))
+assert tokenizer.tokens("The cat sleeps.") == ["▁The", "▁cat", "▁sleeps", "."]
+
+# %% [markdown]
+# Most words are one token.
+# *gives* and *roten* are two, and the model does not mind: it sees tokens, never words.
+#
+# ## And back again: is anything lost?
+#
+# Joining needs no rules: put the tokens side by side, and read `▁` as a space.
+
+# %% tags=["nbval-check-output"]
+print(*tokenizer.tokens(from_life[0]))
+for text in train_texts + test_texts + from_life:
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+by_hand = "".join(tokenizer.tokens("The cat sleeps.")).replace("▁", " ").strip()
+assert by_hand == "The cat sleeps."
+
+# %% [markdown]
+# All sentences come back, and *kitten* and *windowsill* too, which no list of our words has.
+# Now the exceptions.
+# Predict which of these four come back as they were.
+
+# %% tags=["nbval-check-output"]
+strange = {
+    "a character never seen": "The cat sleeps 😀",
+    "spaces around, a tab": " The\tcat sleeps. ",
+    "two spaces": "The  cat sleeps.",
+    "ä as a and two dots": unicodedata.normalize("NFD", "Die Katze schläft."),
+}
+returned = {}
+for name, text in strange.items():
+    back = tokenizer.decode(tokenizer.encode(text))
+    returned[name] = back == text
+    print(f"{name:23} {'same' if returned[name] else 'changed':8} {back!r}")
+assert list(returned.values()) == [False, False, True, False]
+two_dots = strange["ä as a and two dots"]
+assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
+
+# %% [markdown]
+# A character that training never had becomes `<unk>`: that is a loss.
+# The other two changes are wanted.
+# A text is stripped, and every white space becomes a space.
+# And Unicode can write *ä* in two ways that look alike.
+# The tokenizer composes them first (NFC), so that both give the same ids.
+#
+# ## The vocabulary
+#
+# Each subword has a number, its *id*.
+# The first four ids are special.
+#
+# - `<pad>`, 0: fills the shorter rows of a batch.
+# - `<s>`, 1: begins the target, so that the decoder has something to start from.
+# - `</s>`, 2: ends a sentence; the decoder writes it when it is done.
+# - `<unk>`, 3: stands for a character that is not in the vocabulary.
+
+# %% tags=["nbval-check-output"]
+from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+
+print([tokenizer.token(i) for i in range(10)])
+for i in tokenizer.encode("The cat sleeps."):
+    print(f"{tokenizer.token(i):8} {i}")
+assert [tokenizer.token(i) for i in (PAD_ID, BOS_ID, EOS_ID, UNK_ID)] == SPECIALS
+assert (PAD_ID, BOS_ID, EOS_ID, UNK_ID) == (0, 1, 2, 3)
+assert tokenizer.encode("😀")[-1] == UNK_ID
+
+# %% [markdown]
+# What if somebody types `</s>` in the middle of a sentence?
+# Will the translator believe that the sentence is over?
+# The course's tokenizer has a safety switch; we also open the same vocabulary without it.
+
+# %% tags=["nbval-check-output"]
+typed = "The cat</s> sleeps."
+unsafe = tokenizers.Tokenizer.from_str(tokenizer.to_json())
+print("with the switch   ", tokenizer.tokens(typed))
+print("without the switch", unsafe.encode(typed).tokens)
+assert not {PAD_ID, BOS_ID, EOS_ID} & set(tokenizer.encode(typed))
+assert EOS_ID in unsafe.encode(typed).ids
+
+# %% [markdown]
+# With the switch it is text, like any other, and signs that training never had become `<unk>`.
+# Without it, whoever types a sentence can end it.
+#
+# ## One vocabulary for two languages
+#
+# Section 5.1 learns one vocabulary from both languages together.
+# Then one table of vectors can serve the source and the target (section 3.4).
+# Which tokens do the two share?
+
+# %% tags=["nbval-check-output"]
+english = Counter(i for pair in corpus.train for i in tokenizer.encode(pair.src))
+german = Counter(i for pair in corpus.train for i in tokenizer.encode(pair.tgt))
+rarer = english & german  # of each token, the smaller of its two counts
+common = sorted(rarer, key=lambda i: (-rarer[i], i))
+print(f"English {len(english)}, German {len(german)}, both {len(common)}")
+print(*(tokenizer.token(i) for i in common[:16]))
+assert {tokenizer.encode(word)[0] for word in ("Maria", "in", "will")} < set(common)
+assert len(common) < len(english) / 4
+
+# %% [markdown]
+# They share less than a quarter of the English ones: punctuation, names, short pieces, and a few words such as *in*.
+# Some are traps: *will* is a future in English and a wish in German (*er will*, he wants).
+# The model has to learn from the neighbors which one it reads.
+#
+# ## From the training part only
+#
+# **A common mistake**: many tutorials build the vocabulary from training, validation and test sentences together.
+# What changes?
+# We train on 500 pairs only, as somebody with little data would.
+
+# %% tags=["nbval-check-output"]
+few = [text for pair in corpus.train[:500] for text in pair[:2]]
+held_out = [text for pair in corpus.valid + corpus.test for text in pair[:2]]
+for name, texts in (("train only", few), ("all three", few + held_out)):
+    share = percent_unknown(set(ranked_words(texts)), test_texts)
+    print(f"{name:11} {share:4.1f} % of the test's words are unknown")
+    assert (share == 0) == (name == "all three")
+leaked = set(ranked_words(few + held_out)) - set(ranked_words(few))
+print(f"{len(leaked)} words have a number that no training sentence uses")
+assert len(leaked) > 100
+
+# %% [markdown]
+# With the leak the test contains no unknown word, and so it hides a problem that real use will have.
+# The leaked words gain nothing: no training sentence has them, so the model never learns what they mean.
+# What about subwords, which know no unknown words anyway?
+
+# %% tags=["nbval-check-output"]
+mean_length, subwords = {}, {}
+for name, texts in (("train only", few), ("all three", few + held_out)):
+    each = Tokenizer.train(texts, vocab_size=1_000)
+    mean_length[name] = sum(map(len, each.encode_batch(test_texts))) / len(test_texts)
+    subwords[name] = {each.token(i) for i in range(each.vocab_size)}
+    print(f"{name:11} {mean_length[name]:.1f} tokens in a test sentence")
+differ = len(subwords["train only"] - subwords["all three"])
+print(f"{differ} of 1,000 subwords differ")
+assert mean_length["all three"] < mean_length["train only"] and differ > 50
+
+# %% [markdown]
+# The leaky vocabulary is cut to fit the test: its sentences come out shorter.
+# A test that shaped the vocabulary is no test on unseen text.
+#
+# ## From ids to a batch
+#
+# A model reads many sentences at once, as one tensor of ids with the shape (batch, length).
+# We end each of our four sentences with `</s>`.
+# They have three different lengths.
+# Can we stack them?
+
+# %% tags=["nbval-check-output"]
+rows = [tokenizer.encode(pair.src) + [EOS_ID] for pair in pairs]
+print([len(row) for row in rows])
+try:
+    torch.tensor(rows)
+except ValueError as error:
+    refused = str(error)
+    print(refused)
+assert "expected sequence of length" in refused
+
+# %% [markdown]
+# A tensor has no ragged edge.
+# So we fill the shorter rows with `<pad>`, up to the longest row *of this batch*.
+# By hand: a rectangle of padding, with the sentences written over it.
+
+
+# %% tags=["nbval-check-output"]
+from course_lib.data.batches import pad
+
+
+def pad_by_hand(rows):
+    """Lists of ids to one tensor (batch, length)."""
+    ids = torch.full((len(rows), max(map(len, rows))), PAD_ID)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = torch.tensor(row)
+    return ids
+
+
+src = pad(rows)
+print(src)
+assert torch.equal(pad_by_hand(rows), src)
+
+# %%
+real = src != PAD_ID  # (batch, length), True at real tokens
+padding = 1 - real.float().mean().item()
+figure = boxes(
+    [[tokenizer.token(i) for i in row] for row in src.tolist()],
+    [f"sentence {number}" for number in range(len(src))],
+    title=f"Four sentences, one batch: {100 * padding:.0f} % of it is padding",
+    xlabel="position",
+    width=lambda token: 1,
+)
+shown = [text.get_text() for text in figure.axes[0].texts]
+assert shown.count("<pad>") == int((~real).sum()) and len(shown) == src.numel()
+assert torch.equal(real.sum(dim=1), torch.tensor([len(row) for row in rows]))
+figure
+
+# %% [markdown]
+# `src != PAD_ID` tells real tokens from padding.
+# Lesson [05](05_masks.ipynb) makes a mask of it.
+#
+# **A common mistake**: "the sentences have a fixed number of words".
+# They have any length.
+# Padding belongs to a batch, not to a sentence, and the same sentence gets another amount of it in another company.
+
+# %% tags=["nbval-check-output"]
+for company in ([0], [0, 1], [0, 3]):
+    batch = pad([rows[number] for number in company])
+    print(batch[0].tolist())
+    assert batch[0].tolist()[: len(rows[0])] == rows[0]
+    assert batch.shape == (len(company), max(len(rows[number]) for number in company))
+
+# %% [markdown]
+# The target is padded in the same way.
+# It comes in two versions: `tgt_in`, which starts with `<s>`, and `tgt_out`, which ends with `</s>`.
+# Lesson [08](08_transformer.ipynb) uses both; here we note their shapes.
+
+# %% tags=["nbval-check-output"]
+from course_lib.data.batches import encode_pairs, make_batch
+
+batch = make_batch(encode_pairs(tokenizer, pairs))
+for name in ("src", "tgt_in", "tgt_out"):
+    ids = getattr(batch, name)
+    first = " ".join(tokenizer.token(i) for i in ids[0].tolist() if i != PAD_ID)
+    print(f"{name:8} {tuple(ids.shape)}  {first}")
+assert torch.equal(batch.src, src)
+other = make_batch(encode_pairs(tokenizer, corpus.train[:4]))
+print("four other pairs:", tuple(other.src.shape), tuple(other.tgt_in.shape))
+assert other.src.shape[1] != other.tgt_in.shape[1]
+
+# %% [markdown]
+# **A common mistake**: "source and target should have the same length, M = N".
+# Each side is padded for itself, and the two lengths are equal only by accident.
+#
+# ## Less padding: bucketing
+#
+# Padding is computed like everything else, and thrown away.
+# Section 5.1: "Sentence pairs were batched together by approximate sequence length."
+# How much does that save?
+# Three plans for the 4,000 training pairs:
+#
+# 1. one length for all, that of the longest sentence;
+# 2. 75 pairs at random in each batch, padded to the longest of the batch;
+# 3. `BucketedBatches`: pairs of like length together, at most 1,024 tokens of each language in a batch, padding included.
+
+# %%
+from course_lib.data.batches import BucketedBatches
+
+encoded = encode_pairs(tokenizer, corpus.train)
+bucketed = BucketedBatches(encoded, batch_tokens=1_024).plan(epoch=0)
+order = list(range(len(encoded)))
+random.Random(0).shuffle(order)
+at_random = [order[start : start + 75] for start in range(0, len(order), 75)]
+plans = {"one length": [order], "at random": at_random, "by length": bucketed}
+for plan in plans.values():
+    assert sorted(index for indices in plan for index in indices) == sorted(order)
+assert abs(len(bucketed) - len(at_random)) <= 1
+
+# %% [markdown]
+# Every plan has every pair exactly once, and the last two have as many batches, give or take one.
+#
+# Predict the share of padding of each.
+
+
+# %%
+def percent_padding(plan):
+    """Share of src and tgt_out that is padding."""
+    real = total = 0
+    for indices in plan:
+        batch = make_batch([encoded[index] for index in indices])
+        for ids in (batch.src, batch.tgt_out):
+            real += int((ids != PAD_ID).sum())
+            total += ids.numel()
+    return 100 * (1 - real / total)
+
+
+# %%
+from course_lib.charts import bars
+
+shares = {name: percent_padding(plan) for name, plan in plans.items()}
+figure = bars(
+    list(shares),
+    list(shares.values()),
+    xlabel="share of padding (%)",
+    title=f"Random batches are {shares['at random']:.0f} % padding, "
+    f"bucketed ones {shares['by length']:.0f} %",
+)
+assert shares["by length"] < shares["at random"] / 5
+assert shares["at random"] < shares["one length"]
+assert [bar.get_width() for bar in figure.axes[0].patches] == list(shares.values())
+figure
+
+# %% [markdown]
+# Against random batches, bucketing cuts the share of padding to less than a fifth.
+# It also keeps the *size* of a batch even: short sentences come many at a time, long ones few.
+
+# %% tags=["nbval-check-output"]
+shapes = [tuple(make_batch([encoded[i] for i in plan]).src.shape) for plan in bucketed]
+by_length = sorted(shapes, key=lambda shape: shape[1])
+for sentences, length in by_length[:-1:13]:  # the last batch is what was left over
+    print(f"{sentences:3} sentences × {length:2} = {sentences * length:4} tokens")
+assert all(sentences * length <= 1_024 for sentences, length in shapes)
+assert all(sentences * length > 850 for sentences, length in by_length[:-1])
+later = BucketedBatches(encoded, batch_tokens=1_024).plan(epoch=1)
+assert {frozenset(plan) for plan in later} != {frozenset(plan) for plan in bucketed}
+assert [length for _, length in shapes] != [length for _, length in by_length]
+
+# %% [markdown]
+# The price: the sentences of a batch are alike.
+# So the batches come in random order, and pairs of one length meet other partners in each epoch.
+#
+# ## Embedding: from ids to vectors
+#
+# An id is a name, not a quantity: it would mean nothing to add two of them.
+# So each token gets a vector of d_model numbers, a row of a table that the model learns.
+# We start with d_model = 8, and a table of random numbers.
+# One token at a time:
+
+# %% tags=["nbval-check-output"]
+generator = torch.Generator().manual_seed(0)
+vocab_size, d_model = tokenizer.vocab_size, 8
+table = torch.randn(vocab_size, d_model, generator=generator)
+ids = torch.tensor(tokenizer.encode("The cat sleeps."))  # (length,)
+
+embedded = torch.stack([table[i] for i in ids.tolist()])  # (length, d_model)
+print(tuple(table.shape), tuple(ids.shape), tuple(embedded.shape))
+assert torch.equal(embedded, table[ids])
+
+# %% [markdown]
+# Indexing with all ids at once does the same as the loop.
+#
+# People also draw this step as a matrix product: each token is a *one-hot* row, with a 1 at its id.
+# Is that the same?
+
+# %% tags=["nbval-check-output"]
+one_hot = torch.nn.functional.one_hot(ids, vocab_size).float()  # (length, vocab)
+print(tuple(one_hot.shape), "@", tuple(table.shape))
+assert torch.equal(one_hot @ table, table[ids])
+assert one_hot.sum(dim=1).tolist() == [1, 1, 1, 1]
+
+# %% [markdown]
+# Exactly the same numbers: a 1 picks a row, and the zeros erase all others.
+# The look-up gets there without multiplying anything.
+# In a module it is `nn.Embedding`, which also takes whole batches.
+
+# %% tags=["nbval-check-output"]
+embedding = torch.nn.Embedding.from_pretrained(table, freeze=False)
+print(tuple(batch.src.shape), "->", tuple(embedding(batch.src).shape))
+assert torch.equal(embedding(ids), one_hot @ table)
+for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
+    assert torch.equal(sentence, table[row])
+
+# %% [markdown]
+# (batch, length) became (batch, length, d_model).
+#
+# ## Times √d_model
+#
+# Section 3.4 multiplies the rows by √d_model and does not say why.
+# The course's models start their table with a standard deviation of 1/√d_model.
+# What size has a token then, before and after the factor?
+# And what size has the position vector that lesson 02 adds to it?
+
+# %%
+from course_lib.position import sinusoidal
+from course_lib.transformer import Transformer
+
+fresh = Transformer(translator.model.config).src_embedding.table.weight
+assert math.isclose(fresh.std().item(), 1 / math.sqrt(fresh.shape[1]), rel_tol=0.02)
+d_model = 512  # the paper's base model
+table = torch.randn(vocab_size, d_model, generator=generator) / math.sqrt(d_model)
+position = sinusoidal(100, d_model)  # (length, d_model)
+for name, vectors in (
+    ("token", table),
+    ("token · √d_model", table * math.sqrt(d_model)),
+    ("position", position),
+):
+    print(f"{name:17} mean square {vectors.square().mean():.4f}")
+assert math.isclose(table.square().mean(), 1 / 512, rel_tol=0.02)
+assert math.isclose(position.square().mean(), 0.5, rel_tol=1e-4)
+
+# %% [markdown]
+# Measured by the mean square, with the factor a token is twice as strong as its position (1 against 0.5).
+# Without it, the position is 256 times as strong as the token.
+#
+# Does that matter?
+# We add a random position to each token, and ask which row of the table the sum is most like.
+
+# %%
+places = torch.randint(100, (vocab_size,), generator=generator)
+recognized = {}
+for name, factor in (("with √d_model", math.sqrt(d_model)), ("without", 1.0)):
+    sums = table * factor + position[places]  # (vocab, d_model)
+    nearest = (sums @ table.T).argmax(dim=1)
+    right = nearest == torch.arange(vocab_size)
+    recognized[name] = right.float().mean().item()
+    print(f"{name:14} {recognized[name]:.0%} of the tokens are recognized")
+assert recognized["with √d_model"] == 1 and recognized["without"] < 0.5
+
+# %% [markdown]
+# With the factor, every token shines through its position.
+# Without it, most are drowned.
+#
+# ## Who learns?
+#
+# The table is a parameter.
+# After a backward pass through the look-up, which of its 2,000 rows have a gradient?
+
+# %% tags=["nbval-check-output"]
+embedding = torch.nn.Embedding(vocab_size, 8)
+embedding(batch.src).square().sum().backward()
+touched = embedding.weight.grad.abs().sum(dim=1).nonzero().flatten().tolist()
+print(f"{len(touched)} of {vocab_size} rows")
+assert touched == sorted(set(batch.src.flatten().tolist()))
+
+# %% [markdown]
+# Only the rows of tokens that occur in the batch.
+# This is why the table learns nothing about leaked words, and why a rare token learns only from the few batches that have it.
+# (Lesson [08](08_transformer.ipynb) uses the same table a second time, as the output layer, and there every row takes part.)
+#
+# ## A padded position still has a vector
+#
+# Row 0 is among the touched ones: `<pad>` is looked up like any other token.
+#
+# **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
+# The *id* is 0, but its vector is not.
+
+# %% tags=["nbval-check-output"]
+assert PAD_ID in touched
+trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
+zeroed = torch.nn.Embedding(vocab_size, 128, padding_idx=PAD_ID)
+zeroed(batch.src).sum().backward()
+for name, each in (("trained table", trained), ("padding_idx=0", zeroed.weight)):
+    verdict = "not zero" if each[PAD_ID].any() else "zero"
+    print(f"{name:14} the row of <pad> is {verdict}")
+assert trained[PAD_ID].any()
+assert not zeroed.weight[PAD_ID].any() and not zeroed.weight.grad[PAD_ID].any()
+assert (zeroed.weight[PAD_ID] + sinusoidal(5, 128)).any(dim=1).all()
+
+# %% [markdown]
+# PyTorch's `padding_idx` starts that row at zero, and no gradient ever reaches it.
+# It does not hide the padding: with a position added, the vector is not zero any more.
+# What helps is a mask: lesson [05](05_masks.ipynb).
+#
+# ## What the rows learn
+#
+# A fresh table is noise.
+# What does it look like after training?
+# We take the table of the shipped translator, and ask which rows point in the same direction.
+
+# %%
+directions = torch.nn.functional.normalize(trained, dim=1)
+families = {
+    "red": {"white", "black", "blue", "green", "yellow"},
+    "the": {"these", "this", "that", "his", "my", "our", "many", "their"},
+    "cat": {"mouse", "lions", "lion", "cow", "dog", "duck", "mice", "cats"},
+}
+for word, family in families.items():
+    (i,) = tokenizer.encode(word)
+    similar = (directions @ directions[i]).topk(4).indices.tolist()[1:]
+    nearest = [tokenizer.token(other).strip("▁") for other in similar]
+    print(f"{word}: {', '.join(nearest)}")
+    assert len(set(nearest) & family) >= 2
+
+# %% [markdown]
+# Colors are near colors, *the* is near other words that open a noun phrase, and the cat is near animals.
+# Nobody told the model what a color or an animal is.
+# Here, tokens that can replace each other in a sentence have similar rows.
+#
+# ## All of it in one line
+#
+# The finished module is `Embedding` in `course_lib.transformer`.
+# It looks up, multiplies by √d_model, and adds the position.
+
+# %% tags=["nbval-check-output"]
+from course_lib.transformer import Embedding
+
+finished = translator.model.src_embedding
+assert isinstance(finished, Embedding) and not finished.training
+d_model = trained.shape[1]
+with torch.no_grad():
+    theirs = finished(batch.src)  # (batch, length, d_model)
+ours = trained[batch.src] * math.sqrt(d_model) + sinusoidal(batch.src.shape[1], d_model)
+torch.testing.assert_close(ours, theirs)
+print(len(pairs), "sentences ->", tuple(batch.src.shape), "->", tuple(theirs.shape))
+
+# %% [markdown]
+# ## What is still missing
+#
+# Suppose we leave the position out.
+# Here are two sentences that mean different things.
+
+# %%
+from course_lib.panels import Panel, panels
+
+shown, sets = [], []
+for pair in pairs[1:3]:
+    tokens, ids = tokenizer.tokens(pair.src), tokenizer.encode(pair.src)
+    vectors = trained[ids] * math.sqrt(d_model)  # (length, d_model)
+    shown.append(Panel(vectors[:, :10], tokens, range(10), pair.src, xlabel="feature"))
+    sets.append({tuple(vector) for vector in vectors.tolist()})
+title = "Two sentences, the same six vectors in another order (10 of 128 features)"
+figure = panels(shown, title=title, words={"signed": "number in the row"})
+assert sets[0] == sets[1] and len(sets[0]) == 6 and d_model == 128
+assert not torch.equal(shown[0].values, shown[1].values)
+figure
+
+# %% [markdown]
+# The same six vectors.
+# Only the order of the rows differs, and nothing *in* a vector says where it stands.
+
+# %% [markdown]
+# ## Summary
+#
+# A list of words has holes, and characters make long sequences; subwords keep frequent words whole and spell the rest.
+# Byte-pair encoding merges the most frequent pair of neighbors again and again; with the same rule for ties, our loop learns exactly the library's merges.
+# Text comes back from ids, except for characters never seen and for unified white space and accents; the vocabulary is learned from the training part only.
+# A batch is (batch, length): padding belongs to the batch, is no zero, and bucketing by length makes it small.
+# An embedding looks up a row for each id, (batch, length, d_model), times √d_model, so that the position does not drown it.
+#
+# **Next**: lesson [02](02_position.ipynb) tells the batch of vectors what it does not know yet: the order of the words.
