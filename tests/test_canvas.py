@@ -119,6 +119,19 @@ def test_a_long_title_takes_nothing_from_the_drawing(monkeypatch):
         law_a_long_title_takes_nothing_from_the_drawing(draw)
 
 
+def law_cells_are_square(size):
+    margins = dict(width=2.2, height=1.6)
+    for shape in ((12, 12), (12, 48), (5, 40)):
+        width, height = size(shape, **margins, cell=0.25)
+        assert np.isclose((width - 2.2) / shape[1], (height - 1.6) / shape[0]), shape
+
+
+def test_cells_stay_square_on_a_full_page():
+    law_cells_are_square(canvas.grid_size)
+    with pytest.raises(AssertionError):
+        law_cells_are_square(lambda shape, width, height, cell: (min(13.0, width + cell * shape[1]), 1.6 + 3.0))
+
+
 def _of_one_size(title, width, height):
     figure = canvas.CourseFigure(figsize=(width, height))
     figure.suptitle(canvas.wrapped_title(title, width), x=0.02, ha="left")

@@ -135,20 +135,20 @@ REPR = nbformat.v4.new_output("display_data", {"text/plain": "Path('/root/x')"})
 PLACES = [lesson for lesson in LESSONS if "01" <= lesson[:2] <= "08"]
 
 
-def has_one_place_for_its_widget(lesson: str) -> None:
-    text = (build.SOURCES / f"{lesson}.py").read_text(encoding="utf-8")
+def has_one_place_for_its_widget(text: str) -> None:
     places = re.findall(r"^# <!-- widget: [a-zA-Z -]+ -->$", text, flags=re.MULTILINE)
-    assert len(places) == 1, f"{lesson}: expected one place for a widget, got {places}"
+    assert len(places) == 1, f"expected one place for a widget, got {places}"
 
 
 @pytest.mark.parametrize("lesson", PLACES)
 def test_lesson_has_one_place_for_its_widget(lesson: str) -> None:
-    has_one_place_for_its_widget(lesson)
+    has_one_place_for_its_widget((build.SOURCES / f"{lesson}.py").read_text(encoding="utf-8"))
 
 
-def test_a_lesson_without_a_place_is_found() -> None:
+@pytest.mark.parametrize("text", [TOY, "# <!-- widget: a -->\n" * 2, "# <!-- widget: -->\n", "<!-- widget: a -->\n"])
+def test_a_lesson_without_one_place_is_found(text: str) -> None:
     with pytest.raises(AssertionError, match="expected one place for a widget"):
-        has_one_place_for_its_widget("00_welcome")
+        has_one_place_for_its_widget(text)
 
 
 MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode], object]]] = {

@@ -23,12 +23,16 @@ def float64():
         yield
 
 
-def model_of():
-    return tiny_model(spread=3)
+def model_of(**changes):
+    return tiny_model(spread=3, **changes)
 
 
 def before_the_mask(query, key, mask=None, *, bias=None):
     return attention_weights(query, key)
+
+
+def without_the_bias(query, key, mask=None, *, bias=None):
+    return attention_weights(query, key, mask)
 
 
 def of_the_keys_alone(query, key, mask=None, *, bias=None):
@@ -50,9 +54,9 @@ def recorder_with(weights_of):
 # --- laws ---------------------------------------------------------------------------------------
 
 
-def recorded_weights_are_those_that_were_used(recorder):
+def recorded_weights_are_those_that_were_used(recorder, **changes):
     """weights @ values is the context that the fused kernel returned."""
-    model, calls, handles = model_of(), [], []
+    model, calls, handles = model_of(**changes), [], []
     for name, module in model.named_modules():
         if name.endswith(".fused"):
             hook = module.register_forward_hook(lambda module, args, out, name=name: calls.append((name, args[2], out)))
@@ -86,6 +90,16 @@ def test_recorded_weights(law):
     law(record_attention)
     with pytest.raises(AssertionError):
         law(recorder_with(before_the_mask))
+
+
+@pytest.mark.parametrize("position", ["alibi", "rotary"])
+def test_recorded_weights_know_the_positions_that_attention_is_told(position):
+    recorded_weights_are_those_that_were_used(record_attention, position=position)
+
+
+def test_recorded_weights_law_catches_a_forgotten_bias():
+    with pytest.raises(AssertionError):
+        recorded_weights_are_those_that_were_used(recorder_with(without_the_bias), position="alibi")
 
 
 def test_recorded_weights_law_catches_the_wrong_queries():

@@ -360,6 +360,20 @@ def test_each_way_to_tell_positions_breaks_the_equivariance_and_none_keeps_it():
         assert torch.allclose(of_shuffled, encoded[:, shuffled], rtol=1e-9) == (name == "none"), name
 
 
+def law_embedded_tokens_are_scaled_rows(config, scale):
+    embedding, ids = model_of(config).src_embedding, padded(SRC)
+    close(embedding(ids), embedding.table.weight[ids] * scale)
+
+
+def test_where_no_position_is_added_embedded_tokens_are_scaled_rows():
+    for name in ("alibi", "rotary", "none"):
+        law_embedded_tokens_are_scaled_rows(POSITIONS[name], math.sqrt(12))
+        with pytest.raises(AssertionError):
+            law_embedded_tokens_are_scaled_rows(POSITIONS[name], 1)
+    with pytest.raises(AssertionError):
+        law_embedded_tokens_are_scaled_rows(POSITIONS["paper"], math.sqrt(12))
+
+
 # --- weight tying and initialization ------------------------------------------------------------
 
 
