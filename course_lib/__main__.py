@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for run in (evaluate, translate):
         command = _command(commands, run)
-        command.add_argument("--model", type=Path, help="folder of a translator (default: the one of the course)")
+        command.add_argument("--model", default="course", help="course, or a folder of a translator (default: course)")
         command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
         command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
         command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
@@ -102,9 +102,9 @@ def _command(commands, run) -> argparse.ArgumentParser:
 
 
 def _translator(options: argparse.Namespace):
-    from course_lib.translator import SHIPPED, Translator
+    from course_lib.translator import Translator
 
-    translator = Translator.from_pretrained(options.model or SHIPPED)
+    translator = Translator.from_pretrained(options.model)
     translator.model.to(_device(options))
     return translator
 

@@ -20,7 +20,8 @@ from course_lib.tokenizer import Tokenizer
 from course_lib.transformer import Transformer
 
 BATCH_SENTENCES = 64
-SHIPPED = Path(__file__).parent / "pretrained"
+PRETRAINED = Path(__file__).parent / "pretrained"
+SHIPPED = ("course",)  # translators that come with the course
 
 
 @dataclass(frozen=True)
@@ -116,17 +117,17 @@ class Translator:
             save_tensors(folder / "model.safetensors", self.model.state_dict(), {}, dtype=dtype)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path = SHIPPED) -> "Translator":
-        """Reads what save_pretrained wrote.
+    def from_pretrained(cls, name_or_folder: str | Path = "course") -> "Translator":
+        """Reads a translator that comes with the course, or one that save_pretrained wrote.
 
         Args:
-            folder: the default is the translator that comes with the course.
+            name_or_folder: "course", for sentences of the course corpus only; or a folder.
 
         Raises:
             FileNotFoundError: if a file is missing.
             ValueError: if a file is damaged or belongs to something else.
         """
-        folder = Path(folder)
+        folder = PRETRAINED / name_or_folder if name_or_folder in SHIPPED else Path(name_or_folder)
         config = _read(folder / "config.json", lambda text: ModelConfig.from_dict(json.loads(text)))
         tokenizer = _read(folder / "tokenizer.json", Tokenizer.from_json)
         model = Transformer(config)

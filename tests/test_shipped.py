@@ -7,12 +7,14 @@ from safetensors import safe_open
 
 from course_lib.data.course import load_course
 from course_lib.experiment import score
-from course_lib.translator import SHIPPED, Translator
+from course_lib.translator import PRETRAINED, Translator
+
+COURSE = PRETRAINED / "course"
 
 
 @pytest.fixture(scope="module")
 def shipped():
-    return Translator.from_pretrained()
+    return Translator.from_pretrained("course")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def translates_unseen_sentences(translator, pairs):
 
 def test_it_translates_unseen_sentences(shipped, corpus):
     translates_unseen_sentences(shipped, corpus.test)
-    shuffled = Translator.from_pretrained()
+    shuffled = Translator.from_pretrained("course")
     shuffled.model.encoder.layers[1].self_attn.value_proj.weight.data.neg_()
     with pytest.raises(AssertionError):
         translates_unseen_sentences(shuffled, corpus.test[:100])
@@ -38,13 +40,13 @@ def test_its_subwords_are_those_of_the_training_part(shipped, corpus):
 
 
 def test_its_files_are_small_and_half_precision():
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 4_000_000
-    with safe_open(SHIPPED / "model.safetensors", framework="pt") as file:
+    assert sum(path.stat().st_size for path in COURSE.iterdir()) < 4_000_000
+    with safe_open(COURSE / "model.safetensors", framework="pt") as file:
         assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # noqa: SIM118 (not a dict)
 
 
 def test_the_model_card_gives_its_sizes(shipped):
-    card = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    card = (COURSE / "README.md").read_text(encoding="utf-8")
     config = shipped.model.config
     assert f"d_model {config.d_model}, {config.num_heads} heads, d_ff {config.d_ff}" in card
     assert f"{config.num_layers} + {config.num_layers} layers" in card

@@ -549,7 +549,7 @@ figure
 # %% tags=["nbval-check-output"]
 from course_lib.translator import Translator
 
-translator = Translator.from_pretrained()
+translator = Translator.from_pretrained("course")
 tokenizer = translator.tokenizer
 assert tokenizer.vocab_size == 2_000 < largest.vocab_size
 for pair in pairs:
@@ -999,7 +999,7 @@ assert (zeroed.weight[PAD_ID] + sinusoidal(5, 128)).any(dim=1).all()
 #
 # A fresh table is noise.
 # What does it look like after training?
-# We take the table of the shipped translator, and ask which rows point in the same direction.
+# We take the table of the small course translator, and ask which rows point in the same direction.
 
 # %%
 directions = torch.nn.functional.normalize(trained, dim=1)

@@ -434,12 +434,12 @@ for width in (16, 128, 512):
 # And each pair has length 1, so every row has length √(d_model / 2): 16 for the paper's model.
 #
 # Is that little?
-# We ask the shipped translator for the vectors of its words (times √d_model, as lesson 01 has them).
+# We ask the small course translator for the vectors of its words (times √d_model, as lesson 01 has them).
 
 # %%
 from course_lib.translator import Translator
 
-translator = Translator.from_pretrained()
+translator = Translator.from_pretrained("course")
 embedding = translator.model.src_embedding
 ids = torch.tensor(translator.tokenizer.encode("The cat sees the dog."))
 with torch.no_grad():

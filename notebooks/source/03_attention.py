@@ -962,7 +962,7 @@ figure
 # %%
 from course_lib.translator import Translator
 
-translator = Translator.from_pretrained()
+translator = Translator.from_pretrained("course")
 text = "The cat is hungry because it has not eaten."
 seen = translator.translate(text, attention=True)
 every_head = torch.stack(seen.attention.encoder)  # (layers, heads, queries, keys)

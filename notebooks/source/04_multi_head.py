@@ -753,7 +753,7 @@ assert max(last[0] + last[3]) < 0.2 < min(last[1] + last[2])
 # %% tags=["nbval-check-output"]
 from course_lib.translator import Translator
 
-translator = Translator.from_pretrained()
+translator = Translator.from_pretrained("course")
 translator.model.to(device)
 text = "The old woman gives the child a red apple."
 translation = translator.translate(text, attention=True)
@@ -1033,6 +1033,6 @@ assert noun_score[4] - max(noun_score[5:]) > 3 * noise
 # All heads are one projection, d_model wide, unflattened and transposed to (batch, heads, length, d_k), and transposed back before the flatten.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head says through its slice.
 # Heads cost no further parameters or multiplications but share d_model among them, so num_heads must divide it, and heads that are too narrow cannot aim.
-# In the shipped translator some heads find the translated word and others the noun of an article, and scores against gold links prove what pictures only suggest.
+# In the small course translator some heads find the translated word and others the noun of an article, and scores against gold links prove what pictures only suggest.
 #
 # **Next**: lesson [05](05_masks.ipynb) decides who may look at whom, because in a batch some keys are padding, and a decoder must not see the future.

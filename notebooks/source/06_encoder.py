@@ -527,7 +527,7 @@ from course_lib.data.batches import pad
 from course_lib.masks import padding_mask
 from course_lib.translator import Translator
 
-translator = Translator.from_pretrained()
+translator = Translator.from_pretrained("course")
 tokenizer = translator.tokenizer
 texts = ["The cat sleeps.", "The old woman gives the child a red apple."]
 ids = pad([tokenizer.encode(text) for text in texts])  # (batch, src_len)

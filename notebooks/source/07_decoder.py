@@ -25,7 +25,7 @@ from course_lib.translator import Translator
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
-translator = Translator.from_pretrained()
+translator = Translator.from_pretrained("course")
 model, tokenizer = translator.model.to(device).double(), translator.tokenizer
 assert not model.training
 
@@ -282,7 +282,7 @@ def multi_head(attn, query, memory, mask):
 # %% [markdown]
 # In self-attention `query` and `memory` are the same tensor.
 # Then the residual path and the feed-forward network, as in lesson 06.
-# The shipped translator is pre-norm, so we need both orders.
+# The small course translator is pre-norm, so we need both orders.
 
 
 # %%
