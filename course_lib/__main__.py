@@ -37,6 +37,8 @@ def train(options: argparse.Namespace) -> None:
         preset=options.preset,
         config=train_preset(options.preset, **changes),
         vocab_size=options.vocab_size,
+        subword_dropout=options.subword_dropout,
+        average=options.average,
         device=_device(options),
     )
     if log["stopped"] == "interrupted":
@@ -76,6 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
     command.add_argument("--vocab-size", type=int, default=6000, help="most subwords (default: 6000)")
+    command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
+    command.add_argument("--average", type=int, default=5, help="epochs averaged at the end (default: 5)")
     command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
     for name in _OVERRIDES:
         kind = {"precision": str, "peak_lr": float}.get(name, int)

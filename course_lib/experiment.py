@@ -13,14 +13,15 @@ from course_lib.config import TrainConfig
 from course_lib.data import Corpus
 from course_lib.data.batches import BucketedBatches, encode_pairs
 from course_lib.files import replacing
-from course_lib.metrics import Bleu, bleu, exact_match
+from course_lib.metrics import Bleu, bleu, exact_match, tokenized_bleu
 from course_lib.presets import model_preset
+from course_lib.subword_dropout import SubwordDropout
 from course_lib.tokenizer import Tokenizer
 from course_lib.training import History, fit
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
-KEPT_EPOCHS = 5  # averaged at the end, as in the paper's section 6.1, but never more than the last quarter of the run
+AVERAGED_EPOCHS = 5  # as in the paper's section 6.1
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,20 @@ class Score:
 
     Args:
         bleu: corpus BLEU with its signature.
-        exact_match: share of outputs equal to the reference.
-        outputs: the translations, in the order of the pairs.
+        exact_match: share of outputs equal to a reference.
+        outputs: the translations, one for each source, in the order of the pairs.
+        references: of each output.
     """
 
     bleu: Bleu
     exact_match: float
     outputs: list[str]
+    references: list[list[str]]
+
+    @property
+    def tokenized_bleu(self) -> Bleu:
+        """Lower-cased, over Moses tokens: for comparison with papers that print it."""
+        return tokenized_bleu(self.outputs, self.references)
 
     @property
     def summary(self) -> str:
@@ -44,19 +52,19 @@ class Score:
 
 
 def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: float = 0.6) -> Score:
-    """Translates the sources of the pairs, free-running, and compares with their targets.
+    """Translates each source of the pairs once, free-running, and compares with all its targets.
 
     Args:
         translator: to be scored.
-        pairs: objects with texts `src` and `tgt`.
+        pairs: objects with texts `src` and `tgt`; the targets of one source are references for one another.
         beam_size, length_penalty: of the search.
     """
-    translations = translator.translate_batch(
-        [pair.src for pair in pairs], beam_size=beam_size, length_penalty=length_penalty
-    )
-    outputs = [translation.text for translation in translations]
-    references = [pair.tgt for pair in pairs]
-    return Score(bleu(outputs, references), exact_match(outputs, references), outputs)
+    targets: dict[str, list[str]] = {}
+    for pair in pairs:
+        targets.setdefault(pair.src, []).append(pair.tgt)
+    translations = translator.translate_batch(list(targets), beam_size=beam_size, length_penalty=length_penalty)
+    outputs, references = [translation.text for translation in translations], list(targets.values())
+    return Score(bleu(outputs, references), exact_match(outputs, references), outputs, references)
 
 
 def train_translator(
@@ -66,10 +74,15 @@ def train_translator(
     preset: str,
     config: TrainConfig,
     vocab_size: int,
+    model_changes: dict | None = None,
+    subword_dropout: float = 0.0,
+    average: int = AVERAGED_EPOCHS,
+    beam_size: int = 4,
+    report: str = "test",
     device: str = "cpu",
     progress: bool = True,
 ) -> dict:
-    """Trains on a corpus, averages the last epochs, scores on the test part; resumes what it finds in the folder.
+    """Trains on a corpus, averages the last epochs, scores on held-out pairs; resumes what it finds in the folder.
 
     The subwords come from the training part only.
 
@@ -79,20 +92,27 @@ def train_translator(
         preset: of the model, see model_preset.
         config: of the training.
         vocab_size: most subwords.
+        model_changes: fields of the model's configuration that differ from the preset.
+        subword_dropout: share of merges left out in training, see SubwordDropout.
+        average: epochs whose weights are averaged at the end, but never more than the last quarter of the run.
+        beam_size: of the final scores, beside greedy search.
+        report: part that is scored at the end: "test", or "valid" while choosing between models.
         device: to train on.
         progress: show a progress bar and a line for each epoch.
 
     Returns:
-        the log: corpus, model, training, machine, the history's epochs, seconds, and test scores once finished.
+        the log: corpus, model, training, machine, the history's epochs, seconds, and `report`'s scores once finished.
     """
     folder = Path(folder)
-    checkpoints, keep = folder / "checkpoints", max(1, min(KEPT_EPOCHS, config.epochs // 4))
+    checkpoints, keep = folder / "checkpoints", max(1, min(average, config.epochs // 4))
     checkpoints.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size)
     torch.manual_seed(config.seed)
-    model = Transformer(model_preset(preset, tokenizer.vocab_size)).to(device)
+    model = Transformer(model_preset(preset, tokenizer.vocab_size, **(model_changes or {}))).to(device)
     translator = Translator(model, tokenizer)
-    batches = BucketedBatches(encode_pairs(tokenizer, corpus.train), config.batch_tokens, seed=config.seed)
+    noise = SubwordDropout(tokenizer, corpus.train, subword_dropout, seed=config.seed) if subword_dropout else None
+    encoded = encode_pairs(tokenizer, corpus.train)
+    batches = BucketedBatches(encoded, config.batch_tokens, seed=config.seed, noise=noise)
     valid = BucketedBatches(encode_pairs(tokenizer, corpus.valid), config.batch_tokens)
 
     def on_epoch(model: Transformer, history: History) -> dict:
@@ -109,6 +129,8 @@ def train_translator(
         "model": model.config.to_dict(),
         "parameters": model.config.num_parameters,
         "training": config.to_dict(),
+        "subword_dropout": subword_dropout,
+        "averaged_epochs": keep,
         "machine": machine(device),
         "epochs": history.epochs,
         "seconds": history.seconds,
@@ -117,13 +139,21 @@ def train_translator(
     if history.stopped == "finished":
         load_weights(model, average_checkpoints(sorted(checkpoints.glob("epoch-*.safetensors"))))
         translator.save_pretrained(folder)
-        log["test"] = []
-        for beam_size in (1, 4):
-            result = score(translator, corpus.test, beam_size=beam_size)
-            entry = {"beam_size": beam_size, "bleu": result.bleu.score, "signature": result.bleu.signature}
-            log["test"].append(entry | {"exact_match": result.exact_match})
+        log[report] = []
+        for size in (1, beam_size):
+            result = score(translator, getattr(corpus, report), beam_size=size)
+            log[report].append(
+                {
+                    "beam_size": size,
+                    "bleu": result.bleu.score,
+                    "signature": result.bleu.signature,
+                    "tokenized_bleu": result.tokenized_bleu.score,
+                    "tokenized_signature": result.tokenized_bleu.signature,
+                    "exact_match": result.exact_match,
+                }
+            )
             if progress:
-                print(f"test, beam {beam_size}: {result.summary}")
+                print(f"{report}, beam {size}: {result.summary}")
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
     return log

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import sacrebleu
+
+References = Sequence[str | Sequence[str]]  # for each output one reference, or several
 
 
 @dataclass(frozen=True)
@@ -22,30 +25,51 @@ class Bleu:
         return f"{self.score:.1f} BLEU ({self.signature})"
 
 
-def bleu(outputs: Sequence[str], references: Sequence[str]) -> Bleu:
-    """Corpus BLEU of free-running output, cased, 13a tokens, by sacreBLEU.
+def bleu(outputs: Sequence[str], references: References, *, tokenize: str = "13a", lowercase: bool = False) -> Bleu:
+    """Corpus BLEU of free-running output, by sacreBLEU.
 
     Args:
         outputs: translations as plain text.
-        references: one for each output.
+        references: for each output one, or a list of several that are all right.
+        tokenize: sacreBLEU's tokenizer; "13a" (its default), "intl", "char", "none".
+        lowercase: compare without case.
 
     Raises:
-        ValueError: if their numbers differ or there are none.
+        ValueError: if their numbers differ, there are none, or an output has no reference.
     """
-    _check_lengths(outputs, references)
-    metric = sacrebleu.BLEU()
-    score = metric.corpus_score(list(outputs), [list(references)]).score
-    return Bleu(score, str(metric.get_signature()))
+    return _corpus_bleu(outputs, _as_lists(outputs, references), tokenize, lowercase)
 
 
-def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Share of outputs that equal their reference, 0 to 1.
+def tokenized_bleu(outputs: Sequence[str], references: References, *, language: str = "de") -> Bleu:
+    """Lower-cased BLEU over Moses tokens, which older papers print (multi-bleu.perl); only its signature tells.
+
+    Args:
+        outputs, references: as in bleu, plain text.
+        language: of both, for the Moses tokenizer.
 
     Raises:
-        ValueError: if their numbers differ or there are none.
+        ValueError: as bleu.
     """
-    _check_lengths(outputs, references)
-    return sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
+    from sacremoses import MosesTokenizer  # here, because it takes long to load and few need it
+
+    moses = MosesTokenizer(lang=language)
+
+    def tokens(text: str) -> str:
+        return moses.tokenize(text, return_str=True, escape=False)
+
+    lists = [[tokens(text) for text in texts] for texts in _as_lists(outputs, references)]
+    found = _corpus_bleu([tokens(output) for output in outputs], lists, "none", True)
+    return Bleu(found.score, found.signature.replace("tok:none", "tok:moses"))
+
+
+def exact_match(outputs: Sequence[str], references: References) -> float:
+    """Share of outputs that equal their reference, or one of them, 0 to 1.
+
+    Raises:
+        ValueError: as bleu.
+    """
+    lists = _as_lists(outputs, references)
+    return sum(output in texts for output, texts in zip(outputs, lists, strict=True)) / len(outputs)
 
 
 def alignment_error_rate(predicted: set[tuple[int, int]], gold: set[tuple[int, int]]) -> float:
@@ -63,6 +87,18 @@ def alignment_error_rate(predicted: set[tuple[int, int]], gold: set[tuple[int, i
     return 1 - 2 * len(predicted & gold) / (len(predicted) + len(gold))
 
 
-def _check_lengths(outputs: Sequence[str], references: Sequence[str]) -> None:
+def _corpus_bleu(outputs: Sequence[str], lists: list[list[str]], tokenize: str, lowercase: bool) -> Bleu:
+    # Tokens that stand alone make sacreBLEU warn that the text looks tokenized; with "none" they are meant to.
+    metric = sacrebleu.BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
+    streams = [list(texts) for texts in zip_longest(*lists)]  # as many as the most references, None where there is none
+    score = metric.corpus_score(list(outputs), streams).score
+    return Bleu(score, str(metric.get_signature()))
+
+
+def _as_lists(outputs: Sequence[str], references: References) -> list[list[str]]:
     if len(outputs) != len(references) or not outputs:
-        raise ValueError(f"expected one reference for each output, got {len(outputs)} and {len(references)}")
+        raise ValueError(f"expected references for each output, got {len(outputs)} outputs and {len(references)}")
+    lists = [[texts] if isinstance(texts, str) else list(texts) for texts in references]
+    if not all(lists):
+        raise ValueError(f"output {lists.index([])} has no reference")
+    return lists

@@ -7,7 +7,7 @@ from course_lib.config import ModelConfig, TrainConfig
 _MODELS = {
     "mini": dict(d_model=128, num_heads=4, num_layers=2, d_ff=256, dropout=0.0, norm_first=True),
     "tiny": dict(d_model=128, num_heads=4, num_layers=4, d_ff=256, dropout=0.15, norm_first=True),
-    "small": dict(d_model=256, num_heads=8, num_layers=4, d_ff=1024, dropout=0.15, norm_first=True),
+    "small": dict(d_model=256, num_heads=8, num_layers=3, d_ff=1024, dropout=0.1, norm_first=True),
     "base": dict(d_model=512, num_heads=8, num_layers=6, d_ff=2048, dropout=0.1),
     "big": dict(d_model=1024, num_heads=16, num_layers=6, d_ff=4096, dropout=0.3),
 }
@@ -15,7 +15,7 @@ _MODELS = {
 _RUNS = {
     "mini": dict(epochs=4, batch_tokens=512, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
     "tiny": dict(epochs=22, batch_tokens=2048, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
-    "small": dict(epochs=20, batch_tokens=4096, peak_lr=1.5e-3, warmup_steps=1000, decay="linear", clip_norm=1.0),
+    "small": dict(epochs=14, batch_tokens=2048, peak_lr=1.5e-3, warmup_steps=800, decay="linear", clip_norm=1.0),
     "base": dict(epochs=20, batch_tokens=25_000),
     "big": dict(epochs=20, batch_tokens=25_000),
 }
@@ -28,7 +28,7 @@ def model_preset(name: str, vocab_size: int, **changes) -> ModelConfig:
 
     Args:
         name: "mini" (for the course corpus, minutes on two CPU cores), "tiny" (for Multi30k, half an hour), "small"
-            (hours), all pre-norm; "base" or "big" (the paper's table 3).
+            (for everyday sentences, hours), all pre-norm; "base" or "big" (the paper's table 3).
         vocab_size: number of subwords.
         changes: fields of ModelConfig.
 

@@ -89,6 +89,11 @@ class Tokenizer:
         """Text to subword strings, without specials."""
         return [self.token(i) for i in self.encode(text)]
 
+    def words(self, text: str) -> list[str]:
+        """Text to the words and punctuation marks that are split into subwords one by one."""
+        normal = self._backend.normalizer.normalize_str(text)
+        return [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(normal)]
+
     def token(self, token_id: int) -> str:
         """The subword of an id.
 

@@ -17,6 +17,7 @@ LAYERS = (
     ("config", "masks", "loss", "schedule", "metrics", "tokenizer"),
     ("interrupt", "allocator", "inference", "grammar"),
     ("presets", "attention", "position", "checkpoint", "data"),
+    ("subword_dropout",),
     ("blocks",),
     ("transformer",),
     ("evaluation", "decoding", "recording"),

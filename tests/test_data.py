@@ -17,6 +17,7 @@ import pytest
 
 from course_lib import data
 from course_lib.data import Corpus, Pair, describe, download, load_corpus, multi30k, tatoeba, tsv
+from course_lib.data.clean import clean
 
 REAL = Path(os.environ.get("COURSE_DATA") or "not set").absolute()
 needs_multi30k = pytest.mark.skipif(
@@ -232,17 +233,23 @@ def test_download_fills_the_cache_and_repairs_it(served):
 # --- Tatoeba --------------------------------------------------------------------------------------
 
 
-def law_no_sentence_of_either_language_is_on_both_sides(split):
-    train, *held_out = split(many_pairs(), num_held_out=20)
+def law_no_two_parts_share_a_sentence_of_either_language(split):
+    parts = split(many_pairs(), num_held_out=20)
     for side in (0, 1):
-        seen = {tsv.sentence_key(pair[side]) for pair in train}
-        assert not seen & {tsv.sentence_key(pair[side]) for part in held_out for pair in part}
-    assert len(train) > 300
+        train, valid, test = ({tsv.sentence_key(pair[side]) for pair in part} for part in parts)
+        assert not train & valid and not train & test and not valid & test
+    assert len(parts[0]) > 300
 
 
-def law_held_out_sentences_have_one_translation_each(split):
-    for part in split(many_pairs(), num_held_out=20)[1:]:
-        assert len(part) == len({tsv.sentence_key(pair.src) for pair in part}) == 20
+def law_held_out_sentences_keep_all_their_translations(split):
+    pairs = many_pairs()
+    _, valid, test = split(pairs, num_held_out=20)
+    held_out = {tsv.sentence_key(pair.src) for pair in test}
+    assert len(held_out) == 20
+    assert set(test) == {pair for pair in pairs if tsv.sentence_key(pair.src) in held_out}
+    assert len(test) > 20 and 15 < len({tsv.sentence_key(pair.src) for pair in valid}) <= 20
+    found = [tsv.sentence_key(pair.src) for pair in test]
+    assert sum(here != there for here, there in zip(found, found[1:], strict=False)) == 19  # side by side
 
 
 def law_held_out_does_not_depend_on_the_order_of_lines(split):
@@ -257,18 +264,24 @@ def split_english_only(pairs, *, num_held_out):
     return tsv.split_by_source(pairs, num_valid=num_held_out, num_test=num_held_out, seed=0)
 
 
-TATOEBA_LAWS = (
-    law_no_sentence_of_either_language_is_on_both_sides,
-    law_held_out_sentences_have_one_translation_each,
-    law_held_out_does_not_depend_on_the_order_of_lines,
+def split_one_translation(pairs, *, num_held_out):
+    """Broken on purpose: forgets the other translations of a held-out sentence."""
+    parts = tatoeba.split_everyday(pairs, num_held_out=num_held_out)
+    return [list({tsv.sentence_key(pair.src): pair for pair in part}.values()) for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("law", "wrong"),
+    [
+        (law_no_two_parts_share_a_sentence_of_either_language, split_english_only),
+        (law_held_out_sentences_keep_all_their_translations, split_one_translation),
+        (law_held_out_does_not_depend_on_the_order_of_lines, split_english_only),
+    ],
 )
-
-
-@pytest.mark.parametrize("law", TATOEBA_LAWS)
-def test_everyday_split_obeys_and_a_split_by_english_alone_breaks(law):
+def test_everyday_split_obeys_and_a_broken_variant_does_not(law, wrong):
     law(tatoeba.split_everyday)
     with pytest.raises(AssertionError):
-        law(split_english_only)
+        law(wrong)
 
 
 # --- all of them ------------------------------------------------------------------------------------
@@ -355,8 +368,10 @@ def test_real_multi30k_has_its_published_sizes(monkeypatch):
 def test_real_tatoeba_obeys_the_laws_of_its_split(monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(REAL))
     corpus = load_corpus("tatoeba")
-    assert [len(getattr(corpus, part)) for part in PARTS] == [160_571, 2_000, 2_000]
+    assert [len(getattr(corpus, part)) for part in PARTS] == [159_608, 2_471, 2_524]
+    assert len({tsv.sentence_key(pair.src) for pair in corpus.test}) == 2_000
     for side in (0, 1):
-        seen = {tsv.sentence_key(pair[side]) for pair in corpus.train}
-        assert not seen & {tsv.sentence_key(pair[side]) for pair in corpus.valid + corpus.test}
+        train, valid, test = ({tsv.sentence_key(pair[side]) for pair in getattr(corpus, part)} for part in PARTS)
+        assert not train & valid and not train & test and not valid & test
+    assert clean(corpus.train + corpus.valid + corpus.test)[1] == {}
     assert "CC BY 2.0 FR" in corpus.license and tatoeba.ATTRIBUTION in corpus.license

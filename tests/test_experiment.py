@@ -17,7 +17,7 @@ from course_lib.checkpoint import average_checkpoints, load_tensors
 from course_lib.config import ModelConfig, TrainConfig
 from course_lib.data import Corpus, Pair
 from course_lib.experiment import machine, score, train_translator
-from course_lib.metrics import bleu
+from course_lib.metrics import bleu, tokenized_bleu
 from course_lib.run import Run
 from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
@@ -27,8 +27,8 @@ CORPUS = Corpus("toy", PAIRS[:40], PAIRS[40:44], [*PAIRS[44:48], Pair("a fox", "
 CONFIG = TrainConfig(epochs=2, batch_tokens=256, peak_lr=0.01, warmup_steps=4)
 
 
-def tiny_preset(name, vocab_size):
-    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64, dropout=0.2))
+def tiny_preset(name, vocab_size, **changes):
+    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64, dropout=0.2) | changes)
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +65,7 @@ def test_the_log_tells_the_whole_experiment(finished):
     assert log["seconds"] >= log["epochs"][-1]["seconds"] > 0
     assert [entry["beam_size"] for entry in log["test"]] == [1, 4]
     assert all("tok:13a" in entry["signature"] and 0 <= entry["exact_match"] <= 1 for entry in log["test"])
+    assert all("case:lc|eff:no|tok:moses" in entry["tokenized_signature"] for entry in log["test"])
 
 
 def test_the_saved_translator_scores_as_logged(finished):
@@ -198,6 +199,42 @@ def test_another_vocabulary_is_another_experiment(tmp_path):
     assert "holds another run" in str(raised(ValueError, lambda: train_translator(CORPUS, tmp_path, **options)))
 
 
+class Untouchable(list):
+    """A part of a corpus that nobody may read."""
+
+    def __iter__(self):
+        raise AssertionError("read")
+
+
+def choosing_never_reads_the_test_part(train, folder):
+    corpus = replace(CORPUS, test=Untouchable(CORPUS.test))
+    log = run(folder, train=train, corpus=corpus, config=replace(CONFIG, epochs=1), report="valid")
+    assert "test" not in log and log["valid"][0]["bleu"] == log["epochs"][-1]["valid_bleu"]
+
+
+def always_the_test_part(corpus, folder, *, report, **options):
+    return train_translator(corpus, folder, report="test", **options)
+
+
+def test_choosing_never_reads_the_test_part(tmp_path):
+    choosing_never_reads_the_test_part(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        choosing_never_reads_the_test_part(always_the_test_part, tmp_path / "mutant")
+
+
+def test_changes_of_model_and_data_are_used_and_logged(finished, tmp_path):
+    config = replace(CONFIG, epochs=8)
+    plain = run(tmp_path / "plain", config=config)
+    assert (plain["subword_dropout"], plain["averaged_epochs"]) == (0, 2)
+    pieces = run(tmp_path / "pieces", config=config, subword_dropout=0.3, average=1)
+    assert (pieces["subword_dropout"], pieces["averaged_epochs"]) == (0.3, 1)
+    assert len(list((tmp_path / "pieces/checkpoints").glob("epoch-*"))) == 1
+    assert pieces["epochs"][0]["train_loss"] != plain["epochs"][0]["train_loss"]
+    wider = run(tmp_path / "wider", config=replace(CONFIG, epochs=1), model_changes={"d_ff": 50})
+    assert wider["model"] == plain["model"] | {"d_ff": 50} and wider["parameters"] > plain["parameters"]
+    assert Translator.from_pretrained(tmp_path / "wider").model.config.d_ff == 50
+
+
 # --- scoring ------------------------------------------------------------------------------------
 
 
@@ -219,6 +256,26 @@ def test_outputs_keep_the_order_of_the_pairs():
     outputs_keep_the_order_of_the_pairs(score)
     with pytest.raises(AssertionError):
         outputs_keep_the_order_of_the_pairs(backwards)
+
+
+def targets_of_one_source_are_references_for_one_another(scorer):
+    translator = toy_translator()
+    text = translator.translate(PAIRS[0].src, beam_size=1).text
+    pairs = [Pair(PAIRS[0].src, "etwas ganz anderes hier"), PAIRS[30], Pair(PAIRS[0].src, text)]
+    found = scorer(translator, pairs, beam_size=1)
+    assert found.outputs == [text, translator.translate(PAIRS[30].src, beam_size=1).text]
+    assert found.references == [["etwas ganz anderes hier", text], [PAIRS[30].tgt]] and found.exact_match >= 0.5
+    assert found.tokenized_bleu == tokenized_bleu(found.outputs, found.references)
+
+
+def first_target_only(translator, pairs, **options):
+    return score(translator, list({pair.src: pair for pair in pairs[::-1]}.values())[::-1], **options)
+
+
+def test_targets_of_one_source_are_references_for_one_another():
+    targets_of_one_source_are_references_for_one_another(score)
+    with pytest.raises(AssertionError):
+        targets_of_one_source_are_references_for_one_another(first_target_only)
 
 
 def test_the_summary_is_one_line_with_the_signature():

@@ -6,7 +6,7 @@ import pytest
 import sacrebleu
 from tiny import raised
 
-from course_lib.metrics import Bleu, alignment_error_rate, bleu, exact_match
+from course_lib.metrics import Bleu, alignment_error_rate, bleu, exact_match, tokenized_bleu
 
 # A short perfect sentence and a long bad one: their mean says 50, but most of the text is wrong.
 OUTPUTS = ["A man walks his dog .", "The the the the the the the the the the the the the the the the ."]
@@ -64,9 +64,59 @@ def test_the_signature_says_how_bleu_was_computed():
     assert str(result) == f"{result.score:.1f} BLEU ({result.signature})"
 
 
+SEVERAL = [["Hallo Tom, wie geht es dir?", "Hallo Tom, wie geht es Ihnen?"], ["Sie liest ein sehr altes Buch."]]
+
+
+def any_reference_will_do(score):
+    for first in SEVERAL[0]:
+        assert score([first, SEVERAL[1][0]], SEVERAL).score == pytest.approx(100)
+    assert score(["Hallo Tom, wie geht es euch?", SEVERAL[1][0]], SEVERAL).score < 95
+    assert "nrefs:var" in score([SEVERAL[0][0], SEVERAL[1][0]], SEVERAL).signature
+
+
+@pytest.mark.parametrize("score", [bleu, tokenized_bleu])
+def test_an_output_is_compared_with_all_its_references(score):
+    any_reference_will_do(score)
+    with pytest.raises(AssertionError):
+        any_reference_will_do(lambda outputs, references: score(outputs, [texts[0] for texts in references]))
+
+
+def test_one_reference_in_a_list_is_one_reference():
+    assert bleu(OUTPUTS, [[text] for text in REFERENCES]) == bleu(OUTPUTS, REFERENCES)
+
+
+def test_case_and_tokenizer_are_as_asked_and_in_the_signature():
+    assert bleu(["DER HUND SCHLÄFT HEUTE"], ["der Hund schläft heute"], lowercase=True).score == pytest.approx(100)
+    assert "case:lc" in bleu(OUTPUTS, REFERENCES, lowercase=True).signature
+    glued, apart = "der Hund schläft, er träumt.", "der Hund schläft , er träumt ."
+    assert bleu([glued], [apart], tokenize="none").score < 50
+    assert "tok:intl" in bleu([glued], [apart], tokenize="intl").signature
+
+
+def tokenized_bleu_is_moses_and_lower_case(score):
+    assert score(["DER Hund schläft, er träumt."], ["der Hund schläft, er träumt."]).score == pytest.approx(100)
+    # One wrong word of seven tokens, the comma among them.
+    by_hand = 100 * (6 / 7 * 4 / 6 * 3 / 5 * 2 / 4) ** 0.25
+    output, reference = "der alte Hund schläft, er träumt", "der rote Hund schläft, er träumt"
+    assert score([output], [reference]).score == pytest.approx(by_hand)
+
+
+def test_tokenized_bleu_is_what_older_papers_print():
+    tokenized_bleu_is_moses_and_lower_case(tokenized_bleu)
+    assert "case:lc" in tokenized_bleu(OUTPUTS, REFERENCES).signature
+    assert "tok:moses" in tokenized_bleu(OUTPUTS, REFERENCES).signature
+    for wrong in (bleu, lambda outputs, references: bleu(outputs, references, tokenize="none", lowercase=True)):
+        with pytest.raises(AssertionError):
+            tokenized_bleu_is_moses_and_lower_case(wrong)
+
+
 def exact_match_is_exact(score):
     assert score(["a", "b", "c", "d"], ["a", "B", "c ", "d"]) == 0.5
     assert score(["a"], ["a"]) == 1.0 and score(["a"], ["b"]) == 0.0
+
+
+def test_exact_match_takes_any_reference():
+    assert exact_match([SEVERAL[0][1], "nein"], SEVERAL) == 0.5
 
 
 def test_exact_match_counts_equal_texts():
@@ -94,10 +144,11 @@ def test_alignment_error_rate_by_hand():
         error_rate_by_hand(one_minus_recall)
 
 
-@pytest.mark.parametrize("score", [bleu, exact_match])
+@pytest.mark.parametrize("score", [bleu, tokenized_bleu, exact_match])
 def test_outputs_and_references_must_pair_up(score):
-    assert str(raised(ValueError, lambda: score(["a", "b"], ["a"]))).endswith("got 2 and 1")
-    assert str(raised(ValueError, lambda: score([], []))).endswith("got 0 and 0")
+    assert str(raised(ValueError, lambda: score(["a", "b"], ["a"]))).endswith("got 2 outputs and 1")
+    assert str(raised(ValueError, lambda: score([], []))).endswith("got 0 outputs and 0")
+    assert str(raised(ValueError, lambda: score(["a", "b"], ["a", []]))) == "output 1 has no reference"
 
 
 def test_two_empty_alignments_cannot_be_compared():

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -71,21 +71,31 @@ class BucketedBatches:
         pairs: from `encode_pairs`.
         batch_tokens: most padded tokens of a batch on its longer side; a longer single sentence is a batch alone.
         seed: of the shuffling.
+        noise: (epoch, index) to the pair that takes the place of pairs[index] in that epoch; the plan does not change,
+            so that a batch can be somewhat larger then. Its repr must say all that it depends on.
 
     Raises:
         ValueError: if there are no pairs.
     """
 
-    def __init__(self, pairs: Sequence[IdPair], batch_tokens: int, *, seed: int = 0):
+    def __init__(
+        self,
+        pairs: Sequence[IdPair],
+        batch_tokens: int,
+        *,
+        seed: int = 0,
+        noise: Callable[[int, int], IdPair] | None = None,
+    ):
         if not pairs:
             raise ValueError("no sentence pairs to make batches of")
         if batch_tokens < 1:
             raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}")
-        self.pairs, self.batch_tokens, self.seed = pairs, batch_tokens, seed
+        self.pairs, self.batch_tokens, self.seed, self.noise = pairs, batch_tokens, seed, noise
 
     def checksum(self) -> str:
         """SHA-256 of all that the batches depend on, by which a resumed run knows its data."""
-        return hashlib.sha256(json.dumps([self.seed, self.batch_tokens, self.pairs]).encode()).hexdigest()
+        parts = [self.seed, self.batch_tokens, self.pairs] + ([repr(self.noise)] if self.noise else [])
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def plan(self, epoch: int) -> list[list[int]]:
         """The indices of the pairs in each batch of an epoch: every pair once."""
@@ -107,7 +117,7 @@ class BucketedBatches:
     def epoch(self, epoch: int, *, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, from number `start` on."""
         for indices in self.plan(epoch)[start:]:
-            yield make_batch([self.pairs[index] for index in indices])
+            yield make_batch([self.noise(epoch, i) if self.noise else self.pairs[i] for i in indices])
 
 
 def make_batch(pairs: Sequence[IdPair]) -> Batch:

@@ -7,6 +7,7 @@ import hashlib
 import unicodedata
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from course_lib.data import Corpus, Pair
@@ -90,6 +91,7 @@ def _parse_line(line: bytes, *, place: str) -> Pair:
     return Pair(*fields)
 
 
+@lru_cache(maxsize=500_000)  # a split asks several times for each sentence
 def sentence_key(text: str) -> str:
     """Map a sentence to its letters and digits, lower case: equal for what differs in punctuation only."""
     folded = unicodedata.normalize("NFKC", text).casefold()
