@@ -1,4 +1,4 @@
-"""The command line: python -m course_lib data | train | evaluate | translate."""
+"""The command line: python -m course_lib data | train | evaluate | translate | benchmark."""
 
 import argparse
 import sys
@@ -32,11 +32,12 @@ def train(options: argparse.Namespace) -> None:
 
     changes = {name: getattr(options, name) for name in _OVERRIDES if getattr(options, name) is not None}
     log = train_translator(
-        load_corpus(options.data),
+        _corpus(options),
         options.out,
         preset=options.preset,
         config=train_preset(options.preset, **changes),
         vocab_size=options.vocab_size,
+        architecture=options.architecture,
         subword_dropout=options.subword_dropout,
         average=options.average,
         device=_device(options),
@@ -62,6 +63,22 @@ def translate(options: argparse.Namespace) -> None:
             print(translator.translate(line, beam_size=options.beam_size, length_penalty=options.length_penalty))
 
 
+def benchmark(options: argparse.Namespace) -> None:
+    """Trains the recipe again and again with one ingredient changed, and scores each on the validation part."""
+    from course_lib.benchmark import run_benchmark
+
+    results = run_benchmark(
+        load_corpus(options.data),
+        options.out,
+        seeds=range(options.seeds),
+        epochs=options.epochs,
+        device=_device(options),
+    )
+    for result in results:
+        best = result["scores"][-1]
+        print(f"{result['variant']:24}seed {result['seed']}  beam {best['beam_size']}  {best['bleu']:.1f} BLEU")
+
+
 _OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "accumulate", "precision", "seed")
 
 
@@ -75,6 +92,10 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, train)
     command.add_argument("--data", default="course", help=f"{corpus_help} (default: course)")
+    command.add_argument("--pairs", type=int, help="of the course corpus, to train on (default: 30000)")
+    command.add_argument(
+        "--architecture", default="transformer", choices=("transformer", "lstm"), help="lstm: of as many parameters"
+    )
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
     command.add_argument("--vocab-size", type=int, default=6000, help="most subwords (default: 6000)")
@@ -84,6 +105,13 @@ def _parser() -> argparse.ArgumentParser:
     for name in _OVERRIDES:
         kind = {"precision": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
+
+    command = _command(commands, benchmark)
+    command.add_argument("--data", default="multi30k", help=f"{corpus_help} (default: multi30k)")
+    command.add_argument("--out", type=Path, required=True, help="folder for the runs and results.json")
+    command.add_argument("--seeds", type=int, default=3, help="runs of each variant (default: 3)")
+    command.add_argument("--epochs", type=int, default=10, help="of each run (default: 10)")
+    command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
 
     for run in (evaluate, translate):
         command = _command(commands, run)
@@ -103,6 +131,16 @@ def _command(commands, run) -> argparse.ArgumentParser:
     command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
     command.set_defaults(run=run)
     return command
+
+
+def _corpus(options: argparse.Namespace):
+    if options.pairs is None:
+        return load_corpus(options.data)
+    if options.data != "course":
+        raise ValueError(f"--pairs is for the course corpus, which is generated; {options.data} has its own size")
+    from course_lib.data.course import load_course
+
+    return load_course(num_train=options.pairs)
 
 
 def _translator(options: argparse.Namespace):

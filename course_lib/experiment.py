@@ -8,8 +8,9 @@ from pathlib import Path
 
 import torch
 
+from course_lib.alternatives import AttentiveLSTM, lstm_like
 from course_lib.checkpoint import average_checkpoints, load_weights
-from course_lib.config import TrainConfig
+from course_lib.config import ModelConfig, TrainConfig
 from course_lib.data import Corpus
 from course_lib.data.batches import BucketedBatches, encode_pairs
 from course_lib.files import replacing
@@ -45,6 +46,18 @@ class Score:
         """Lower-cased, over Moses tokens: for comparison with papers that print it."""
         return tokenized_bleu(self.outputs, self.references)
 
+    def entry(self, beam_size: int) -> dict:
+        """JSON values for a log: all scores with their signatures, and the search that they belong to."""
+        tokenized = self.tokenized_bleu
+        return {
+            "beam_size": beam_size,
+            "bleu": self.bleu.score,
+            "signature": self.bleu.signature,
+            "tokenized_bleu": tokenized.score,
+            "tokenized_signature": tokenized.signature,
+            "exact_match": self.exact_match,
+        }
+
     @property
     def summary(self) -> str:
         """One line for people."""
@@ -74,6 +87,7 @@ def train_translator(
     preset: str,
     config: TrainConfig,
     vocab_size: int,
+    architecture: str = "transformer",
     model_changes: dict | None = None,
     subword_dropout: float = 0.0,
     average: int = AVERAGED_EPOCHS,
@@ -92,6 +106,8 @@ def train_translator(
         preset: of the model, see model_preset.
         config: of the training.
         vocab_size: most subwords.
+        architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
+            checkpoints/.
         model_changes: fields of the model's configuration that differ from the preset.
         subword_dropout: share of merges left out in training, see SubwordDropout.
         average: epochs whose weights are averaged at the end, but never more than the last quarter of the run.
@@ -108,7 +124,7 @@ def train_translator(
     checkpoints.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size)
     torch.manual_seed(config.seed)
-    model = Transformer(model_preset(preset, tokenizer.vocab_size, **(model_changes or {}))).to(device)
+    model = build_model(architecture, model_preset(preset, tokenizer.vocab_size, **(model_changes or {}))).to(device)
     translator = Translator(model, tokenizer)
     noise = SubwordDropout(tokenizer, corpus.train, subword_dropout, seed=config.seed) if subword_dropout else None
     encoded = encode_pairs(tokenizer, corpus.train)
@@ -126,6 +142,7 @@ def train_translator(
     )
     log = {
         "corpus": corpus.name,
+        "architecture": architecture,
         "model": model.config.to_dict(),
         "parameters": model.config.num_parameters,
         "training": config.to_dict(),
@@ -138,25 +155,24 @@ def train_translator(
     }
     if history.stopped == "finished":
         load_weights(model, average_checkpoints(sorted(checkpoints.glob("epoch-*.safetensors"))))
-        translator.save_pretrained(folder)
+        if architecture == "transformer":
+            translator.save_pretrained(folder)
         log[report] = []
         for size in (1, beam_size):
             result = score(translator, getattr(corpus, report), beam_size=size)
-            log[report].append(
-                {
-                    "beam_size": size,
-                    "bleu": result.bleu.score,
-                    "signature": result.bleu.signature,
-                    "tokenized_bleu": result.tokenized_bleu.score,
-                    "tokenized_signature": result.tokenized_bleu.signature,
-                    "exact_match": result.exact_match,
-                }
-            )
+            log[report].append(result.entry(size))
             if progress:
                 print(f"{report}, beam {size}: {result.summary}")
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
     return log
+
+
+def build_model(architecture: str, config: ModelConfig) -> Transformer | AttentiveLSTM:
+    """A Transformer, or the LSTM with attention that is most nearly as large; ValueError on another architecture."""
+    if architecture not in ("transformer", "lstm"):
+        raise ValueError(f"architecture must be 'transformer' or 'lstm', got {architecture!r}")
+    return Transformer(config) if architecture == "transformer" else AttentiveLSTM(lstm_like(config))
 
 
 def machine(device: str) -> dict:

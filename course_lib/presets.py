@@ -13,7 +13,7 @@ _MODELS = {
 }
 
 _RUNS = {
-    "mini": dict(epochs=4, batch_tokens=512, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
+    "mini": dict(epochs=4, batch_tokens=1024, peak_lr=6e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
     "tiny": dict(epochs=22, batch_tokens=2048, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
     "small": dict(epochs=14, batch_tokens=2048, peak_lr=1.5e-3, warmup_steps=800, decay="linear", clip_norm=1.0),
     "base": dict(epochs=20, batch_tokens=25_000),

@@ -11,9 +11,10 @@ from unittest import mock
 import pytest
 from tiny import SMALL, toy_pairs, toy_translator
 
-from course_lib import experiment
+from course_lib import benchmark, experiment
 from course_lib.__main__ import main
 from course_lib.config import ModelConfig
+from course_lib.presets import train_preset
 from course_lib.translator import Translator
 
 
@@ -84,8 +85,33 @@ def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
     assert f"exact match on {count} sentences" in capsys.readouterr().out
 
 
-def tiny_preset(name, vocab_size):
-    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64))
+def tiny_preset(name, vocab_size, **changes):
+    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64) | changes)
+
+
+def test_every_option_of_train_reaches_the_training(tmp_path):
+    options = dict(subword_dropout=0.2, average=3, architecture="lstm", vocab_size=90, preset="mini")
+    given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    with mock.patch.object(experiment, "train_translator", return_value={"stopped": "finished"}) as training:
+        assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
+    (corpus, folder), called = training.call_args
+    assert len(corpus.train) == 7 and folder == tmp_path
+    assert called == options | dict(config=train_preset("mini", epochs=3), device="cpu")
+
+
+def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_path, capsys):
+    result = {
+        "variant": "post-norm",
+        "seed": 1,
+        "scores": [{"beam_size": 1, "bleu": 3}, {"beam_size": 5, "bleu": 12.34}],
+    }
+    with mock.patch.object(benchmark, "run_benchmark", return_value=[result]) as run:
+        command = ["benchmark", "--data", str(toy), "--out", str(tmp_path), "--seeds", "2", "--epochs", "4"]
+        assert main([*command, "--device", "cpu"]) == 0
+    (corpus, folder), called = run.call_args
+    assert len(corpus.train) == 162 and folder == tmp_path
+    assert called == dict(seeds=range(2), epochs=4, device="cpu")
+    assert capsys.readouterr().out.split() == "post-norm seed 1 beam 5 12.3 BLEU".split()
 
 
 def test_an_interrupted_training_says_how_to_go_on_and_does(toy, tmp_path, capsys):
@@ -112,7 +138,7 @@ def test_data_describes_a_corpus(toy, capsys):
 
 
 def test_the_help_of_each_command_says_what_it_does(capsys):
-    for command in ("data", "train", "evaluate", "translate"):
+    for command in ("data", "train", "evaluate", "translate", "benchmark"):
         with pytest.raises(SystemExit) as stopped:
             main([command, "--help"])
         assert stopped.value.code == 0
@@ -146,6 +172,7 @@ TRAIN = ["train", "--data", "TOY", "--out", "OUT"]
 TRANSLATE = ["translate", "--model", "MODEL"]
 ERRORS = {
     "unknown corpus": (["data", "klingon"], "expected one of course, multi30k, tatoeba"),
+    "pairs of another corpus": ([*TRAIN, "--pairs", 9], "--pairs is for the course corpus"),
     "no such file": (["evaluate", "--model", "MODEL", "--data", "nowhere.tsv"], "nowhere.tsv"),
     "no translator": (["translate", "--model", "nowhere", "a dog"], "nowhere"),
     "no epochs": ([*TRAIN, "--epochs", 0], "epochs must be at least 1, got 0"),

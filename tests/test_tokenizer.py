@@ -128,6 +128,25 @@ def test_tokens_are_the_subwords_of_the_ids(tokenizer):
     assert "".join(tokenizer.tokens(text)) == "▁Die▁Straße."
 
 
+def law_words_are_what_is_split_into_subwords(words_of, tokenizer):
+    """No subword reaches over the end of a word, and nothing is lost between them."""
+    for text in [*TEXTS, "  eine\xa0gro\u0308\u00dfe  Stra\u00dfe "]:
+        tokens = tokenizer.tokens(text)
+        for word in words_of(text):
+            spelled = ""
+            while len(spelled) < len(word):
+                spelled += tokens.pop(0)
+            assert spelled == word
+        assert tokens == []
+
+
+def test_words_are_what_is_split_into_subwords(tokenizer):
+    law_words_are_what_is_split_into_subwords(tokenizer.words, tokenizer)
+    for wrong in (lambda text: ["▁" + word for word in text.split()], lambda text: tokenizer.words(text)[:-1]):
+        with pytest.raises(AssertionError):
+            law_words_are_what_is_split_into_subwords(wrong, tokenizer)
+
+
 def test_decoding_leaves_specials_out_and_shows_unk(tokenizer):
     ids = tokenizer.encode("Ein Mann")
     assert tokenizer.decode([BOS_ID, *ids, EOS_ID, PAD_ID, PAD_ID]) == "Ein Mann"

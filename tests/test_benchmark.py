@@ -1,0 +1,142 @@
+"""The benchmark: each variant changes what it says, nothing reads the test part, and it goes on where it stopped."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest import mock
+
+import pytest
+import torch
+from test_experiment import CORPUS, Untouchable, tiny_preset
+from tiny import raised
+
+from course_lib import benchmark, experiment
+from course_lib.benchmark import RECIPE, VARIANTS, WITHOUT_AVERAGING, run_benchmark
+from course_lib.checkpoint import average_checkpoints, load_tensors
+from course_lib.config import TrainConfig
+from course_lib.experiment import score, train_translator
+from course_lib.presets import model_preset, train_preset
+from course_lib.translator import Translator
+
+EPOCHS = 8
+VALID_ONLY = replace(CORPUS, test=Untouchable(CORPUS.test))
+
+
+def quick_preset(name, **changes):
+    return TrainConfig(**dict(batch_tokens=256, peak_lr=0.01, warmup_steps=4) | changes)
+
+
+@contextmanager
+def small():
+    recipe = RECIPE | dict(vocab_size=60, beam_size=2, average=2)
+    with (
+        mock.patch.object(experiment, "model_preset", tiny_preset),
+        mock.patch.object(benchmark, "train_preset", quick_preset),
+        mock.patch.object(benchmark, "RECIPE", recipe),
+    ):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def small_runs():
+    with small():
+        yield
+
+
+def run(folder, **options):
+    return run_benchmark(VALID_ONLY, folder, **dict(seeds=[0], epochs=EPOCHS, progress=False) | options)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    with small():
+        return folder, run(folder)
+
+
+def test_every_variant_is_trained_and_scored_on_the_validation_part(whole):
+    folder, results = whole
+    assert [result["variant"] for result in results] == [
+        name
+        for variant in VARIANTS
+        for name in ([variant] if list(VARIANTS).index(variant) else [variant, WITHOUT_AVERAGING])
+    ]
+    assert json.loads((folder / "results.json").read_text()) == results
+    for result in results:
+        assert result["seed"] == 0 and result["epochs"] == EPOCHS and result["seconds"] > 0
+        assert result["scores"][-1]["beam_size"] == 2 and 0 <= result["scores"][-1]["bleu"] <= 100
+
+
+def each_variant_differs_in_what_it_names(folder):
+    """The logged configurations, compared with the whole recipe's."""
+    logs = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/log.json")}
+    base = logs["the-whole-recipe-0"]
+    for name, change in VARIANTS.items():
+        log = logs[f"{name.replace(' ', '-')}-0"]
+        if name == "LSTM with attention":
+            assert log["architecture"] == "lstm" and "num_heads" not in log["model"]
+            continue
+        assert log["model"] == base["model"] | change.get("model", {})
+        assert log["training"] == base["training"] | change.get("training", {})
+        assert log["subword_dropout"] == change.get("options", {}).get("subword_dropout", base["subword_dropout"])
+        assert (log == base) == (not change)
+
+
+def test_each_variant_differs_in_what_it_names_and_in_nothing_else(whole, tmp_path):
+    each_variant_differs_in_what_it_names(whole[0])
+    with mock.patch.object(
+        benchmark, "train_translator", lambda *a, **o: train_translator(*a, **o | {"model_changes": None})
+    ):
+        run(tmp_path)
+    with pytest.raises(AssertionError):
+        each_variant_differs_in_what_it_names(tmp_path)
+
+
+def test_each_change_really_changes_the_preset():
+    for name, change in VARIANTS.items():
+        for field, value in change.get("model", {}).items():
+            assert getattr(model_preset(RECIPE["preset"], 100), field) != value, name
+        for field, value in change.get("training", {}).items():
+            assert getattr(train_preset(RECIPE["preset"]), field) != value, name
+
+
+def test_without_averaging_the_last_epoch_is_scored(whole):
+    folder, results = whole
+    folder = folder / "the-whole-recipe-0"
+    paths = sorted((folder / "checkpoints").glob("epoch-*.safetensors"))
+    assert len(paths) == 2
+    translator = Translator.from_pretrained(folder)
+    expected = {}
+    for name, tensors in (("mean", average_checkpoints(paths)), ("last", load_tensors(paths[-1])[0])):
+        translator.model.load_state_dict(tensors)
+        expected[name] = score(translator, CORPUS.valid, beam_size=2).entry(2)
+    assert results[0]["scores"][-1] == expected["mean"] and results[1]["scores"] == [expected["last"]]
+    assert not all(
+        torch.equal(average_checkpoints(paths)[key], value) for key, value in load_tensors(paths[-1])[0].items()
+    )
+
+
+def test_finished_runs_are_not_trained_again(whole):
+    folder, results = whole
+    with mock.patch.object(benchmark, "train_translator", side_effect=AssertionError("trained again")):
+        assert run(folder) == results
+
+
+def test_an_interrupted_benchmark_returns_what_it_has(tmp_path):
+    def interrupted(*args, **options):
+        return {"stopped": "interrupted"} if options["model_changes"] else train_translator(*args, **options)
+
+    variants = ["the whole recipe", "no dropout", "post-norm"]
+    with mock.patch.object(benchmark, "train_translator", interrupted):
+        results = run(tmp_path, variants=variants, epochs=1)
+    assert [result["variant"] for result in results] == ["the whole recipe", WITHOUT_AVERAGING]
+    assert [result["variant"] for result in run(tmp_path, variants=variants, epochs=1)] == [
+        "the whole recipe",
+        WITHOUT_AVERAGING,
+        "no dropout",
+        "post-norm",
+    ]
+
+
+def test_an_unknown_variant_is_refused(tmp_path):
+    assert "unknown variants ['magic']" in str(raised(ValueError, lambda: run(tmp_path, variants=["magic"])))
