@@ -49,8 +49,8 @@ def run_benchmark(
         progress: show a progress bar and a line for each epoch.
 
     Returns:
-        for each finished run its variant, seed, parameters, seconds, valid_loss, and scores: entries with beam_size,
-        bleu, tokenized_bleu and their signatures. Fewer than asked for if the training was interrupted.
+        for each finished run its variant, seed, parameters, epochs, cpu_seconds, valid_loss, and scores: entries with
+        beam_size, bleu, tokenized_bleu and their signatures. Fewer than asked for if the training was interrupted.
 
     Raises:
         ValueError: on an unknown variant.
@@ -116,7 +116,7 @@ def _result(name: str, seed: int, log: dict, scores: list[dict]) -> dict:
         "seed": seed,
         "parameters": log["parameters"],
         "epochs": len(log["epochs"]),
-        "seconds": log["seconds"],
+        "cpu_seconds": log["cpu_seconds"],
         "valid_loss": log["epochs"][-1]["valid_loss"],
         "scores": scores,
     }

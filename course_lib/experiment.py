@@ -117,7 +117,8 @@ def train_translator(
         progress: show a progress bar and a line for each epoch.
 
     Returns:
-        the log: corpus, model, training, machine, the history's epochs, seconds, and `report`'s scores once finished.
+        the log: corpus, model, training, machine, the history's epochs, seconds and cpu_seconds, and `report`'s scores
+        once finished.
     """
     folder = Path(folder)
     checkpoints, keep = folder / "checkpoints", max(1, min(average, config.epochs // 4))
@@ -132,10 +133,10 @@ def train_translator(
     valid = BucketedBatches(encode_pairs(tokenizer, corpus.valid), config.batch_tokens)
 
     def on_epoch(model: Transformer, history: History) -> dict:
-        valid_bleu = score(translator, corpus.valid, beam_size=1).bleu.score
+        found = score(translator, corpus.valid, beam_size=1)
         if progress:
-            print(_line(history.epochs[-1], valid_bleu), flush=True)
-        return {"valid_bleu": valid_bleu}
+            print(_line(history.epochs[-1], found.bleu.score), flush=True)
+        return {"valid_bleu": found.bleu.score, "valid_exact_match": found.exact_match}
 
     history = fit(
         model, batches, config, valid=valid, folder=checkpoints, keep=keep, on_epoch=on_epoch, progress=progress
@@ -151,6 +152,7 @@ def train_translator(
         "machine": machine(device),
         "epochs": history.epochs,
         "seconds": history.seconds,
+        "cpu_seconds": history.cpu_seconds,
         "stopped": history.stopped,
     }
     if history.stopped == "finished":

@@ -26,9 +26,10 @@ class History:
         losses: training loss of each step, nats a target token.
         rates: learning rate of each step.
         epochs: for each finished epoch its number (from 1), last step, mean train_loss, valid_loss and
-            valid_accuracy if measured, seconds of training so far, and what `on_epoch` returned.
+            valid_accuracy if measured, seconds and cpu_seconds of training so far, and what `on_epoch` returned.
         total_steps: that the whole run will take.
         seconds: of training so far, validation and saving not counted.
+        cpu_seconds: of the processor in that time, all threads together.
         stopped: "running", "finished" or "interrupted".
     """
 
@@ -37,6 +38,7 @@ class History:
     epochs: list[dict] = field(default_factory=list)
     total_steps: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     stopped: str = "running"
 
 
@@ -75,7 +77,7 @@ class Run:
 
     def train_step(self, group: list[Batch]) -> None:
         """One optimizer step on the gradient of the mean loss over all target tokens of the group."""
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         rate = learning_rate(
             self.config, self.step + 1, d_model=self.model.config.d_model, total_steps=self.history.total_steps
         )
@@ -104,6 +106,7 @@ class Run:
         self.history.losses.append(loss)
         self.history.rates.append(rate)
         self.history.seconds += time.perf_counter() - started
+        self.history.cpu_seconds += time.process_time() - cpu_started
 
     def finish_epoch(self, valid, on_epoch) -> None:
         """Measures, records and counts the epoch."""
@@ -113,7 +116,8 @@ class Run:
             "step": self.step,
             "train_loss": sum(self.history.losses[-steps:]) / steps,
         }
-        record |= {"seconds": self.history.seconds} | (evaluate(self.model, valid) if valid else {})
+        record |= {"seconds": self.history.seconds, "cpu_seconds": self.history.cpu_seconds}
+        record |= evaluate(self.model, valid) if valid else {}
         self.history.epochs.append(record)
         self.epoch, self.batch = self.epoch + 1, 0
         if on_epoch:

@@ -63,7 +63,7 @@ def test_every_variant_is_trained_and_scored_on_the_validation_part(whole):
     ]
     assert json.loads((folder / "results.json").read_text()) == results
     for result in results:
-        assert result["seed"] == 0 and result["epochs"] == EPOCHS and result["seconds"] > 0
+        assert result["seed"] == 0 and result["epochs"] == EPOCHS and result["cpu_seconds"] > 0
         assert result["scores"][-1]["beam_size"] == 2 and 0 <= result["scores"][-1]["bleu"] <= 100
 
 

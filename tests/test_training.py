@@ -157,6 +157,7 @@ def history_tells_the_whole_run(train):
     for record, part in zip(history.epochs, (steps[:3], steps[3:]), strict=True):
         assert record["train_loss"] == pytest.approx(sum(part) / 3)
     assert 0 < history.epochs[0]["seconds"] < history.epochs[1]["seconds"] <= history.seconds
+    assert 0 < history.epochs[0]["cpu_seconds"] < history.epochs[1]["cpu_seconds"] <= history.cpu_seconds
     assert {name: history.epochs[-1][name] for name in ("valid_loss", "valid_accuracy")} == evaluate(model, valid)
     assert [record["sample"] for record in history.epochs] == [1, 2]
     assert "valid_loss" in epochs[0], "on_epoch sees the epoch's record"
