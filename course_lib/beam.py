@@ -1,6 +1,7 @@
 """Beam search: the most probable whole output, not the most probable next token."""
 
 import math
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import Tensor
@@ -8,6 +9,68 @@ from torch import Tensor
 from course_lib.decoding import Hypothesis, Steps, output_limit
 from course_lib.inference import eval_mode
 from course_lib.transformer import Transformer
+
+KEPT, DROPPED, FINISHED, UNFINISHED = FATES = ("kept", "dropped", "finished", "unfinished")
+
+
+@dataclass(frozen=True)
+class BeamNode:
+    """A token that a beam search considered after some beginning, or the root <s>.
+
+    Args:
+        token: its id.
+        step: tokens from the root to it; the root's is 0.
+        parent: index in the tree's nodes of the token before it; None for the root.
+        log_prob: of the token after that beginning, in nats.
+        total: of the beginning and the token together, in nats.
+        fate: "kept": the search went on with it; "dropped": others were more probable; "finished": it is </s> and
+            closes a hypothesis; "unfinished": the search ended before the hypothesis did.
+        score: of a finished or unfinished hypothesis, as in Hypothesis; else None.
+    """
+
+    token: int
+    step: int
+    parent: int | None
+    log_prob: float
+    total: float
+    fate: str
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class BeamTree:
+    """All that a beam search considered for one sentence; plain data.
+
+    Args:
+        nodes: the root, then those of each step, the most probable beginning first; parents before children.
+        best: indices of the nodes that end the hypotheses which beam_search returns, best first.
+        beam_size, length_penalty: of the search.
+    """
+
+    nodes: list[BeamNode]
+    best: list[int]
+    beam_size: int
+    length_penalty: float
+
+    def path(self, index: int) -> list[int]:
+        """Indices of the nodes from the root to this one, both included."""
+        path = [index]
+        while (parent := self.nodes[path[-1]].parent) is not None:
+            path.append(parent)
+        return path[::-1]
+
+    def tokens(self, index: int) -> list[int]:
+        """Token ids on the way to this node, without <s>."""
+        return [self.nodes[step].token for step in self.path(index)[1:]]
+
+    def to_dict(self) -> dict:
+        """The tree as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "BeamTree":
+        """The tree that `to_dict` wrote."""
+        return cls(**values | {"nodes": [BeamNode(**node) for node in values["nodes"]]})
 
 
 def beam_search(
@@ -35,12 +98,41 @@ def beam_search(
 
     Paper: section 6.1 (beam 4, alpha 0.6).
     """
+    return [beam.best() for beam in _search(model, src, beam_size, length_penalty, max_len, record=False)]
+
+
+def record_beam(
+    model: Transformer,
+    src: Tensor,
+    *,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    max_len: int | None = None,
+) -> list[BeamTree]:
+    """The same search, with all that it considered: 2 * beam_size continuations a step, where there are so many.
+
+    Args:
+        model, src, beam_size, length_penalty, max_len: as in beam_search.
+
+    Returns:
+        a tree for each row, whose `best` are the hypotheses that beam_search returns.
+
+    Raises:
+        ValueError: as beam_search.
+    """
+    return [beam.tree() for beam in _search(model, src, beam_size, length_penalty, max_len, record=True)]
+
+
+def _search(
+    model: Transformer, src: Tensor, beam_size: int, length_penalty: float, max_len: int | None, *, record: bool
+) -> list["_Beam"]:
     if beam_size < 1:
         raise ValueError(f"beam_size must be at least 1, got {beam_size}")
     with eval_mode(model):
         max_len = output_limit(model, src, max_len)
         steps = Steps(model, src)
-        beams = [_Beam(row, beam_size, length_penalty) for row in range(len(src))]
+        root = BeamNode(model.config.bos_id, 0, None, 0.0, 0.0, KEPT) if record else None
+        beams = [_Beam(beam_size, length_penalty, root) for _ in src]
         active, last = beams, torch.full((len(src),), model.config.bos_id, device=src.device)
         for length in range(1, max_len + 1):
             log_probs = steps(last)  # (rows of all active beams, vocab)
@@ -57,17 +149,18 @@ def beam_search(
                 break
             steps.select(torch.tensor(rows, device=src.device))
             last = torch.tensor(tokens, device=src.device)
-        return [beam.best() for beam in beams]
+        return beams
 
 
 class _Beam:
-    """The hypotheses of one sentence."""
+    """The hypotheses of one sentence, and the tree they came from if it is recorded."""
 
-    def __init__(self, row: int, size: int, length_penalty: float):
+    def __init__(self, size: int, length_penalty: float, root: BeamNode | None):
         self.size, self.length_penalty = size, length_penalty
         self.live: list[tuple[list[int], float]] = [([], 0.0)]  # ids and log-probability
         self.finished: list[Hypothesis] = []
         self.unfinished: list[Hypothesis] = []
+        self.nodes, self.front = ([root], [0]) if root else (None, [])  # front: the nodes that end the live ones
 
     @property
     def done(self) -> bool:
@@ -79,29 +172,53 @@ class _Beam:
         totals = before[:, None] + log_probs  # (live, vocab)
         vocab = log_probs.shape[1]
         best = totals.flatten().topk(min(2 * self.size, totals.numel()))  # enough: at most `size` of them end
-        live, parents, tokens = [], [], []
+        live, considered = [], []
         for rank, (total, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
-            parent, token = divmod(index, vocab)
-            if total == -math.inf or len(live) == self.size:
+            if total == -math.inf:
                 break
-            ids = self.live[parent][0]
-            if token == eos_id:
-                if rank < self.size:
-                    self.finished.append(self._hypothesis(ids, total, True))
-                continue
-            live.append((ids + [token], total))
-            parents.append(parent)
-            tokens.append(token)
+            parent, token = divmod(index, vocab)
+            ids, fate = self.live[parent][0], DROPPED
+            if token == eos_id and rank < self.size:
+                self.finished.append(Hypothesis(ids, total, self._score(total, len(ids) + 1), True))
+                fate = FINISHED
+            elif token != eos_id and len(live) < self.size:
+                live.append((ids + [token], total))
+                fate = KEPT
+            considered.append((parent, token, total, fate))
+        if self.nodes:
+            self._record(log_probs, considered)
         if last:
-            self.unfinished = [self._hypothesis(ids, total, False) for ids, total in live]
+            self.unfinished = [Hypothesis(ids, total, self._score(total, len(ids)), False) for ids, total in live]
             live = []
         self.live = live
-        return parents, tokens
+        kept = [(parent, token) for parent, token, _, fate in considered if fate == KEPT]
+        return [parent for parent, _ in kept], [token for _, token in kept]
 
     def best(self) -> list[Hypothesis]:
         """Finished hypotheses, best first; where there are none, those that were cut off."""
         return sorted(self.finished or self.unfinished, key=lambda hypothesis: -hypothesis.score)[: self.size]
 
-    def _hypothesis(self, ids, log_prob, finished) -> Hypothesis:
-        length = len(ids) + finished
-        return Hypothesis(ids, log_prob, log_prob / ((5 + length) / 6) ** self.length_penalty, finished)
+    def tree(self) -> BeamTree:
+        """What was recorded; the nodes of `best` are in the order of the hypotheses."""
+        nodes = list(self.nodes)
+        for index in self.front:  # kept by the last step, but there was no next one
+            score = self._score(nodes[index].total, nodes[index].step)
+            nodes[index] = replace(nodes[index], fate=UNFINISHED, score=score)
+        ends = [i for i, node in enumerate(nodes) if node.fate == (FINISHED if self.finished else UNFINISHED)]
+        best = sorted(ends, key=lambda index: -nodes[index].score)[: self.size]
+        return BeamTree(nodes, best, self.size, self.length_penalty)
+
+    def _record(self, log_probs: Tensor, considered: list[tuple[int, int, float, str]]) -> None:
+        front = []
+        for parent, token, total, fate in considered:
+            above = self.nodes[self.front[parent]]
+            step, log_prob = above.step + 1, log_probs[parent, token].item()
+            score = self._score(total, step) if fate == FINISHED else None
+            if fate == KEPT:
+                front.append(len(self.nodes))
+            self.nodes.append(BeamNode(token, step, self.front[parent], log_prob, total, fate, score))
+        self.front = front
+
+    def _score(self, log_prob: float, length: int) -> float:
+        """Log-probability over the length penalty of Wu et al. 2016; length counts </s>."""
+        return log_prob / ((5 + length) / 6) ** self.length_penalty

@@ -14,24 +14,25 @@ LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 # From the bottom to the top; a module imports from its own group or from groups before it.
 LAYERS = (
     ("files",),
-    ("config", "masks", "loss", "schedule", "metrics", "tokenizer"),
-    ("interrupt", "allocator", "inference", "grammar"),
+    ("config", "masks", "loss", "schedule", "metrics", "tokenizer", "ibm"),
+    ("interrupt", "allocator", "inference", "grammar", "alignment"),
     ("presets", "attention", "position", "checkpoint", "data"),
     ("subword_dropout",),
     ("blocks",),
     ("transformer",),
-    ("evaluation", "decoding", "recording"),
+    ("alternatives", "evaluation", "decoding", "recording", "silence"),
     ("beam", "run"),
     ("training",),
     ("translator",),
     ("experiment",),
+    ("benchmark",),
     ("canvas",),
-    ("plots", "charts", "panels", "diagram", "widgets"),
+    ("plots", "charts", "panels", "diagram", "trees", "widgets"),
     ("live",),
     ("__main__",),
 )
 # What draws; all else runs on a machine without a screen.
-DISPLAY = ("canvas", "plots", "charts", "panels", "diagram", "widgets", "live")
+DISPLAY = ("canvas", "plots", "charts", "panels", "diagram", "trees", "widgets", "live")
 DISPLAY_ONLY = ("matplotlib", "ipywidgets", "IPython", "anywidget")
 
 

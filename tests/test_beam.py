@@ -1,6 +1,8 @@
 """Beam search: a wide one finds what exhaustive search finds, a narrow one is greedy, scores are the model's own."""
 
 import itertools
+import json
+from dataclasses import replace
 from functools import partial
 from unittest import mock
 
@@ -9,9 +11,9 @@ import torch
 from test_decoding import attends_to_padding, naive_greedy, raw_logits
 from tiny import padded, patched, raised, sources, tiny_model
 
-from course_lib.beam import _Beam, beam_search
+from course_lib.beam import FATES, BeamTree, _Beam, beam_search, record_beam
 from course_lib.blocks import LayerCache
-from course_lib.decoding import Steps, greedy
+from course_lib.decoding import Hypothesis, Steps, greedy
 
 # Chosen so that the best outputs have 0 to 3 tokens and greedy search does not find them all.
 SEEDS_AND_SPREADS = [(0, 5), (7, 5), (15, 3), (21, 3), (25, 3), (29, 3), (52, 3), (57, 3)]
@@ -215,6 +217,129 @@ def test_unfinished_hypotheses_come_only_where_none_finished():
         assert len({hypothesis.finished for hypothesis in found}) == 1
     (found,) = beam_search(MODELS[0], torch.tensor([SOURCES[0]]), beam_size=4, max_len=1)
     assert found, "a beam always answers"
+
+
+# --- the tree -----------------------------------------------------------------------------------
+
+TREE_OPTIONS = [dict(beam_size=1, max_len=6), dict(beam_size=3, max_len=8), dict(beam_size=4, max_len=2)]
+
+
+def hypotheses(tree):
+    """The hypotheses that `best` points at, read from the tree alone."""
+    ends = [tree.nodes[index] for index in tree.best]
+    return [
+        Hypothesis(tree.tokens(index)[: -1 if end.fate == "finished" else None], end.total, end.score, end.token == 2)
+        for index, end in zip(tree.best, ends, strict=True)
+    ]
+
+
+def recording_changes_nothing(record):
+    """The tree holds every returned hypothesis, with the very numbers of the search that records nothing."""
+    for model in MODELS:
+        for options in TREE_OPTIONS:
+            for penalty in (0.0, 0.6):
+                found = beam_search(model, SRC, length_penalty=penalty, **options)
+                trees = record(model, SRC, length_penalty=penalty, **options)
+                assert [hypotheses(tree) for tree in trees] == found
+                assert {(tree.beam_size, tree.length_penalty) for tree in trees} == {(options["beam_size"], penalty)}
+
+
+def totals_are_sums_of_the_models_log_probs(record):
+    """On the way to each node, dropped ones too, and each token's from one parallel pass over its beginning."""
+    for model in MODELS[:4]:
+        for row, tree in zip(SOURCES, record(model, SRC, beam_size=3, max_len=6), strict=True):
+            for index, node in enumerate(tree.nodes):
+                tokens = tree.tokens(index)
+                assert len(tokens) == node.step and node.total <= 0
+                if not tokens:
+                    assert (index, node.token, node.log_prob, node.total, node.fate) == (0, 1, 0.0, 0.0, "kept")
+                    continue
+                with torch.no_grad():
+                    logits = model(torch.tensor([row]), torch.tensor([[1, *tokens[:-1]]]))[0]
+                log_probs = logits.log_softmax(dim=-1)[range(len(tokens)), tokens]
+                assert node.log_prob == pytest.approx(log_probs[-1].item(), abs=1e-4)
+                assert node.total == pytest.approx(log_probs.sum().item(), abs=1e-4)
+                length = node.step if node.fate in ("finished", "unfinished") else None
+                assert (node.score is None) == (length is None)
+                assert length is None or node.score == pytest.approx(node.total / ((5 + length) / 6) ** 0.6, abs=1e-5)
+
+
+def fates_are_those_of_a_beam(record):
+    """The beam_size most probable beginnings go on, the others end; no more are considered than twice that."""
+    seen = set()
+    for model, options in itertools.product(MODELS, TREE_OPTIONS):
+        size, max_len = options["beam_size"], options["max_len"]
+        for tree in record(model, SRC, **options):
+            last = max(node.step for node in tree.nodes)
+            finished = 0
+            for step in range(1, last + 1):
+                level = [node for node in tree.nodes if node.step == step]
+                assert 1 <= len(level) <= 2 * size and level == sorted(level, key=lambda node: -node.total)
+                goes_on = [node for node in level if node.fate in ("kept", "unfinished")]
+                assert {node.fate for node in goes_on} <= {"unfinished" if step == last else "kept"}
+                assert goes_on == [node for node in level if node.token != 2][:size]
+                assert [node for node in level if node.fate == "finished"] == [n for n in level[:size] if n.token == 2]
+                assert finished < size, "the search went on after it was done"
+                finished += sum(node.fate == "finished" for node in level)
+            assert last == max_len or finished >= size
+            for index, node in enumerate(tree.nodes[1:], start=1):
+                assert node.parent < index and tree.nodes[node.parent].fate == "kept"
+                assert tree.nodes[node.parent].step == node.step - 1
+            assert len({tuple(tree.tokens(index)) for index in range(len(tree.nodes))}) == len(tree.nodes)
+            seen |= {node.fate for node in tree.nodes}
+    assert seen == set(FATES), "too uniform to compare"
+
+
+def _other_nodes(change):
+    return lambda *arguments, **options: [
+        replace(tree, nodes=[tree.nodes[0], *map(change, tree.nodes[1:])])
+        for tree in record_beam(*arguments, **options)
+    ]
+
+
+def _front_forgotten(beam, log_probs, considered, record=_Beam._record):
+    record(beam, log_probs, considered)
+    beam.front = sorted(beam.front, reverse=True)
+
+
+def in_record(target, name, replacement):
+    return patched(record_beam, mock.patch.object(target, name, replacement))
+
+
+TREE_MUTANTS = [
+    (recording_changes_nothing, lambda *arguments, **options: record_beam(*arguments, **options | {"beam_size": 2})),
+    (recording_changes_nothing, _other_nodes(lambda node: replace(node, total=round(node.total, 3)))),
+    (recording_changes_nothing, in_record(_Beam, "_record", _front_forgotten)),
+    (recording_changes_nothing, in_record(LayerCache, "select", order_forgotten)),
+    (recording_changes_nothing, in_record(_Beam, "extend", drops_finished)),
+    (totals_are_sums_of_the_models_log_probs, in_record(_Beam, "_record", _front_forgotten)),
+    (totals_are_sums_of_the_models_log_probs, in_record(Steps, "__call__", raw_logits)),
+    (totals_are_sums_of_the_models_log_probs, _other_nodes(lambda node: replace(node, log_prob=node.total))),
+    (fates_are_those_of_a_beam, _other_nodes(lambda node: replace(node, fate=node.fate.replace("dropped", "kept")))),
+    (fates_are_those_of_a_beam, _other_nodes(lambda node: replace(node, fate=node.fate.replace("un", "")))),
+    (fates_are_those_of_a_beam, in_record(_Beam, "extend", drops_finished)),
+]
+
+
+@pytest.mark.parametrize("law", dict.fromkeys(law for law, _ in TREE_MUTANTS))
+def test_law_of_the_recorded_tree(law):
+    law(record_beam)
+
+
+@pytest.mark.parametrize("law, mutant", TREE_MUTANTS)
+def test_a_wrong_tree_is_caught(law, mutant):
+    with pytest.raises(AssertionError):
+        law(mutant)
+
+
+def test_a_tree_is_plain_data():
+    for tree in record_beam(MODELS[1], SRC, beam_size=3, max_len=6):
+        assert BeamTree.from_dict(json.loads(json.dumps(tree.to_dict(), allow_nan=False))) == tree
+
+
+def test_recording_refuses_what_searching_refuses():
+    assert "beam_size" in str(raised(ValueError, lambda: record_beam(MODELS[0], SRC, beam_size=0)))
+    assert "max_len" in str(raised(ValueError, lambda: record_beam(MODELS[0], SRC, max_len=0)))
 
 
 def test_bad_arguments_are_refused_and_the_mode_is_restored():

@@ -132,23 +132,24 @@ VIEW = nbformat.v4.new_output("display_data", {build.WIDGET_VIEW: {"model_id": "
 REPR = nbformat.v4.new_output("display_data", {"text/plain": "Path('/root/x')"})
 
 # Cells: 0 text, 1 checked, 2 progress, 3 figure, 4 its assertion, 5 summary.
-PLACES = [lesson for lesson in LESSONS if "01" <= lesson[:2] <= "08"]
+WIDGETS = {lesson: 2 if lesson[:2] == "11" else 1 for lesson in LESSONS if lesson[:2] not in ("00", "10")}
 
 
-def has_one_place_for_its_widget(text: str) -> None:
+def has_places_for_its_widgets(text: str, count: int) -> None:
     places = re.findall(r"^# <!-- widget: [a-zA-Z -]+ -->$", text, flags=re.MULTILINE)
-    assert len(places) == 1, f"expected one place for a widget, got {places}"
+    assert len(set(places)) == len(places) == count, f"expected places for {count} widgets, got {places}"
 
 
-@pytest.mark.parametrize("lesson", PLACES)
-def test_lesson_has_one_place_for_its_widget(lesson: str) -> None:
-    has_one_place_for_its_widget((build.SOURCES / f"{lesson}.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("lesson", WIDGETS)
+def test_lesson_has_places_for_its_widgets(lesson: str) -> None:
+    has_places_for_its_widgets((build.SOURCES / f"{lesson}.py").read_text(encoding="utf-8"), WIDGETS[lesson])
 
 
 @pytest.mark.parametrize("text", [TOY, "# <!-- widget: a -->\n" * 2, "# <!-- widget: -->\n", "<!-- widget: a -->\n"])
-def test_a_lesson_without_one_place_is_found(text: str) -> None:
-    with pytest.raises(AssertionError, match="expected one place for a widget"):
-        has_one_place_for_its_widget(text)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_lesson_without_its_places_is_found(text: str, count: int) -> None:
+    with pytest.raises(AssertionError, match="expected places for"):
+        has_places_for_its_widgets(text, count)
 
 
 MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode], object]]] = {

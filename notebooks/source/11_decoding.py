@@ -1,0 +1,1249 @@
+# %% [markdown]
+# # 11 · How to decode: from probabilities to a sentence
+#
+# **Question.** The model gives every next token a probability. Which one do we write?
+#
+# **Afterwards you can**
+#
+# 1. decode greedily, by sampling and with a beam, and say what each of them looks for;
+# 2. recognize a search that is wrong without an error: raw logits, dropped outputs, a mixed-up cache;
+# 3. ask the right questions about a number that is called BLEU.
+#
+# **You need** the decoder, teacher forcing and free running (lesson [07](07_decoder.ipynb)), BLEU and its signature (lesson [10](10_translation.ipynb)).
+# **Time**: 40 minutes to read, under a minute to run.
+# **In the paper**: section 6.1, which decodes with a beam of 4.
+
+# %%
+import copy
+import math
+import time
+from collections import Counter
+from statistics import mean
+
+import torch
+
+from course_lib.charts import bars, curves
+from course_lib.decoding import greedy, sample
+from course_lib.translator import Translator
+
+torch.set_num_threads(1)  # small tensors: two threads would wait for each other
+device = "cuda" if torch.cuda.is_available() else "cpu"
+translator = Translator.from_pretrained("course")
+model, tokenizer = translator.model.to(device), translator.tokenizer
+pad_id, bos_id, eos_id = model.config.pad_id, model.config.bos_id, model.config.eos_id
+
+# %% [markdown]
+# ## All that a search can ask
+#
+# We hand over a source and the beginning of a target.
+# The model answers with a log-probability for each token that could come next.
+# Everything in this lesson is built on this one function.
+# It computes the whole beginning again for each new token, which is slow; the key-value cache comes later.
+
+
+# %%
+def encode(text):
+    """A sentence to its ids, (1, src_len)."""
+    return torch.tensor([[*tokenizer.encode(text), eos_id]], device=device)
+
+
+@torch.no_grad()
+def next_log_probs(src, ids):
+    """Source (1, src_len) and the target ids so far, to (vocab,)."""
+    tgt_in = torch.tensor([[bos_id, *ids]], device=device)  # starts from <s>
+    log_probs = model(src, tgt_in)[0, -1].log_softmax(dim=-1)
+    log_probs[[pad_id, bos_id]] = -math.inf  # these are never written
+    return log_probs
+
+
+# %% [markdown]
+# ## Greedy: the most probable next token
+#
+# The shortest answer to our question: always the favorite, until the favorite is `</s>`.
+# Lesson 07 wrote like this already.
+# New is the sum: what do you think it is good for?
+
+
+# %%
+def greedy_by_hand(src, max_len):
+    """Ids without </s>, their log-probability, and whether </s> came."""
+    ids, total = [], 0.0
+    while len(ids) < max_len:
+        log_probs = next_log_probs(src, ids)
+        best = log_probs.argmax().item()
+        total += log_probs[best].item()
+        if best == eos_id:
+            return ids, total, True
+        ids.append(best)
+    return ids, total, False
+
+
+# %% tags=["nbval-check-output"]
+texts = ["The cat sleeps.", "The cat sees the dog.", "The dog sees the cat."]
+texts += ["The old woman gives the child a red apple."]
+for text in texts:
+    ids, total, finished = greedy_by_hand(encode(text), max_len=20)
+    (theirs,) = greedy(model, encode(text), max_len=20)
+    assert (ids, finished) == (theirs.ids, theirs.finished)
+    assert math.isclose(total, theirs.log_prob, abs_tol=1e-4)
+    print(f"{total:6.2f}  {math.exp(total):.2f}  {tokenizer.decode(ids)}")
+
+# %% [markdown]
+# `course_lib.decoding.greedy` does the same, for a whole batch at once.
+#
+# The sum is the log-probability of the *whole* output, and the second column is its probability.
+# The probability of an output is a product, p(y_1) · p(y_2 | y_1) · …, up to and including p(`</s>` | …).
+# Logarithms turn it into a sum, and they keep it alive.
+# What is 0.8 to the power of 500, for a computer?
+
+# %% tags=["nbval-check-output"]
+factors = torch.full((500,), 0.8)
+total = factors.log().sum().item()
+print("product:", factors.prod().item(), " sum of logs:", round(total, 1))
+assert factors.prod() == 0 and math.isclose(total, 500 * math.log(0.8), rel_tol=1e-5)
+
+# %% [markdown]
+# In float32 the product is exactly 0, and all long outputs would look the same.
+#
+# ## When does it stop?
+#
+# At `</s>`, which is a token like any other: it must be the favorite.
+# What does the translator write when we forbid it?
+
+# %% tags=["nbval-check-output"]
+ids = []
+while len(ids) < 40:
+    log_probs = next_log_probs(encode("The cat sleeps."), ids)
+    log_probs[eos_id] = -math.inf
+    ids.append(log_probs.argmax().item())
+print(tokenizer.decode(ids))
+assert ids[:3] == tokenizer.encode("Die Katze schläft.")[:3]
+assert set(tokenizer.decode(ids[3:])) == {"."}
+
+# %% [markdown]
+# Full stops, as long as we let it.
+# So every search needs a **maximum length**, should `</s>` never come.
+# The paper allows 50 tokens more than the source has (section 6.1); so does `course_lib`, unless we say otherwise.
+# An output that hits the limit is *unfinished*, and the search must say so.
+
+# %% tags=["nbval-check-output"]
+for max_len in (3, 5, 20):
+    (cut,) = greedy(model, encode("The cat sleeps."), max_len=max_len)
+    text = tokenizer.decode(cut.ids)
+    print(f"max_len {max_len:2}: finished {cut.finished!s:5} {text}")
+    assert cut.finished == (max_len >= 5) and len(cut.ids) + cut.finished <= max_len
+
+# %% [markdown]
+# Four tokens and `</s>` need a limit of 5.
+#
+# ## What the favorite hides
+#
+# *I play.* is *Ich spiele.*
+# After *Ich*, what does the model want to write?
+
+# %%
+src = encode("I play.")
+log_probs = next_log_probs(src, tokenizer.encode("Ich")).cpu()
+probs, order = log_probs.exp().sort(descending=True)
+others = 100 * probs[8:].sum().item()
+labels = [tokenizer.token(token) for token in order[:8].tolist()]
+bars(
+    [*labels, f"{len(probs) - 8:,} others"],
+    [*(100 * probs[:8]).tolist(), others],
+    xlabel="probability of the token after Ich (%)",
+    title=f"Three favorites, and {others:.0f} % for those below the first eight",
+    value_format="{:.1f}",
+)
+
+# %%
+assert abs(probs.sum() - 1) < 0.01  # <pad> and <s> have the rest
+assert labels[:3] == ["▁sp", "▁spiel", "▁spielen"]
+assert probs[0] < 0.25 and 35 < others < 50
+
+# %% [markdown]
+# The favorite, `▁sp`, gets a fifth.
+# Greedy search takes it and forgets the rest.
+#
+# ## Sampling: draw the next token
+#
+# The other simple answer is to *draw* a token, each with its probability.
+# If we draw every token, how often do we draw the whole output *Die Katze schläft.*?
+# Its log-probability was −0.56.
+
+# %%
+many = encode("The cat sleeps.").expand(1000, -1)
+generator = torch.Generator(device).manual_seed(0)
+drawn = sample(model, many, generator=generator, max_len=20)
+(favorite,) = greedy(model, many[:1])
+share = sum(each.ids == favorite.ids for each in drawn) / len(drawn)
+print(f"drawn {share:.3f}, exp(log_prob) {math.exp(favorite.log_prob):.3f}")
+assert abs(share - math.exp(favorite.log_prob)) < 0.08
+
+# %% [markdown]
+# As often as its probability says.
+# That is what the log-probability of an output means.
+#
+# And the other draws?
+
+# %%
+counted = Counter(tokenizer.decode(each.ids) for each in drawn)
+for text, count in counted.most_common(4):
+    print(f"{count:4}  {text}")
+rare = [text for text, count in counted.items() if count == 1]
+print(f"{len(rare):4}  outputs that came once, among them:", *rare[:3], sep="\n      ")
+assert len(rare) > 200
+
+# %% [markdown]
+# Hundreds of different ones.
+# Each of them is improbable, but there are so many!
+# So before we draw, we change the distribution.
+#
+# **Temperature** divides the log-probabilities, and the softmax makes probabilities of them again.
+# **Top-k** keeps the k most probable tokens.
+# **Top-p** keeps the fewest tokens that together reach p.
+
+
+# %%
+def keep_top_k(log_probs, k):
+    smallest = log_probs.topk(k).values[-1]
+    return log_probs.masked_fill(log_probs < smallest, -math.inf)
+
+
+def keep_top_p(log_probs, p):
+    kept, reached = torch.full_like(log_probs, -math.inf), 0.0
+    for token in log_probs.argsort(descending=True).tolist():
+        kept[token] = log_probs[token]
+        reached += log_probs[token].exp().item()
+        if reached >= p:
+            return kept
+    return kept
+
+
+# %% [markdown]
+# After *Ich* the model is unsure, after *Die* (of *Die Katze schläft.*) it is sure.
+# How many tokens remain in each case?
+
+# %%
+sure = next_log_probs(many[:1], tokenizer.encode("Die")).cpu()
+places = {"unsure, after Ich": log_probs, "sure, after Die": sure}
+remaining = []
+for name, each in places.items():
+    cuts = keep_top_k(each, 5), keep_top_p(each, 0.8)
+    remaining.append([int(cut.isfinite().sum()) for cut in cuts])
+    print(f"{name:18} top-k 5 keeps {remaining[-1][0]}, top-p 0.8 {remaining[-1][1]}")
+assert remaining[1] == [5, 1] and remaining[0][0] == 5 < remaining[0][1]
+
+# %% [markdown]
+# Top-k keeps five even where one is enough.
+# Top-p adapts: one token where the model is sure, many where it is not.
+#
+# The whole loop, with a cut in it.
+# If it is the same algorithm as `course_lib`'s, then the same random numbers must give the same sentences.
+
+
+# %%
+def sample_by_hand(src, cut, generator, max_len=20):
+    ids = []
+    while len(ids) < max_len:
+        probs = cut(next_log_probs(src, ids)).softmax(dim=-1)
+        token = probs.multinomial(1, generator=generator).item()
+        if token == eos_id:
+            break
+        ids.append(token)
+    return ids
+
+
+# %%
+ways = {
+    "as it is": (lambda log_probs: log_probs, {}),
+    "temperature 0.5": (lambda log_probs: log_probs / 0.5, {"temperature": 0.5}),
+    "top-k 5": (lambda log_probs: keep_top_k(log_probs, 5), {"top_k": 5}),
+    "top-p 0.8": (lambda log_probs: keep_top_p(log_probs, 0.8), {"top_p": 0.8}),
+}
+for name, (cut, options) in ways.items():
+    for seed in range(3):
+        ours, theirs = (torch.Generator(device).manual_seed(seed) for _ in range(2))
+        ids = sample_by_hand(src, cut, ours)
+        (other,) = sample(model, src, generator=theirs, max_len=20, **options)
+        assert ids == other.ids
+    print(f"{name:16} {tokenizer.decode(ids)}")
+
+# %% [markdown]
+# They do.
+# Do the frequencies fit as well?
+# We draw 2,000 outputs and compare what comes after *Ich* with the cut distribution.
+# Their distance is the share of the draws that would have to change.
+
+# %%
+ich = tokenizer.encode("Ich")
+for name, (cut, options) in ways.items():
+    options["generator"] = torch.Generator(device).manual_seed(1)
+    drawn = sample(model, src.expand(2000, -1), max_len=2, **options)
+    after = [(each.ids[1:] or [eos_id])[0] for each in drawn if each.ids[:1] == ich]
+    frequencies = torch.bincount(torch.tensor(after), minlength=2000) / len(after)
+    expected = cut(log_probs).softmax(dim=-1)
+    top = order[:8]  # the others are too rare to compare one by one
+    distance = (frequencies[top] - expected[top]).abs().sum().item() / 2
+    print(f"{name:16} {len(after):5} draws, distance {distance:.3f}")
+    assert distance < 0.05 and len(after) > 1500
+
+# %% [markdown]
+# ### Temperature and entropy
+#
+# Entropy measures how undecided a distribution is, in nats: 0 for one certain token, ln(vocab) if all are alike.
+# What becomes of both places when the temperature goes far down, and far up?
+
+
+# %%
+def entropy(probs):
+    """In nats; a probability of 0 adds nothing."""
+    return -torch.special.xlogy(probs, probs).sum().item()
+
+
+temperatures = [10 ** (number / 10) for number in range(-10, 16)]  # 0.1 to 32
+series = {}
+for name, each in places.items():
+    shapes = [(each.double() / t).softmax(dim=-1) for t in temperatures]
+    series[name] = (temperatures, [entropy(shape) for shape in shapes])
+
+# %%
+limit = math.log(len(log_probs) - 2)  # two tokens are never written
+for _, y in series.values():
+    assert y == sorted(y) and y[0] < 0.1 and y[-1] > 0.99 * limit
+curves(
+    series,
+    xlabel="temperature",
+    ylabel="entropy (nats)",
+    title="Temperature leads from the favorite alone to all tokens alike",
+    log_x=True,
+    marks={"all alike: ln 1998": (None, limit), "as it is": (1, None)},
+)
+
+# %% [markdown]
+# At the left end sampling is greedy search, at the right end it is noise.
+#
+# <!-- widget: sampling sliders -->
+
+# %% [markdown]
+# ### Is sampling good for translating?
+#
+# We take 100 sentences of the course corpus and count how many come out exactly right.
+# Predict: which of the three ways is the best at temperature 1?
+
+# %%
+from course_lib.data.batches import pad
+from course_lib.data.course import load_course
+from course_lib.metrics import bleu, exact_match
+
+num_pairs = 1000 if device == "cuda" else 200
+pairs = load_course(num_train=1, num_valid=1, num_test=num_pairs, seed=1).test
+pairs = sorted(pairs, key=lambda pair: len(tokenizer.encode(pair.src)))  # less padding
+references = [pair.tgt for pair in pairs]
+
+
+def decode_all(search, model, pairs=pairs):
+    """What a search finds for each source, 50 at a time."""
+    rows = [[*tokenizer.encode(pair.src), eos_id] for pair in pairs]
+    batches = [pad(rows[i : i + 50]).to(device) for i in range(0, len(rows), 50)]
+    return [found for batch in batches for found in search(model, batch)]
+
+
+# %%
+def texts_of(hypotheses):
+    return [tokenizer.decode(each.ids) for each in hypotheses]
+
+
+def share_right(search):
+    """Share of the first 100 sentences that come out exactly as in the reference."""
+    return exact_match(
+        texts_of(decode_all(search, model, pairs[:100])), references[:100]
+    )
+
+
+cuts = {"all tokens": {}, "top-p 0.8": {"top_p": 0.8}, "top-k 5": {"top_k": 5}}
+grid, shares = (0.25, 0.5, 0.75, 1.0, 1.25), {}
+for name, options in cuts.items():
+    options |= dict(max_len=40, generator=torch.Generator(device).manual_seed(2))
+    shares[name] = [
+        share_right(lambda m, s, t=t, o=options: sample(m, s, temperature=t, **o))
+        for t in grid
+    ]
+
+# %%
+greedy_share = share_right(greedy)
+at_one = {name: row[grid.index(1.0)] for name, row in shares.items()}
+assert at_one["all tokens"] < 0.6 < at_one["top-p 0.8"] < greedy_share + 0.01
+assert all(row[0] > greedy_share - 0.05 for row in shares.values())
+curves(
+    {name: (grid, [100 * share for share in row]) for name, row in shares.items()},
+    xlabel="temperature",
+    ylabel="exact match (%)",
+    title="For translating, the draw must stay close to the favorite",
+    marks={"greedy": (None, 100 * greedy_share)},
+)
+
+# %% [markdown]
+# At temperature 1, drawing from all tokens ruins more than every second sentence.
+# Yet the draws are faithful to the model, as we have seen.
+# So the fault must be in its probabilities: how probable are the favorites, on average, and how long are the outputs?
+
+# %%
+from course_lib.presets import train_preset
+
+most_probable = decode_all(greedy, model, pairs[:100])
+steps = sum(len(each.ids) + 1 for each in most_probable)
+per_token = math.exp(sum(each.log_prob for each in most_probable) / steps)
+whole = sum(math.exp(each.log_prob) for each in most_probable) / len(most_probable)
+print(f"a favorite {per_token:.2f}, {steps / 100:.1f} of them: {whole:.2f}")
+assert 0.84 < per_token < 0.92 and train_preset("mini").label_smoothing == 0.1
+assert abs(whole - at_one["all tokens"]) < 0.15
+
+# %% [markdown]
+# Label smoothing (lesson [09](09_training.ipynb)) taught the model to leave 10 % to the other tokens, at each step.
+# An argmax does not mind; a faithful draw steps aside about once in ten tokens.
+# Sampling is for tasks where many outputs are good: a story, a conversation.
+# Here it is a way to see what the model believes.
+#
+# ## Greedy search does not find the most probable output
+#
+# *The cat sleeps when I run home.*
+# We score two outputs with one parallel pass each: what greedy search writes, and what is right.
+
+
+# %%
+@torch.no_grad()
+def token_log_probs(src, ids):
+    """Log-probability of each token of a finished output; (len(ids) + 1,)."""
+    tgt = torch.tensor([[bos_id, *ids, eos_id]], device=device)
+    log_probs = model(src, tgt[:, :-1])[0].log_softmax(dim=-1)
+    return log_probs.gather(1, tgt[0, 1:, None]).squeeze(1).tolist()
+
+
+# %% tags=["nbval-check-output"]
+home = encode("The cat sleeps when I run home.")
+(by_greedy,) = greedy(model, home)
+correct = tokenizer.encode("Die Katze schläft, wenn ich nach Hause laufe.")
+sums, ninth = [], []
+for ids in (by_greedy.ids, correct):
+    each = token_log_probs(home, ids)
+    sums.append(sum(each))
+    ninth.append(each[8])
+    print(f"{sums[-1]:.2f} {tokenizer.decode(ids)}")
+    shown = zip([*ids, eos_id], each, strict=True)
+    print("  …", *(f"{tokenizer.token(i)} {lp:.2f}  " for i, lp in list(shown)[8:]))
+assert by_greedy.ids[:8] == correct[:8] and sums[1] > sums[0] + 1
+assert 0 < ninth[0] - ninth[1] < 0.2
+assert math.isclose(sums[0], by_greedy.log_prob, abs_tol=1e-4)
+
+# %% [markdown]
+# The model itself prefers the right one: −3.10 against −4.88.
+# Greedy search never saw it.
+# At one step `▁lä` is a little better than `▁lau`, so greedy takes it, and then nothing good can follow.
+# A search that looks one token ahead is led up the garden path.
+#
+# ## Beam search
+#
+# Keep the *beam_size* most probable beginnings, not one.
+# Extend each of them by each token, and keep the best again.
+# An output that ends is put aside, where it waits for the others.
+
+
+# %%
+def beam_by_hand(src, beam_size, max_len=20, scores=next_log_probs, keep_finished=True):
+    """Finished outputs with </s>, best first: pairs of (log-probability, ids)."""
+    live, finished = [(0.0, [])], []
+    for _ in range(max_len):
+        grown = []
+        for total, ids in live:
+            for score, token in zip(*scores(src, ids).topk(2 * beam_size), strict=True):
+                grown.append((total + score.item(), [*ids, token.item()]))
+        grown.sort(reverse=True)
+        finished = finished if keep_finished else []  # False is a mistake, for later
+        finished += [one for one in grown[:beam_size] if one[1][-1] == eos_id]
+        live = [one for one in grown if one[1][-1] != eos_id][:beam_size]
+        if len(finished) >= beam_size:
+            break
+    return sorted(finished, reverse=True)[:beam_size]
+
+
+# %% [markdown]
+# Why 2 · beam_size candidates?
+# Each beginning has one `</s>`, so at most beam_size of them end, and enough are left to go on.
+# Is it the search of `course_lib`, without length penalty for now?
+
+# %% tags=["nbval-check-output"]
+from course_lib.beam import beam_search, record_beam
+
+for source in (src, home, encode(texts[3])):
+    ours = beam_by_hand(source, beam_size=3)
+    (theirs,) = beam_search(model, source, beam_size=3, length_penalty=0.0, max_len=20)
+    assert [ids[:-1] for _, ids in ours] == [each.ids for each in theirs]
+    for (total, ids), each in zip(ours, theirs, strict=True):
+        assert math.isclose(total, each.log_prob, abs_tol=1e-4)
+        print(f"{total:6.2f} {tokenizer.decode(ids)}")
+    print()
+
+# %% [markdown]
+# With three beginnings *laufe* survives, and wins.
+# And with one beginning?
+# Then there is nothing to choose: a beam of 1 is greedy search.
+
+# %%
+for text in [*texts, "I play.", "The cat sleeps when I run home."]:
+    ((best,),) = beam_search(model, encode(text), beam_size=1, length_penalty=0.0)
+    (first,) = greedy(model, encode(text))
+    assert (best.ids, best.finished) == (first.ids, first.finished)
+    assert math.isclose(best.log_prob, first.log_prob, abs_tol=1e-4)
+
+# %% [markdown]
+# ### The beam as a tree
+#
+# `record_beam` searches the same way and hands out all that it considered.
+# Here is *I play.* with a beam of 3.
+# Each box has a token and the log-probability of everything up to it.
+# Follow greedy search along the top, then the winner: when does it fall behind, and when does it take the lead?
+
+# %% id="beam-tree"
+from course_lib.trees import beam_figure
+
+(tree,) = record_beam(model, src, beam_size=3, length_penalty=0.0)
+winner = tree.nodes[tree.best[0]]
+behind = [tree.nodes[index] for index in tree.path(tree.best[0])]
+best = tokenizer.decode(tree.tokens(tree.best[0]))
+beam_figure(
+    tree,
+    [tokenizer.token(node.token) for node in tree.nodes],
+    title=f"Third best after two tokens, it wins: {best}",
+)
+
+# %%
+ranks = []
+for node in behind[1:]:
+    level = [each.total for each in tree.nodes if each.step == node.step]
+    ranks.append(1 + sorted(level, reverse=True).index(node.total))
+print("ranks of the winner, step by step:", *ranks)
+(found,) = beam_search(model, src, beam_size=3, length_penalty=0.0)
+for index, each in zip(tree.best, found, strict=True):
+    assert tree.nodes[index].total == each.log_prob
+assert ranks == [1, 3, 1, 1]
+assert all(node.total < tree.nodes[node.parent].total for node in tree.nodes[1:])
+
+# %%
+(first,) = greedy(model, src)
+paid = dict(zip(first.ids, token_log_probs(src, first.ids)[:-1], strict=True))
+for token, log_prob in paid.items():
+    print(f"{tokenizer.token(token):5}{log_prob:6.2f}")
+assert (
+    tokenizer.decode(first.ids) == "Ich sprang." and winner.total > first.log_prob + 3
+)
+assert sum(log_prob < -1.5 for log_prob in paid.values()) == 3
+
+# %% [markdown]
+# A total can only fall, because each token adds the logarithm of a probability.
+# What matters is who falls least: greedy search leads with `▁sp`, and then it pays twice more, for `ran` and for `g`.
+#
+# <!-- widget: beam tree -->
+
+# %% [markdown]
+# And is the winner the right translation?
+
+# %% tags=["nbval-check-output"]
+for each in found:
+    print(f"{each.log_prob:6.2f} {tokenizer.decode(each.ids)}")
+assert tokenizer.decode(found[0].ids) == "Ich spielen."
+assert tokenizer.decode(found[1].ids) == "Ich spiele."
+
+# %% [markdown]
+# No: *Ich spiele.* comes second.
+# The search has done its work, it found the more probable output.
+# The *model* is wrong about this one.
+# Search errors and model errors are two things, and a better search mends only the first kind.
+#
+# ## Does a beam find the best of all?
+#
+# To know, we would have to try every output.
+# With 2,000 subwords and 5 steps that is 2000⁵.
+# With four words and at most three of them in a sentence, there are 1 + 4 + 16 + 64 = 85.
+# So we ask 50 untrained models with a tiny vocabulary.
+
+# %%
+from itertools import product
+
+from course_lib.config import ModelConfig
+from course_lib.transformer import Transformer
+
+sizes = dict(d_model=16, num_heads=2, num_layers=1, d_ff=32, dropout=0.0, max_len=16)
+tiny_src = torch.tensor([[4, 6, 3, 5, eos_id]])
+
+
+@torch.no_grad()
+def tiny_model(seed):
+    torch.manual_seed(seed)
+    tiny = Transformer(ModelConfig(vocab_size=7, tie_weights=False, **sizes)).eval()
+    tiny.generator.weight.mul_(3)  # opinions as strong as a trained model's
+    return tiny
+
+
+# %%
+@torch.no_grad()
+def exhaustive(tiny):
+    """The most probable of all finished outputs of at most three words."""
+    found = []
+    for length in range(4):
+        outputs = list(product(range(3, 7), repeat=length))
+        tgt_in = torch.tensor([[bos_id, *output] for output in outputs])
+        tgt_out = torch.tensor([[*output, eos_id] for output in outputs])
+        logits = tiny(tiny_src.expand(len(outputs), -1), tgt_in)
+        log_probs = logits.log_softmax(dim=-1).gather(2, tgt_out[:, :, None])
+        found += zip(log_probs.sum(dim=(1, 2)).tolist(), outputs, strict=True)
+    assert len(found) == 85
+    return list(max(found)[1])
+
+
+# %%
+def finds(search, tiny, best, **options):
+    found = search(tiny, tiny_src, max_len=4, **options)[0]
+    found = found[0] if isinstance(found, list) else found
+    return found.finished and found.ids == best
+
+
+num_models, beam_sizes = 50, (1, 2, 4, 8, 320)
+hits = dict.fromkeys(("greedy", *beam_sizes), 0)
+for seed in range(num_models):
+    tiny = tiny_model(seed)
+    best = exhaustive(tiny)
+    hits["greedy"] += finds(greedy, tiny, best)
+    for size in beam_sizes:
+        options = dict(beam_size=size, length_penalty=0.0)
+        hits[size] += finds(beam_search, tiny, best, **options)
+
+# %%
+names = ["greedy", *(f"beam {size}" for size in beam_sizes)]
+assert hits[320] == num_models and hits["greedy"] == hits[1] < 0.6 * num_models
+assert hits[1] < hits[2] < hits[4] < hits[320]
+bars(
+    names,
+    list(hits.values()),
+    xlabel=f"models of {num_models} whose most probable output is found",
+    title="A wider beam misses less, and one of 320 cannot miss",
+)
+
+# %% [markdown]
+# In the last step 4³ beginnings have 5 continuations each, which makes 320.
+# With that many places nothing is ever dropped: such a beam *is* exhaustive search.
+# A narrow beam promises nothing, and yet it finds more than greedy search.
+#
+# ## Three ways to search wrongly
+#
+# **A common mistake**: beam search that adds raw logits.
+# Add 7 to all logits of a step: the probabilities stay, so for the model nothing has changed.
+# For a sum of logits it has.
+
+
+# %%
+@torch.no_grad()
+def raw_logits(src, ids):
+    tgt_in = torch.tensor([[bos_id, *ids]], device=device)
+    logits = model(src, tgt_in)[0, -1]
+    logits[[pad_id, bos_id]] = -math.inf
+    return logits
+
+
+logits = raw_logits(src, ich)
+torch.testing.assert_close((logits + 7).log_softmax(0), logits.log_softmax(0))
+favorites = [raw_logits(home, correct[:t]).max().item() for t in range(len(correct))]
+assert min(favorites) > 1
+
+# %% [markdown]
+# So logits of two beginnings cannot be compared.
+# And here the favorites have positive ones, so each further token makes an output look *better*.
+#
+# **A common mistake**: beam search that drops finished hypotheses, so that only what ends in its last step counts.
+# Our function can make both mistakes.
+
+# %% tags=["nbval-check-output"]
+mistakes = {
+    "right": {},
+    "raw logits": {"scores": raw_logits},
+    "dropped": {"keep_finished": False},
+}
+totals = {}
+for name, options in mistakes.items():
+    for source in (src, home):
+        best = beam_by_hand(source, beam_size=3, **options)[0][1]
+        totals[name, source is src] = sum(token_log_probs(source, best[:-1]))
+        print(f"{name:11}{totals[name, source is src]:7.2f}  {tokenizer.decode(best)}")
+for (name, which), total in totals.items():
+    assert name == "right" or total < totals["right", which] - 1
+
+# %% [markdown]
+# Nothing crashed, and the outputs look like those of a weak model.
+# But each log-probability, recomputed in one parallel pass, is lower than the right one: that gives the mistakes away.
+#
+# The third mistake needs the cache, so it has to wait.
+#
+# ## A translator that is unsure
+#
+# On its own corpus the course translator hardly ever needs a beam.
+# How often does one find something more probable?
+
+
+# %%
+def more_probable(ours, theirs):
+    """Share of the sentences where ours is more probable than theirs."""
+    both = zip(ours, theirs, strict=True)
+    return sum(a.log_prob > b.log_prob + 1e-3 for a, b in both) / len(ours)
+
+
+def search_with(beam_size, length_penalty=0.0):
+    options = dict(beam_size=beam_size, length_penalty=length_penalty, max_len=40)
+    return lambda m, s: [found[0] for found in beam_search(m, s, **options)]
+
+
+sure = decode_all(greedy, model), decode_all(search_with(4), model)
+gained = more_probable(sure[1], sure[0])
+print(f"the beam finds more in {gained:.1%} of {len(pairs)} sentences")
+print(f"exact match: greedy {exact_match(texts_of(sure[0]), references):.1%}", end="")
+print(f", beam 4 {exact_match(texts_of(sure[1]), references):.1%}")
+assert gained < 0.03
+
+# %% [markdown]
+# (Some of these sentences it may know from its training.
+# That does no harm here: we compare ways to search with one model.)
+#
+# To see what searches are worth, we need a translator that is less sure.
+# We take the same one and round its weights: in each row of each matrix only five values remain, −2, −1, 0, 1 and 2 steps.
+# A later lesson rounds weights to save memory, with more care; here it is a quick way to a bad model.
+
+
+# %%
+@torch.no_grad()
+def rounded(model):
+    """A copy whose matrices have five values in each row."""
+    coarse = copy.deepcopy(model)
+    for matrix in coarse.parameters():
+        if matrix.dim() == 2:
+            step = matrix.abs().amax(dim=1, keepdim=True) / 2
+            matrix.copy_((matrix / step).round() * step)
+    return coarse
+
+
+coarse = rounded(model)
+before, after = (len(each.generator.weight[4].unique()) for each in (model, coarse))
+assert after <= 5 < before
+unsure = decode_all(lambda m, s: greedy(m, s, max_len=40), coarse)
+
+# %%
+outputs = texts_of(unsure)
+for number in range(0, 60, 10):
+    print(f"{pairs[number].src}\n  {outputs[number][:60]}")
+endless = [
+    pair.src for pair, each in zip(pairs, unsure, strict=True) if not each.finished
+]
+print(f"exact match {exact_match(outputs, references):.1%}, {len(endless)} unfinished")
+longest = [len(greedy(coarse, encode(text))[0].ids) for text in endless]  # no max_len
+extra = [
+    n - len(tokenizer.encode(t)) - 1 for n, t in zip(longest, endless, strict=True)
+]
+assert 0.3 < exact_match(outputs, references) < 0.55 and max(extra) == 50
+
+# %% [markdown]
+# Now greedy search can be beaten, and the maximum length has work to do: without `max_len`, some of these outputs stop at 50 tokens more than their source.
+#
+# We search with wider and wider beams.
+# On average, each finds more probable outputs than the one before.
+# Predict: are they better translations, too?
+
+
+# %%
+def output(tree, index):
+    """Ids of the output that ends at this node, without </s>."""
+    return [token for token in tree.tokens(index) if token != eos_id]
+
+
+def bleu_of(ids):
+    return bleu([tokenizer.decode(each) for each in ids], references).score
+
+
+trees, facts = {}, {}
+for size in (1, 2, 4, 8):
+    options = dict(beam_size=size, length_penalty=0.0, max_len=40)
+    trees[size] = decode_all(lambda m, s, o=options: record_beam(m, s, **o), coarse)
+    ids = [output(tree, tree.best[0]) for tree in trees[size]]
+    totals = [tree.nodes[tree.best[0]].total for tree in trees[size]]
+    facts[size] = mean(totals), mean(map(len, ids)), ids.count([]), bleu_of(ids)
+
+# %%
+print("beam  log-probability  tokens  empty  BLEU")
+for size, (total, tokens, empty, score) in facts.items():
+    print(f"{size:4}{total:17.2f}{tokens:8.1f}{empty:7}{score:6.1f}")
+totals, tokens, empty, bleus = map(list, zip(*facts.values(), strict=True))
+assert totals == sorted(totals) and tokens == sorted(tokens, reverse=True)
+assert empty[0] < empty[3] and bleus[3] < bleus[2] < bleus[1] > bleus[0]
+
+# %% [markdown]
+# A beam of 2 helps.
+# After that, every wider beam finds more probable outputs, and they are shorter and *worse*.
+# Some are empty: `</s>` at once, one token to pay for.
+# Each token makes an output less probable, so the most probable ones are the short ones.
+# This is not our model's fault alone: in a study of a full-size Transformer, the most probable output of all was the empty one for more than half of the sentences (Stahlberg and Byrne 2019).
+#
+# ## The length penalty
+#
+# Wu et al. (2016) divide the log-probability by a number that grows with the length:
+#
+# score(Y) = log P(Y | X) / lp(Y), with lp(Y) = ((5 + |Y|) / 6)^α
+#
+# α = 0 compares bare log-probabilities; the larger α, the more a long output is forgiven.
+# We count `</s>` as part of Y, and leave out their second term, a penalty for source words that nobody attended to.
+
+
+# %%
+def penalty(length, alpha):
+    return ((5 + length) / 6) ** alpha
+
+
+for alpha in (0.0, 0.6, 2.0):
+    (hypotheses,) = beam_search(model, src, beam_size=4, length_penalty=alpha)
+    for each in hypotheses:
+        by_hand = each.log_prob / penalty(len(each.ids) + 1, alpha)
+        assert each.finished and math.isclose(each.score, by_hand, rel_tol=1e-9)
+
+# %% [markdown]
+# Back to the *good* translator, and a sentence in which the penalty decides.
+
+# %% tags=["nbval-check-output"]
+dream = "their happy sister dreamed of the boy and the girl."
+bear = encode(f"When the bear ate a banana, {dream}")
+(grown,) = record_beam(model, bear, beam_size=4, length_penalty=0.0)
+two = sorted((grown.nodes[i] for i in grown.best), key=lambda node: -node.total)[:2]
+for node in two:
+    text = tokenizer.decode(grown.tokens(grown.nodes.index(node)))
+    print(f"{node.total:.2f}  {node.step} tokens  …{text[30:]}")
+assert two[0].step < two[1].step and two[0].total > two[1].total
+
+# %% [markdown]
+# The shorter one forgets the girl, and is a little more probable.
+# From which α on does the longer one win?
+# Set both scores equal and solve: α = ln(ratio of the log-probabilities) / ln(ratio of the lengths plus 5).
+
+# %%
+crossing = math.log(two[1].total / two[0].total)
+crossing /= math.log((5 + two[1].step) / (5 + two[0].step))
+for alpha, wins in ((0.0, 0), (crossing - 0.01, 0), (crossing + 0.01, 1), (0.6, 1)):
+    ((best, *_),) = beam_search(model, bear, beam_size=4, length_penalty=alpha)
+    assert len(best.ids) + 1 == two[wins].step
+alphas = [number / 50 for number in range(51)]
+short, long = ([node.total / penalty(node.step, a) for a in alphas] for node in two)
+gaps = [b - a for a, b in zip(short, long, strict=True)]
+curves(
+    {"longer minus shorter": (alphas, gaps)},
+    xlabel="α",
+    ylabel="difference of the scores (nats)",
+    title=f"Above α = {crossing:.2f} the longer output wins: the girl is not forgotten",
+    marks={"equal": (None, 0), "the paper's 0.6": (0.6, None)},
+)
+
+# %% [markdown]
+# And on the whole, with the rounded translator?
+# The trees are searched already, so for each α we only choose again among the outputs that finished.
+# (`beam_search` works like that: the penalty ranks what has finished; what is dropped on the way is decided by log-probability alone.)
+
+
+# %%
+def pick(tree, alpha):
+    """Ids of the output with the best score; unfinished only where none finished."""
+    ends = [i for i, node in enumerate(tree.nodes) if node.score is not None]
+    ends = [i for i in ends if tree.nodes[i].fate == "finished"] or ends
+    scores = [tree.nodes[i].total / penalty(tree.nodes[i].step, alpha) for i in ends]
+    return output(tree, ends[scores.index(max(scores))])
+
+
+alphas = (0, 0.3, 0.6, 1, 1.5, 2, 3)
+picked = {
+    size: [[pick(tree, a) for tree in trees[size]] for a in alphas]
+    for size in (2, 4, 8)
+}
+direct = decode_all(search_with(4, 0.6), coarse, pairs[:50])
+assert [each.ids for each in direct] == picked[4][alphas.index(0.6)][:50]
+
+# %%
+lengths = {size: [mean(map(len, ids)) for ids in row] for size, row in picked.items()}
+wanted = mean(len(tokenizer.encode(text)) for text in references)
+for row in lengths.values():
+    assert row == sorted(row) and row[0] < wanted < row[-1]
+curves(
+    {f"beam {size}": (alphas, row) for size, row in lengths.items()},
+    xlabel="α",
+    ylabel="tokens an output",
+    title="The length penalty makes outputs longer, and in the end too long",
+    marks={"the references": (None, wanted)},
+)
+
+# %%
+scores = {size: [bleu_of(ids) for ids in row] for size, row in picked.items()}
+for row in scores.values():
+    assert max(row) == max(row[1:-1]) and max(row) > row[-1] + 1
+assert scores[8][0] < facts[1][3] < max(scores[8]) - 3
+assert max(scores[8]) > scores[8][alphas.index(0.6)] + 2
+curves(
+    {f"beam {size}": (alphas, row) for size, row in scores.items()},
+    xlabel="α",
+    ylabel="BLEU",
+    title="A wide beam is worth its time only with a length penalty that fits",
+    marks={"greedy": (None, facts[1][3])},
+)
+
+# %% [markdown]
+# The best α belongs to a model and a beam: the rounded translator wants more than 0.6.
+# The paper takes 0.6 with a beam of 4, "chosen after experimentation on the development set" (section 6.1): never choose it on the test set.
+#
+# **A common mistake**: lists of the paper's settings that end with the training.
+# How it decodes belongs to them: beam 4, α 0.6, at most 50 tokens more than the source, and averaged checkpoints (lesson [09](09_training.ipynb)).
+#
+# ## The key-value cache
+#
+# Lesson 07 counted: step by step, 21 of 28 positions are old work.
+# In the decoder, position *t* sees no later token, so its key and its value never change.
+# We keep them, and compute only what is new.
+# By hand, for one attention: does it need a mask?
+
+# %%
+precise = copy.deepcopy(model).double()  # "equal" to nine digits
+tgt_in = torch.tensor([[bos_id, *by_greedy.ids]], device=device)
+x = precise.tgt_embedding(tgt_in).detach()  # (1, tgt_len, d_model)
+attn = precise.decoder.layers[0].self_attn
+assert x.shape == (1, len(by_greedy.ids) + 1, model.config.d_model)
+
+# %%
+from course_lib.masks import causal_mask
+
+with torch.no_grad():
+    keys, values, outputs = [], [], []
+    for t in range(x.shape[1]):
+        newest = x[:, t : t + 1]
+        key, value = attn.keys_values(newest, newest)  # (1, heads, 1, d_k)
+        keys, values = [*keys, key], [*values, value]
+        kept = torch.cat(keys, dim=2), torch.cat(values, dim=2)  # length t + 1
+        outputs.append(attn.attend(newest, *kept))
+    at_once = attn(x, x, x, causal_mask(x.shape[1], device=device))
+torch.testing.assert_close(torch.cat(outputs, dim=1), at_once, rtol=1e-9, atol=1e-10)
+
+# %% [markdown]
+# No mask: the future is not there yet.
+#
+# `model.new_cache` keeps this for every layer.
+# It also keeps the keys and values of the memory, which stay the same for all steps.
+# Here is the loop of every search, with and without it.
+
+
+# %%
+@torch.no_grad()
+def write(model, src, ids, cached):
+    """Feeds ids in one by one, as a search does; logits of all steps, and the cache."""
+    memory, cache = model.encode(src), model.new_cache() if cached else None
+    logits = []
+    for t in range(ids.shape[1]):
+        new = ids[:, t : t + 1] if cached else ids[:, : t + 1]
+        hidden = model.decode(new, memory, src, cache=cache)
+        logits.append(model.generator(hidden[:, -1]))
+    return torch.stack(logits, dim=1), cache  # (batch, tgt_len, vocab)
+
+
+uncached, _ = write(precise, home, tgt_in, cached=False)
+logits, cache = write(precise, home, tgt_in, cached=True)
+torch.testing.assert_close(logits, uncached, rtol=1e-9, atol=1e-9)
+torch.testing.assert_close(logits, precise(home, tgt_in), rtol=1e-9, atol=1e-9)
+
+# %% [markdown]
+# The same logits, to nine digits.
+# What is in the cache now?
+
+# %% tags=["nbval-check-output"]
+for number, layer in enumerate(cache, start=1):
+    shapes = {name: tuple(kept.shape) for name, kept in vars(layer).items()}
+    print(f"layer {number}", *(f"{name} {shape}" for name, shape in shapes.items()))
+config, lengths = model.config, home.shape[1] + tgt_in.shape[1]
+numbers = sum(kept.numel() for layer in cache for kept in vars(layer).values())
+assert numbers == 2 * config.num_layers * config.d_model * lengths
+base = 2 * 6 * 512 * (30 + 30) * 4 / 1e6
+print(f"{numbers:,} numbers; the paper's base model at 30 + 30 tokens: {base:.1f} MB")
+
+# %% [markdown]
+# Shapes are (batch, heads, length, d_k).
+# That is 2 · layers · d_model numbers for each token of source and target, and for each hypothesis.
+# So the cache trades memory for time.
+# How much work does it save?
+# We count the positions that the first layer projects to keys.
+
+
+# %%
+def count_keys(cached):
+    """Positions through key_proj of the first layer: self- and cross-attention."""
+    first, counted = model.decoder.layers[0], []
+    for attn in (first.self_attn, first.cross_attn):
+        tally = []
+        hook = attn.key_proj.register_forward_hook(
+            lambda _, inputs, __, tally=tally: tally.append(inputs[0].shape[1])
+        )
+        write(model, home, tgt_in, cached)
+        hook.remove()
+        counted.append(sum(tally))
+    return counted
+
+
+# %% tags=["nbval-check-output"]
+src_len, tgt_len = home.shape[1], tgt_in.shape[1]
+for cached in (False, True):
+    own, cross = count_keys(cached)
+    print(f"cached {cached!s:5}  self-attention {own:3}  cross-attention {cross:3}")
+assert count_keys(False) == [tgt_len * (tgt_len + 1) // 2, tgt_len * src_len]
+assert count_keys(True) == [tgt_len, src_len]
+
+# %% [markdown]
+# 1 + 2 + … + n became n: each position is computed once.
+# (Its query still looks at all keys before it, so the scores keep adding up to about n²/2.)
+#
+# Does the clock notice?
+# We write several sentences at once, three runs for each length.
+
+# %%
+sentences = 512 if device == "cuda" else 4
+many = home.expand(sentences, -1)
+generator = torch.Generator().manual_seed(0)
+random_ids = torch.randint(4, 2000, (sentences, 128), generator=generator).to(device)
+out_lengths = (8, 16, 32, 64, 128)
+
+
+def seconds(length, cached):
+    started = time.perf_counter()
+    write(model, many, random_ids[:, :length], cached)[0].sum().item()
+    return time.perf_counter() - started
+
+
+runs = {"without cache": [], "with cache": []}
+seconds(8, True), seconds(8, False)  # the first run of all is slower
+for _ in range(3):
+    for name, run in runs.items():
+        cached = name == "with cache"
+        run.append([seconds(length, cached) for length in out_lengths])
+
+# %%
+slow, fast = (torch.tensor(run).min(dim=0).values for run in runs.values())  # the best
+saved = slow - fast
+print(
+    f"at {out_lengths[-1]} tokens the cache is {slow[-1] / fast[-1]:.1f} times as fast"
+)
+assert saved[-1] > 0 and saved[-1] > saved[0]
+curves(
+    {name: (out_lengths, run) for name, run in runs.items()},
+    xlabel="length of the output (tokens)",
+    ylabel=f"seconds for {sentences} sentences",
+    title="The longer the output, the more the cache saves",
+    log_x=True,
+    log_y=True,
+)
+
+# %% [markdown]
+# (The band spans the three runs.)
+#
+# Now the third mistake.
+# **A common mistake**: a beam search that reorders its hypotheses, and forgets the cache.
+# Two rows: *Die Katze* and *Der Hund*.
+# The search goes on with the second one twice: *Der Hund sieht*, *Der Hund schläft*.
+# Which rows come out wrong if the cache stays as it was?
+
+
+# %%
+def ids_of(*starts):
+    ids = [[bos_id, *tokenizer.encode(each)] for each in starts]
+    return torch.tensor(ids, device=device)
+
+
+old, new = ids_of("Die Katze", "Der Hund"), ids_of("Der Hund sieht", "Der Hund schläft")
+src_two = home.expand(2, -1)
+assert old.shape == (2, 3) and new.shape == (2, 4)
+
+# %% tags=["nbval-check-output"]
+with torch.no_grad():
+    memory = precise.encode(src_two)
+    expected = precise.decode(new, memory, src_two)[:, -1]
+    for reorder in (True, False):
+        cache = precise.new_cache()
+        precise.decode(old, memory, src_two, cache=cache)
+        for layer in cache if reorder else []:
+            layer.select(torch.tensor([1, 1], device=device))
+        hidden = precise.decode(new[:, -1:], memory, src_two, cache=cache)[:, -1]
+        same = [torch.allclose(a, b) for a, b in zip(hidden, expected, strict=True)]
+        print(f"cache reordered: {reorder!s:5} rows right: {same}")
+        assert same == [reorder, True]
+
+# %% [markdown]
+# The first row reads *sieht* and remembers *Die Katze*.
+# No shape is wrong, so nothing crashes.
+#
+# ## Teacher-forced or free-running?
+#
+# One parallel pass over the reference tells how often the model would predict the right next token.
+# It is fast, and training logs print it.
+# We ask the rounded translator, whose free-running outputs we have.
+
+# %%
+from course_lib.data.batches import encode_pairs, make_batch
+
+batch = make_batch(encode_pairs(tokenizer, pairs)).to(device)
+with torch.no_grad():
+    forced = coarse(batch.src, batch.tgt_in).argmax(dim=-1)  # (batch, tgt_len)
+real = batch.tgt_out != pad_id
+forced_right = ((forced == batch.tgt_out) & real).cpu()
+free_right = torch.zeros_like(forced_right)
+for row, each in enumerate(unsure):
+    answer = batch.tgt_out[row, real[row]].tolist()
+    for t, pair in enumerate(zip([*each.ids, eos_id], answer, strict=False)):
+        free_right[row, t] = pair[0] == pair[1]
+
+# %%
+counts = real.cpu().sum(dim=0)
+by_position = {
+    name: 100 * each.sum(dim=0) / counts
+    for name, each in (("teacher-forced", forced_right), ("free-running", free_right))
+}
+shown = [t for t in range(len(counts)) if counts[t] >= num_pairs // 5]
+early, late = shown[:3], shown[-3:]
+forced_falls, free_falls = (
+    y[early].mean() - y[late].mean() for y in by_position.values()
+)
+assert forced_falls < 10 and free_falls > 20
+
+# %%
+curves(
+    {name: ([t + 1 for t in shown], y[shown]) for name, y in by_position.items()},
+    xlabel="position in the target",
+    ylabel="right tokens (%)",
+    title="Forced, each mistake is forgiven; running free, it stays",
+)
+
+# %% [markdown]
+# Teacher-forced, the model reads the *right* beginning at each position, whatever it would have written.
+# Running free, it reads its own mistakes, which it never met in training: **exposure bias**.
+# (Part of the fall is our strict count: one extra token shifts all that follow.)
+#
+# So the accuracy of the training log is no translation quality.
+# What do both modes have in common?
+
+# %%
+accuracy = forced_right.sum().item() / real.sum().item()
+whole_forced = (forced_right | ~real.cpu()).all(dim=1)
+answers = [tokenizer.encode(text) for text in references]
+whole_free = torch.tensor(
+    [o.finished and o.ids == answer for o, answer in zip(unsure, answers, strict=True)]
+)
+print(f"teacher-forced: {accuracy:.1%} of the tokens", end="")
+print(f", {whole_forced.double().mean():.1%} of the sentences without a mistake")
+print(f"free-running:   {whole_free.double().mean():.1%} of the sentences")
+assert torch.equal(whole_forced, whole_free)
+assert accuracy > 0.85 and whole_free.double().mean() < 0.55
+
+# %% [markdown]
+# The same sentences are right to the end.
+# That is no accident: as long as no mistake is made, both modes read the same.
+# They differ in what comes *after* the first mistake.
+#
+# ## One output, many scores
+#
+# The last question is how to score what we have decoded.
+# We take the greedy outputs of the rounded translator.
+# The outputs stay the same; only the ruler changes.
+
+# %%
+from course_lib.metrics import tokenized_bleu
+
+outputs = texts_of(unsure)
+rulers = {
+    "cased, 13a tokens": bleu(outputs, references),
+    "cased, intl tokens": bleu(outputs, references, tokenize="intl"),
+    "lower-cased, 13a": bleu(outputs, references, lowercase=True),
+    "lower-cased, Moses tokens": tokenized_bleu(outputs, references),
+    "words as they stand": bleu(outputs, references, tokenize="none"),
+    "characters": bleu(outputs, references, tokenize="char"),
+}
+table = {name: result.score for name, result in rulers.items()}
+for name, result in rulers.items():
+    print(f"{name:26}{result.score:5.1f}  {result.signature}")
+assert len({result.signature for result in rulers.values()}) == len(rulers)
+
+# %% [markdown]
+# Six rulers, six signatures.
+# Two more numbers are called BLEU now and then, and have no signature at all.
+#
+# **A common mistake**: BLEU averaged over sentences.
+# In the mean, an endless output counts no more than a perfect one of four words.
+# BLEU counts n-grams over the whole corpus, where long failures weigh as much as they are long.
+
+# %%
+ours = table["cased, 13a tokens"]
+each_alone = [bleu([o], [r]).score for o, r in zip(outputs, references, strict=True)]
+table["mean over sentences"] = mean(each_alone)
+words = [len(text.split()) for text in outputs]
+by_words = sum(s * n for s, n in zip(each_alone, words, strict=True)) / sum(words)
+print(f"corpus {ours:.1f}, mean {mean(each_alone):.1f}", end="")
+print(f", mean with outputs weighted by their words {by_words:.1f}")
+assert mean(each_alone) > ours + 2 > by_words
+
+# %% [markdown]
+# Weighted by its words, the mean comes back to the corpus score.
+#
+# **A common mistake**: BLEU of the teacher-forced argmax.
+# It scores an output that nobody can produce, because its beginning is corrected at each step.
+
+# %%
+forced_ids = [ids[row].tolist() for ids, row in zip(forced, real, strict=True)]
+pretended = [tokenizer.decode(ids) for ids in forced_ids]  # leaves out </s>
+table["teacher-forced argmax"] = bleu(pretended, references).score
+assert table["teacher-forced argmax"] > ours + 4
+assert table["characters"] > ours + 8 and table["words as they stand"] < ours - 1
+assert abs(table["cased, intl tokens"] - ours) < 1
+
+# %%
+low, high = min(table.values()), max(table.values())
+bars(
+    list(table),
+    list(table.values()),
+    xlabel="BLEU",
+    title=f"One translator, called anything from {low:.0f} to {high:.0f} BLEU",
+    value_format="{:.1f}",
+)
+
+# %%
+assert high - low > 12 and high == table["characters"]
+assert sum(abs(score - ours) > 2 for score in table.values()) >= 4
+
+# %% [markdown]
+# The paper's abstract reports progress by "over 2 BLEU".
+# Choosing a ruler can give more than that.
+#
+# Case and the 13a and intl tokens hardly matter *here*, because our corpus is clean.
+# Where there are typographic quotation marks, the last two do: 13a splits off the ASCII ones only.
+
+# %%
+reference = ["Sie sagte: „Der Hund schläft heute nicht.“"]
+ascii_quotes = ['Sie sagte: "Der Hund schläft heute nicht."']
+by_13a, by_intl = (bleu(ascii_quotes, reference, tokenize=t) for t in ("13a", "intl"))
+print(f"13a {by_13a.score:.1f}, intl {by_intl.score:.1f}")
+assert by_intl.score > by_13a.score + 10
+
+# %% [markdown]
+# Older papers print lower-cased BLEU over Moses tokens, newer ones cased sacreBLEU.
+# Neither is wrong; comparing one with the other is.
+# So a score comes with its signature, and it belongs to free-running output of a search that is named, too.
+
+# %% [markdown]
+# ## Summary
+#
+# Decoding is a search, and the model only answers what a next token would cost; the log-probabilities of an output's tokens add up to that of the output.
+# Greedy search takes each favorite, sampling draws with temperature, top-k or top-p, and a beam keeps several beginnings and finds outputs that greedy search misses.
+# The most probable output is not the best one: bare log-probability prefers short outputs, and a length penalty, chosen on validation data, makes up for it.
+# The key-value cache keeps the keys and values that cannot change, and gives the same logits while each position is computed once.
+# A BLEU score says something if it is of free-running output, over the whole corpus, with its signature.
+#
+# **Next**: lesson [12](12_reading_attention.ipynb) looks into the translator while it writes.
