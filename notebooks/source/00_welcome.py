@@ -191,9 +191,11 @@ for text, right in new.items():
 # | **[06 encoder](06_encoder.ipynb)** | feed-forward networks, residuals and norms, stacked |
 # | **[07 decoder](07_decoder.ipynb)** | the part that writes, and reads what the encoder made |
 # | **[08 transformer](08_transformer.ipynb)** | the whole model, with the paper's sizes; where its parameters and its work are |
+# | **[09 training](09_training.ipynb)** | the loss, Adam, the schedule, and all that keeps a long run going |
 # | **[10 translation](10_translation.ipynb)** | trains it from nothing, live, and scores it on unseen sentences |
+# | **[11 how to decode](11_decoding.ipynb)** | from probabilities to a sentence: greedy, drawn, with a beam |
+# | **[12 reading attention](12_reading_attention.ipynb)** | what the heads look at, tested; and where the pictures mislead |
 #
-# Lesson 09 is still to come; lesson 10 does not need it.
 # The paper is "Attention Is All You Need" (Vaswani et al. 2017); each lesson says which section it builds.
 
 # %% [markdown]

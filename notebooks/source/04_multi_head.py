@@ -1008,7 +1008,7 @@ assert percent["opens the sentence"][4] < 10 and percent["later"][4] > 90
 #
 # Nobody told these heads to do so, but a German article depends on its noun.
 # The head that aligns worse than its neighbors is the one that does something else.
-# (Where a head *looks* does not yet prove what the model *uses*: a later lesson switches heads off.)
+# (Where a head *looks* does not yet prove what the model *uses*: lesson [12](12_reading_attention.ipynb) switches heads off.)
 #
 # **A common mistake**: "several heads make the context unbiased".
 # Then heads would be repeated measurements of one thing, and the differences between them would be noise.

@@ -1052,7 +1052,7 @@ assert post_norm_last.min() > last("8 layers, with").max() + 1
 # %% [markdown]
 # With this learning rate from the first step on, post-norm lags far behind.
 # The paper does not train like this: it raises the learning rate slowly over 4,000 steps (section 5.3).
-# A later lesson tests what that does.
+# Lesson [09](09_training.ipynb) tests what that does.
 # Until then: post-norm is the paper's model, and here pre-norm is the easier one to train.
 #
 # ## What a stack does to "it"

@@ -501,7 +501,7 @@ assert computed - len(parallel) == 21
 # We need it not "because the decoder starts with nothing", but so that all positions can be trained at once.
 #
 # Step by step, 21 of 28 positions are old work: every step computes the earlier ones again, and gets the same.
-# `Transformer.new_cache` keeps them; a later lesson shows how.
+# `Transformer.new_cache` keeps them; lesson [11](11_decoding.ipynb) shows how.
 #
 # **A common mistake**: "learning goes word by word."
 # Only inference does, because there the next token must be chosen before it can be read.
@@ -716,7 +716,7 @@ for whole in (fresh, model):
 #
 # Now the decoder works on its own words: **free running**.
 # Encode once, start from `<s>`, take the most probable token, read it, go on until `</s>` (or until 20 tokens, should it never come).
-# (Drawing a token at random, or following several at once, are for a later lesson.)
+# (Drawing a token at random, or following several at once, are for lesson [11](11_decoding.ipynb).)
 # What do you expect in second place, after *Die Katze*?
 
 # %%
@@ -761,7 +761,7 @@ stacked_bars(
 
 # %% [markdown]
 # Why never near 100 %?
-# Training asked for 90 % on the right token and spread the rest over all: label smoothing (section 5.4; a later lesson).
+# Training asked for 90 % on the right token and spread the rest over all: label smoothing (section 5.4; lesson [09](09_training.ipynb)).
 #
 # <!-- widget: decoder stepper -->
 

@@ -1011,4 +1011,4 @@ assert context.shape == query.shape
 # Our model computes what PyTorch's stacks compute, in both norm orders; only pre-norm needs a norm at the end.
 # A model should learn one batch by heart and write it without help; a low loss alone proves nothing, because without the shift it falls sooner.
 #
-# **Next**: lesson [10](10_translation.ipynb) trains this model until it translates sentences that it has never seen.
+# **Next**: lesson [09](09_training.ipynb) takes training apart, until a model solves a task on inputs that it has never seen.
