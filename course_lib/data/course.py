@@ -39,7 +39,8 @@ def load_course(
         ambiguous: "you" is du, ihr or Sie at random, so English no longer determines German.
 
     Returns:
-        The corpus, of `CoursePair`s; no English sentence is in two of its parts.
+        The corpus, of `CoursePair`s; no English sentence is in two of its parts. Corpora of other sizes or seeds can
+        share sentences with it: what is to be unseen must come from the same call as the training part.
 
     Raises:
         ValueError: if the split is unknown or a part is to be empty.
