@@ -38,8 +38,10 @@ def train(options: argparse.Namespace) -> None:
         config=train_preset(options.preset, **changes),
         vocab_size=options.vocab_size,
         architecture=options.architecture,
+        model_changes=None if options.dropout is None else {"dropout": options.dropout},
         subword_dropout=options.subword_dropout,
         average=options.average,
+        report=options.report,
         device=_device(options),
     )
     if log["stopped"] == "interrupted":
@@ -99,8 +101,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
     command.add_argument("--vocab-size", type=int, default=6000, help="most subwords (default: 6000)")
+    command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
     command.add_argument("--average", type=int, default=5, help="epochs averaged at the end (default: 5)")
+    command.add_argument(
+        "--report", default="test", choices=("valid", "test"), help="part to score at the end: valid while choosing"
+    )
     command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
     for name in _OVERRIDES:
         kind = {"precision": str, "peak_lr": float}.get(name, int)

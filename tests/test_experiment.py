@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from contextlib import contextmanager
 from dataclasses import replace
@@ -96,6 +97,35 @@ def weights_are_the_average_of_the_kept_epochs(train, folder):
     saved, _ = load_tensors(folder / "model.safetensors")
     for name, tensor in average_checkpoints(paths).items():
         assert torch.equal(saved[name], tensor), name
+
+
+def the_test_part_can_be_scored_after_the_choice(train, folder):
+    """A run scored on the validation part gets its test scores later, without a further step."""
+    chosen = run(folder, train=train, report="valid")
+    final = run(folder, train=train, report="test")
+    assert "test" not in chosen and "valid" not in final
+    assert final["epochs"] == chosen["epochs"]
+    for part in ("valid", "test"):
+        found = score(Translator.from_pretrained(folder), getattr(CORPUS, part), beam_size=4)
+        assert {"valid": chosen, "test": final}[part][part][1] == found.entry(4)
+
+
+def looking_at_the_test_part(corpus, folder, *, report, **options):
+    log = train_translator(corpus, folder, report="test", **options)
+    scores = log.pop("test")
+    return log | {report: scores}
+
+
+def training_again(corpus, folder, **options):
+    shutil.rmtree(folder, ignore_errors=True)
+    return train_translator(corpus, folder, **options)
+
+
+@pytest.mark.parametrize("wrong", [looking_at_the_test_part, training_again])
+def test_the_test_part_can_be_scored_after_the_choice(wrong, tmp_path):
+    the_test_part_can_be_scored_after_the_choice(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        the_test_part_can_be_scored_after_the_choice(wrong, tmp_path / "wrong")
 
 
 def newest_only(paths):
