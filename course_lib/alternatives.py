@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.attention import attention
-from course_lib.config import ModelConfig, _from_dict, _require
+from course_lib.config import ModelConfig, from_values, require
 from course_lib.masks import padding_mask
-from course_lib.transformer import Embedding, Transformer
+from course_lib.transformer import Embedding, check_ids
 
 
 @dataclass(frozen=True)
 class LstmConfig:
-    """Everything that fixes the shape of an AttentiveLSTM.
+    """All sizes of an AttentiveLSTM; names as in ModelConfig.
 
     Args:
         vocab_size: number of subwords, shared by source and target.
@@ -43,7 +43,7 @@ class LstmConfig:
     def __post_init__(self):
         shared = {name: value for name, value in asdict(self).items() if name != "d_hidden"}
         ModelConfig(**shared, num_heads=1, position=self.position)  # refuses what no model can have
-        _require(
+        require(
             isinstance(self.d_hidden, int) and self.d_hidden >= 2 and self.d_hidden % 2 == 0,
             f"d_hidden must be an even int, two directions share it, got {self.d_hidden!r}",
         )
@@ -81,7 +81,7 @@ class LstmConfig:
     @classmethod
     def from_dict(cls, values: dict) -> "LstmConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return _from_dict(cls, values)
+        return from_values(cls, values)
 
 
 def lstm_like(config: ModelConfig, **changes) -> LstmConfig:
@@ -239,7 +239,7 @@ class AttentiveLSTM(nn.Module):
 
     def _real(self, ids: Tensor, name: str) -> Tensor:
         """(batch, length), True at the tokens; refuses bad ids, and padding that is not at the end."""
-        Transformer._check_ids(self, ids, name)
+        check_ids(ids, name, self.config.vocab_size)
         real = padding_mask(ids, self.config.pad_id)[:, 0, 0]
         if (real[:, 1:] > real[:, :-1]).any():
             raise ValueError(f"{name} has padding before a token, a recurrence needs it behind them all")

@@ -46,21 +46,21 @@ class ModelConfig:
 
     def __post_init__(self):
         for name in ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len"):
-            _require(isinstance(getattr(self, name), int), f"{name} must be an int, got {getattr(self, name)!r}")
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
-        _require(
+            require(isinstance(getattr(self, name), int), f"{name} must be an int, got {getattr(self, name)!r}")
+            require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
+        require(
             self.d_model % self.num_heads == 0,
             f"d_model must be divisible by num_heads, got d_model={self.d_model}, num_heads={self.num_heads}",
         )
-        _require(0.0 <= self.dropout < 1.0, f"dropout must be in [0, 1), got {self.dropout}")
-        _require(self.position in POSITIONS, f"position must be one of {POSITIONS}, got {self.position!r}")
+        require(0.0 <= self.dropout < 1.0, f"dropout must be in [0, 1), got {self.dropout}")
+        require(self.position in POSITIONS, f"position must be one of {POSITIONS}, got {self.position!r}")
         for position, name in (("sinusoidal", "d_model"), ("rotary", "d_k")):
-            _require(
+            require(
                 self.position != position or getattr(self, name) % 2 == 0,
                 f"{position} positions pair the dimensions: {name} must be even, got {getattr(self, name)}",
             )
         specials = (self.pad_id, self.bos_id, self.eos_id, self.unk_id)
-        _require(
+        require(
             len(set(specials)) == 4 and all(0 <= i < self.vocab_size for i in specials),
             f"the four special ids must differ and lie in 0..{self.vocab_size - 1}, got {specials}",
         )
@@ -135,7 +135,7 @@ class ModelConfig:
     @classmethod
     def from_dict(cls, values: dict) -> "ModelConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return _from_dict(cls, values)
+        return from_values(cls, values)
 
 
 @dataclass(frozen=True)
@@ -176,20 +176,20 @@ class TrainConfig:
     def __post_init__(self):
         object.__setattr__(self, "betas", tuple(self.betas))  # JSON brings a list
         for name in ("epochs", "batch_tokens", "accumulate", "warmup_steps"):
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
+            require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
         for name in ("peak_lr", "clip_norm"):
             value = getattr(self, name)
-            _require(value is None or value > 0, f"{name} must be positive or None, got {value}")
-        _require(self.weight_decay >= 0, f"weight_decay must not be negative, got {self.weight_decay}")
-        _require(
+            require(value is None or value > 0, f"{name} must be positive or None, got {value}")
+        require(self.weight_decay >= 0, f"weight_decay must not be negative, got {self.weight_decay}")
+        require(
             0.0 <= self.label_smoothing < 1.0,
             f"label_smoothing must be in [0, 1), got {self.label_smoothing}",
         )
-        _require(
+        require(
             self.decay in ("inverse_sqrt", "linear"),
             f"decay must be 'inverse_sqrt' or 'linear', got {self.decay!r}",
         )
-        _require(
+        require(
             self.precision in ("float32", "bfloat16"),
             f"precision must be 'float32' or 'bfloat16', got {self.precision!r}",
         )
@@ -201,15 +201,17 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, values: dict) -> "TrainConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return _from_dict(cls, values)
+        return from_values(cls, values)
 
 
-def _require(condition: bool, message: str) -> None:
+def require(condition: bool, message: str) -> None:
+    """Raises ValueError with the message unless the condition holds."""
     if not condition:
         raise ValueError(message)
 
 
-def _from_dict(cls, values: dict):
+def from_values(cls, values: dict):
+    """The dataclass with these values for its fields; ValueError names those that are unknown or missing."""
     known = {field.name for field in fields(cls)}
     if set(values) != known:
         raise ValueError(

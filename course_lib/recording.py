@@ -1,13 +1,15 @@
-"""Attention weights of a model at work."""
+"""The attention of a model: its modules, and their weights at work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_lib.attention import attention_weights
 from course_lib.transformer import Transformer
+
+KINDS = ("encoder", "decoder", "cross")
 
 
 @dataclass
@@ -25,6 +27,27 @@ class AttentionMaps:
     cross: list[Tensor] = field(default_factory=list)
 
 
+def attentions(model: Transformer, kind: str) -> list[nn.Module]:
+    """The attention modules of one kind, one for each layer.
+
+    Args:
+        model: any Transformer.
+        kind: "encoder" or "decoder" for self-attention, "cross" for attention from the decoder to the memory.
+
+    Raises:
+        ValueError: if the kind is unknown, or the model is no Transformer.
+    """
+    if not isinstance(model, Transformer):
+        raise ValueError(f"expected a Transformer, whose attention is known by kind; got {type(model).__name__}")
+    if kind == "encoder":
+        return [layer.self_attn for layer in model.encoder.layers]
+    if kind == "decoder":
+        return [layer.self_attn for layer in model.decoder.layers]
+    if kind == "cross":
+        return [layer.cross_attn for layer in model.decoder.layers]
+    raise ValueError(f"expected a kind among {', '.join(KINDS)}, got {kind!r}")
+
+
 @contextmanager
 def record_attention(model: Transformer) -> Iterator[AttentionMaps]:
     """Inside the block, each forward pass leaves its attention weights in the maps.
@@ -37,18 +60,16 @@ def record_attention(model: Transformer) -> Iterator[AttentionMaps]:
 
     Yields:
         the maps, filled by each forward pass and overwritten by the next.
+
+    Raises:
+        ValueError: if the model is no Transformer.
     """
-    encoder, decoder = model.encoder.layers, model.decoder.layers
-    maps = AttentionMaps([None] * len(encoder), [None] * len(decoder), [None] * len(decoder))
-    handles = []
+    modules = {kind: attentions(model, kind) for kind in KINDS}
+    maps, handles = AttentionMaps(**{kind: [None] * len(found) for kind, found in modules.items()}), []
     try:
-        for modules, slots in (
-            ([layer.self_attn for layer in encoder], maps.encoder),
-            ([layer.self_attn for layer in decoder], maps.decoder),
-            ([layer.cross_attn for layer in decoder], maps.cross),
-        ):
-            for index, module in enumerate(modules):
-                handles.append(module.fused.register_forward_hook(_keep_weights(slots, index)))
+        for kind, found in modules.items():
+            for index, module in enumerate(found):
+                handles.append(module.fused.register_forward_hook(_keep_weights(getattr(maps, kind), index)))
         yield maps
     finally:
         for handle in handles:

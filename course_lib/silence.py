@@ -4,31 +4,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import nn
 
+from course_lib.recording import KINDS, attentions
 from course_lib.transformer import Transformer
 
 Head = tuple[str, int, int]  # the kind of attention, the layer, the head, both counted from 0
-KINDS = ("encoder", "decoder", "cross")
-
-
-def attentions(model: Transformer, kind: str) -> list[nn.Module]:
-    """The attention modules of one kind, one for each layer.
-
-    Args:
-        model: any Transformer.
-        kind: "encoder" or "decoder" for self-attention, "cross" for attention from the decoder to the memory.
-
-    Raises:
-        ValueError: if the kind is unknown.
-    """
-    if kind == "encoder":
-        return [layer.self_attn for layer in model.encoder.layers]
-    if kind == "decoder":
-        return [layer.self_attn for layer in model.decoder.layers]
-    if kind == "cross":
-        return [layer.cross_attn for layer in model.decoder.layers]
-    raise ValueError(f"expected a kind among {', '.join(KINDS)}, got {kind!r}")
 
 
 def all_heads(model: Transformer) -> list[Head]:

@@ -134,7 +134,7 @@ class Transformer(nn.Module):
 
     def encode(self, src: Tensor) -> Tensor:
         """Source ids (batch, src_len) to the memory (batch, src_len, d_model)."""
-        self._check_ids(src, "src")
+        check_ids(src, "src", self.config.vocab_size)
         return self.encoder(self.src_embedding(src), padding_mask(src, self.config.pad_id))
 
     def decode(self, tgt_in: Tensor, memory: Tensor, src: Tensor, *, cache: list[LayerCache] | None = None) -> Tensor:
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
         Returns:
             (batch, tgt_len, d_model).
         """
-        self._check_ids(tgt_in, "tgt_in")
+        check_ids(tgt_in, "tgt_in", self.config.vocab_size)
         if src.shape != memory.shape[:2] or len(src) != len(tgt_in):
             raise ValueError(
                 f"src, memory and tgt_in must belong together, got {tuple(src.shape)}, "
@@ -180,14 +180,13 @@ class Transformer(nn.Module):
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
 
-    def _check_ids(self, ids: Tensor, name: str) -> None:
-        if ids.dtype != torch.long or ids.dim() != 2 or ids.numel() == 0:
-            raise ValueError(
-                f"expected {name} as int64 ids of shape (batch, length), at least one; "
-                f"got {ids.dtype} {tuple(ids.shape)}"
-            )
-        low, high = torch.aminmax(ids)
-        if low < 0 or high >= self.config.vocab_size:
-            raise ValueError(
-                f"{name} holds ids {int(low)}..{int(high)}, the vocabulary has 0..{self.config.vocab_size - 1}"
-            )
+
+def check_ids(ids: Tensor, name: str, vocab_size: int) -> None:
+    """Raises ValueError unless ids is a batch (batch, length) of int64 ids of the vocabulary."""
+    if ids.dtype != torch.long or ids.dim() != 2 or ids.numel() == 0:
+        raise ValueError(
+            f"expected {name} as int64 ids of shape (batch, length), at least one; got {ids.dtype} {tuple(ids.shape)}"
+        )
+    low, high = torch.aminmax(ids)
+    if low < 0 or high >= vocab_size:
+        raise ValueError(f"{name} holds ids {int(low)}..{int(high)}, the vocabulary has 0..{vocab_size - 1}")

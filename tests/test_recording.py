@@ -9,6 +9,7 @@ from tiny import padded, raised, random_ids, sources, tiny_model
 
 from course_lib import attention as attention_module
 from course_lib import recording
+from course_lib.alternatives import AttentiveLSTM, lstm_like
 from course_lib.attention import attention_weights
 from course_lib.decoding import greedy
 from course_lib.recording import AttentionMaps, record_attention
@@ -194,3 +195,10 @@ def test_recordings_can_be_nested():
         assert all(map(torch.equal, outer.cross, inner.cross))
         model(SRC.flip(0), TGT_IN.flip(0))
     assert not any(map(torch.equal, outer.cross, inner.cross))
+
+
+def test_a_recurrent_model_is_refused_by_name():
+    config = lstm_like(tiny_model().config)
+    error = raised(ValueError, lambda: record_attention(AttentiveLSTM(config)).__enter__())
+    assert error and "got AttentiveLSTM" in str(error)
+    assert raised(ValueError, lambda: record_attention(tiny_model()).__enter__()) is None
