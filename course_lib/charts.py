@@ -1,4 +1,4 @@
-"""Lines and bars: numbers with names in, a matplotlib Figure out; pyplot and its state stay untouched."""
+"""Lines, bars and dots: numbers with names in, a matplotlib Figure out; pyplot and its state stay untouched."""
 
 from collections.abc import Mapping, Sequence
 
@@ -88,10 +88,46 @@ def bars(
         raise ValueError(f"expected one value for each label, got {len(labels)} labels and values {values.shape}")
     figure, axes = _bar_axes(values, labels, xlabel, title)
     axes.bar_label(axes.barh(range(len(labels)), values, color="C0"), map(value_format.format, values), padding=4)
+    _reference_line(axes, reference, value_format)
     if reference is not None:
-        words, value = reference if isinstance(reference, tuple) else ("reference", reference)
-        axes.axvline(value, color="C6", ls="--", label=f"{words} ({value_format.format(value)})")
         figure.legend(loc="outside lower center")
+    return figure
+
+
+@styled
+def dots(
+    rows: Mapping[str, Sequence[float]],
+    *,
+    xlabel: str,
+    title: str,
+    reference: float | tuple[str, float] | None = None,
+    value_format: str = "{:.1f}",
+) -> Figure:
+    """Rows of dots, the first on top: a hollow one for each run, a full one for their mean, which shows its number.
+
+    For small differences between large numbers: unlike that of bars, the axis does not begin at 0.
+
+    Args:
+        rows: name to the values of its runs.
+        xlabel, title, reference: as in bars.
+        value_format: of the means.
+
+    Raises:
+        ValueError: if there is no row, a row without a run, or a value is not finite.
+    """
+    runs = [np.asarray(values, dtype=float) for values in rows.values()]
+    if not runs or any(row.ndim != 1 or not row.size or not np.isfinite(row).all() for row in runs):
+        raise ValueError(f"expected finite values of one run or more in each row, got {dict(rows)}")
+    figure, axes = _row_axes(list(rows), xlabel, title)
+    for number, row in enumerate(runs):
+        mean, run = ("mean", "a run") if number == 0 else (None, None)  # once each in the legend
+        axes.plot([row.mean()], [number], ls="", marker="D", ms=8, color="C0", label=mean)
+        axes.plot(row, np.full(len(row), number), ls="", marker="o", ms=6, mfc="white", mec="C0", label=run)
+        look = dict(textcoords="offset points", ha="center", va="bottom", bbox=dict(fc="white", ec="none", pad=0.5))
+        axes.annotate(value_format.format(row.mean()), (row.mean(), number), (0, 7), **look)
+    axes.set_ylim(len(runs) - 0.5, -0.7)
+    _reference_line(axes, reference, value_format)
+    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
@@ -163,9 +199,19 @@ def _mark(axes: Axes, words: str, x: float | None, y: float | None, dashes: tupl
         axes.plot([x], [y], ls="", marker="*", ms=13, mfc="white", mec="#222222", label=words, zorder=5)
 
 
+def _reference_line(axes: Axes, reference: float | tuple[str, float] | None, value_format: str) -> None:
+    if reference is not None:
+        words, value = reference if isinstance(reference, tuple) else ("reference", reference)
+        axes.axvline(value, color="C6", ls="--", label=f"{words} ({value_format.format(value)})")
+
+
 def _bar_axes(values: np.ndarray, labels: Sequence[str], xlabel: str, title: str) -> tuple[Figure, Axes]:
     if not (np.isfinite(values) & (values >= 0)).all():
         raise ValueError(f"expected finite values of at least 0, got {values.tolist()}")
+    return _row_axes(labels, xlabel, title)
+
+
+def _row_axes(labels: Sequence[str], xlabel: str, title: str) -> tuple[Figure, Axes]:
     figure = new_figure(title, 7.5, 1.7 + 0.36 * len(labels))
     axes = figure.add_subplot(xlabel=xlabel)
     axes.set_yticks(range(len(labels)), labels)

@@ -155,6 +155,27 @@ def test_bars_show_their_values():
         law_bars_show_their_values(lambda labels, values, **named: charts.bars(labels, sorted(values), **named))
 
 
+def law_dots_are_the_runs_and_their_mean(draw):
+    figure = draw({"a": [30.0, 34.0, 33.5], "b": [20.0]}, xlabel="BLEU", title="t", reference=("whole", 31))
+    axes = figure.axes[0]
+    assert tick_labels(axes.yaxis) == ["a", "b"] and axes.yaxis_inverted() and axes.get_xlim()[0] > 15
+    drawn = [(line.get_marker(), list(line.get_xdata()), set(line.get_ydata())) for line in axes.lines]
+    assert drawn[:2] == [("D", [32.5], {0}), ("o", [30, 34, 33.5], {0})]
+    assert drawn[2:4] == [("D", [20], {1}), ("o", [20], {1})]
+    assert [text.get_text() for text in axes.texts] == ["32.5", "20.0"]
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["mean", "a run", "whole (31.0)"] and set(axes.lines[4].get_xdata()) == {31}
+
+
+@pytest.mark.parametrize("change", [sorted, lambda runs: runs[:2], lambda runs: runs + [31.0]])
+def test_dots_are_the_runs_and_their_mean(change):
+    law_dots_are_the_runs_and_their_mean(charts.dots)
+    with pytest.raises(AssertionError):
+        law_dots_are_the_runs_and_their_mean(
+            lambda rows, **named: charts.dots({name: change(runs) for name, runs in rows.items()}, **named)
+        )
+
+
 def law_stacked_bars_add_up(draw):
     rows = {"base": {"x": 3.0, "y": 1.0}, "big": {"x": 4.0, "y": 6.0}}
     figure = draw(rows, xlabel="M", title="t", value_format="{:.0f}")
@@ -204,6 +225,9 @@ def _curve(x, y, **named):
         (lambda: charts.bars(["a"], [1, 2], xlabel="x", title="t"), r"1 labels and values \(2,\)"),
         (lambda: charts.bars(["a"], [-1], xlabel="x", title="t"), r"at least 0, got \[-1.0\]"),
         (lambda: charts.stacked_bars({"a": {"x": 1}, "b": {"y": 1}}, xlabel="x", title="t"), "same parts in each bar"),
+        (lambda: charts.dots({}, xlabel="x", title="t"), "one run or more in each row, got {}"),
+        (lambda: charts.dots({"a": []}, xlabel="x", title="t"), "one run or more in each row"),
+        (lambda: charts.dots({"a": [1, float("nan")]}, xlabel="x", title="t"), "finite values"),
         (lambda: charts.stacked_bars({}, xlabel="x", title="t"), "same parts in each bar"),
     ],
 )

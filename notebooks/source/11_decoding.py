@@ -10,7 +10,7 @@
 # 3. ask the right questions about a number that is called BLEU.
 #
 # **You need** the decoder, teacher forcing and free running (lesson [07](07_decoder.ipynb)), BLEU and its signature (lesson [10](10_translation.ipynb)).
-# **Time**: 40 minutes to read, under a minute to run.
+# **Time**: 35 minutes to read, under a minute to run.
 # **In the paper**: section 6.1, which decodes with a beam of 4.
 
 # %%
@@ -37,7 +37,7 @@ pad_id, bos_id, eos_id = model.config.pad_id, model.config.bos_id, model.config.
 #
 # We hand over a source and the beginning of a target.
 # The model answers with a log-probability for each token that could come next.
-# Everything in this lesson is built on this one function.
+# All that we write by hand in this lesson is built on this one function.
 # It computes the whole beginning again for each new token, which is slow; the key-value cache comes later.
 
 
@@ -93,21 +93,11 @@ for text in texts:
 #
 # The sum is the log-probability of the *whole* output, and the second column is its probability.
 # The probability of an output is a product, p(y_1) · p(y_2 | y_1) · …, up to and including p(`</s>` | …).
-# Logarithms turn it into a sum, and they keep it alive.
-# What is 0.8 to the power of 500, for a computer?
-
-# %% tags=["nbval-check-output"]
-factors = torch.full((500,), 0.8)
-total = factors.log().sum().item()
-print("product:", factors.prod().item(), " sum of logs:", round(total, 1))
-assert factors.prod() == 0 and math.isclose(total, 500 * math.log(0.8), rel_tol=1e-5)
-
-# %% [markdown]
-# In float32 the product is exactly 0, and all long outputs would look the same.
+# Logarithms turn it into a sum.
 #
 # ## When does it stop?
 #
-# At `</s>`, which is a token like any other: it must be the favorite.
+# At `</s>`, which is a token like any other: greedy search stops where it is the favorite.
 # What does the translator write when we forbid it?
 
 # %% tags=["nbval-check-output"]
@@ -143,10 +133,13 @@ for max_len in (3, 5, 20):
 
 # %%
 src = encode("I play.")
-log_probs = next_log_probs(src, tokenizer.encode("Ich")).cpu()
+ich = tokenizer.encode("Ich")
+log_probs = next_log_probs(src, ich).cpu()
 probs, order = log_probs.exp().sort(descending=True)
 others = 100 * probs[8:].sum().item()
 labels = [tokenizer.token(token) for token in order[:8].tolist()]
+assert labels[:3] == ["▁sp", "▁spiel", "▁spielen"]
+assert 0.18 < probs[0] < 0.23 and 35 < others < 50
 bars(
     [*labels, f"{len(probs) - 8:,} others"],
     [*(100 * probs[:8]).tolist(), others],
@@ -155,13 +148,8 @@ bars(
     value_format="{:.1f}",
 )
 
-# %%
-assert abs(probs.sum() - 1) < 0.01  # <pad> and <s> have the rest
-assert labels[:3] == ["▁sp", "▁spiel", "▁spielen"]
-assert probs[0] < 0.25 and 35 < others < 50
-
 # %% [markdown]
-# The favorite, `▁sp`, gets a fifth.
+# `▁sp`, the favorite, gets a fifth.
 # Greedy search takes it and forgets the rest.
 #
 # ## Sampling: draw the next token
@@ -211,9 +199,10 @@ def keep_top_k(log_probs, k):
 
 def keep_top_p(log_probs, p):
     kept, reached = torch.full_like(log_probs, -math.inf), 0.0
-    for token in log_probs.argsort(descending=True).tolist():
+    probs = log_probs.softmax(dim=-1)
+    for token in probs.argsort(descending=True).tolist():
         kept[token] = log_probs[token]
-        reached += log_probs[token].exp().item()
+        reached += probs[token].item()
         if reached >= p:
             return kept
     return kept
@@ -270,27 +259,10 @@ for name, (cut, options) in ways.items():
 
 # %% [markdown]
 # They do.
-# Do the frequencies fit as well?
-# We draw 2,000 outputs and compare what comes after *Ich* with the cut distribution.
-# Their distance is the share of the draws that would have to change.
-
-# %%
-ich = tokenizer.encode("Ich")
-for name, (cut, options) in ways.items():
-    options["generator"] = torch.Generator(device).manual_seed(1)
-    drawn = sample(model, src.expand(2000, -1), max_len=2, **options)
-    after = [(each.ids[1:] or [eos_id])[0] for each in drawn if each.ids[:1] == ich]
-    frequencies = torch.bincount(torch.tensor(after), minlength=2000) / len(after)
-    expected = cut(log_probs).softmax(dim=-1)
-    top = order[:8]  # the others are too rare to compare one by one
-    distance = (frequencies[top] - expected[top]).abs().sum().item() / 2
-    print(f"{name:16} {len(after):5} draws, distance {distance:.3f}")
-    assert distance < 0.05 and len(after) > 1500
-
-# %% [markdown]
+#
 # ### Temperature and entropy
 #
-# Entropy measures how undecided a distribution is, in nats: 0 for one certain token, ln(vocab) if all are alike.
+# Entropy measures how undecided a distribution is, in nats: 0 for one certain token, ln(n) for n tokens that are all alike.
 # What becomes of both places when the temperature goes far down, and far up?
 
 
@@ -307,7 +279,8 @@ for name, each in places.items():
     series[name] = (temperatures, [entropy(shape) for shape in shapes])
 
 # %%
-limit = math.log(len(log_probs) - 2)  # two tokens are never written
+possible = len(log_probs) - 2  # two tokens are never written
+limit = math.log(possible)
 for _, y in series.values():
     assert y == sorted(y) and y[0] < 0.1 and y[-1] > 0.99 * limit
 curves(
@@ -316,19 +289,22 @@ curves(
     ylabel="entropy (nats)",
     title="Temperature leads from the favorite alone to all tokens alike",
     log_x=True,
-    marks={"all alike: ln 1998": (None, limit), "as it is": (1, None)},
+    marks={f"all alike: ln {possible}": (None, limit), "1: as it is": (1, None)},
 )
 
 # %% [markdown]
-# At the left end sampling is greedy search, at the right end it is noise.
+# Far to the left, sampling becomes greedy search; far to the right, it is noise.
 #
 # <!-- widget: sampling sliders -->
 
 # %% [markdown]
 # ### Is sampling good for translating?
 #
-# We take 100 sentences of the course corpus and count how many come out exactly right.
-# Predict: which of the three ways is the best at temperature 1?
+# We take the shorter half of 200 sentences of the course corpus, and count how many come out exactly right.
+# (Some of them the translator may know from its training.
+# That does no harm here: we compare ways to decode with one model.)
+# We draw from all tokens, with top-p 0.8 and with top-k 5, at five temperatures.
+# Predict: how many come out right at temperature 1, and does a cut help?
 
 # %%
 from course_lib.data.batches import pad
@@ -339,6 +315,7 @@ num_pairs = 1000 if device == "cuda" else 200
 pairs = load_course(num_train=1, num_valid=1, num_test=num_pairs, seed=1).test
 pairs = sorted(pairs, key=lambda pair: len(tokenizer.encode(pair.src)))  # less padding
 references = [pair.tgt for pair in pairs]
+half = num_pairs // 2  # the shorter ones
 
 
 def decode_all(search, model, pairs=pairs):
@@ -354,10 +331,9 @@ def texts_of(hypotheses):
 
 
 def share_right(search):
-    """Share of the first 100 sentences that come out exactly as in the reference."""
-    return exact_match(
-        texts_of(decode_all(search, model, pairs[:100])), references[:100]
-    )
+    """Share of the shorter half that comes out exactly as in the reference."""
+    outputs = texts_of(decode_all(search, model, pairs[:half]))
+    return exact_match(outputs, references[:half])
 
 
 cuts = {"all tokens": {}, "top-p 0.8": {"top_p": 0.8}, "top-k 5": {"top_k": 5}}
@@ -372,7 +348,7 @@ for name, options in cuts.items():
 # %%
 greedy_share = share_right(greedy)
 at_one = {name: row[grid.index(1.0)] for name, row in shares.items()}
-assert at_one["all tokens"] < 0.6 < at_one["top-p 0.8"] < greedy_share + 0.01
+assert at_one["all tokens"] < 0.5 and min(at_one["top-p 0.8"], at_one["top-k 5"]) > 0.75
 assert all(row[0] > greedy_share - 0.05 for row in shares.values())
 curves(
     {name: (grid, [100 * share for share in row]) for name, row in shares.items()},
@@ -383,24 +359,22 @@ curves(
 )
 
 # %% [markdown]
-# At temperature 1, drawing from all tokens ruins more than every second sentence.
+# At temperature 1, drawing from all tokens ruins more than every second sentence, and both cuts save most of them.
 # Yet the draws are faithful to the model, as we have seen.
-# So the fault must be in its probabilities: how probable are the favorites, on average, and how long are the outputs?
+# So look at its probabilities: how probable is a favorite, on average, and how many of them does an output need?
 
 # %%
-from course_lib.presets import train_preset
-
-most_probable = decode_all(greedy, model, pairs[:100])
+most_probable = decode_all(greedy, model, pairs[:half])
 steps = sum(len(each.ids) + 1 for each in most_probable)
 per_token = math.exp(sum(each.log_prob for each in most_probable) / steps)
 whole = sum(math.exp(each.log_prob) for each in most_probable) / len(most_probable)
-print(f"a favorite {per_token:.2f}, {steps / 100:.1f} of them: {whole:.2f}")
-assert 0.84 < per_token < 0.92 and train_preset("mini").label_smoothing == 0.1
+print(f"a favorite {per_token:.2f}, {steps / half:.1f} of them: {whole:.2f}")
+assert 0.85 < per_token < 0.91
 assert abs(whole - at_one["all tokens"]) < 0.15
 
 # %% [markdown]
 # Label smoothing (lesson [09](09_training.ipynb)) taught the model to leave 10 % to the other tokens, at each step.
-# An argmax does not mind; a faithful draw steps aside about once in ten tokens.
+# An argmax does not mind; a faithful draw steps aside at about one token in eight.
 # Sampling is for tasks where many outputs are good: a story, a conversation.
 # Here it is a way to see what the model believes.
 #
@@ -445,7 +419,8 @@ assert math.isclose(sums[0], by_greedy.log_prob, abs_tol=1e-4)
 #
 # Keep the *beam_size* most probable beginnings, not one.
 # Extend each of them by each token, and keep the best again.
-# An output that ends is put aside, where it waits for the others.
+# An output that ends is put aside, and when beam_size of them have ended, the search is over.
+# (Beginnings and outputs that a search follows are called its *hypotheses*.)
 
 
 # %%
@@ -485,8 +460,7 @@ for source in (src, home, encode(texts[3])):
 
 # %% [markdown]
 # With three beginnings *laufe* survives, and wins.
-# And with one beginning?
-# Then there is nothing to choose: a beam of 1 is greedy search.
+# What is a beam that keeps only one?
 
 # %%
 for text in [*texts, "I play.", "The cat sleeps when I run home."]:
@@ -496,6 +470,8 @@ for text in [*texts, "I play.", "The cat sleeps when I run home."]:
     assert math.isclose(best.log_prob, first.log_prob, abs_tol=1e-4)
 
 # %% [markdown]
+# Greedy search, token for token.
+#
 # ### The beam as a tree
 #
 # `record_beam` searches the same way and hands out all that it considered.
@@ -508,7 +484,6 @@ from course_lib.trees import beam_figure
 
 (tree,) = record_beam(model, src, beam_size=3, length_penalty=0.0)
 winner = tree.nodes[tree.best[0]]
-behind = [tree.nodes[index] for index in tree.path(tree.best[0])]
 best = tokenizer.decode(tree.tokens(tree.best[0]))
 beam_figure(
     tree,
@@ -518,25 +493,18 @@ beam_figure(
 
 # %%
 ranks = []
-for node in behind[1:]:
+for node in (tree.nodes[index] for index in tree.path(tree.best[0])[1:]):
     level = [each.total for each in tree.nodes if each.step == node.step]
     ranks.append(1 + sorted(level, reverse=True).index(node.total))
 print("ranks of the winner, step by step:", *ranks)
-(found,) = beam_search(model, src, beam_size=3, length_penalty=0.0)
-for index, each in zip(tree.best, found, strict=True):
-    assert tree.nodes[index].total == each.log_prob
 assert ranks == [1, 3, 1, 1]
+(found,) = beam_search(model, src, beam_size=3, length_penalty=0.0)
+assert [[*each.ids, eos_id] for each in found] == [tree.tokens(i) for i in tree.best]
 assert all(node.total < tree.nodes[node.parent].total for node in tree.nodes[1:])
-
-# %%
 (first,) = greedy(model, src)
-paid = dict(zip(first.ids, token_log_probs(src, first.ids)[:-1], strict=True))
-for token, log_prob in paid.items():
-    print(f"{tokenizer.token(token):5}{log_prob:6.2f}")
-assert (
-    tokenizer.decode(first.ids) == "Ich sprang." and winner.total > first.log_prob + 3
-)
-assert sum(log_prob < -1.5 for log_prob in paid.values()) == 3
+assert tokenizer.decode(first.ids) == "Ich sprang."
+assert winner.total > first.log_prob + 3 and first.ids == tree.tokens(tree.best[2])[:-1]
+assert [lp < -1.5 for lp in token_log_probs(src, first.ids)] == [False] + [True] * 3 + [False] * 2
 
 # %% [markdown]
 # A total can only fall, because each token adds the logarithm of a probability.
@@ -545,15 +513,7 @@ assert sum(log_prob < -1.5 for log_prob in paid.values()) == 3
 # <!-- widget: beam tree -->
 
 # %% [markdown]
-# And is the winner the right translation?
-
-# %% tags=["nbval-check-output"]
-for each in found:
-    print(f"{each.log_prob:6.2f} {tokenizer.decode(each.ids)}")
-assert tokenizer.decode(found[0].ids) == "Ich spielen."
-assert tokenizer.decode(found[1].ids) == "Ich spiele."
-
-# %% [markdown]
+# Is the winner the right translation?
 # No: *Ich spiele.* comes second.
 # The search has done its work, it found the more probable output.
 # The *model* is wrong about this one.
@@ -580,7 +540,7 @@ tiny_src = torch.tensor([[4, 6, 3, 5, eos_id]])
 def tiny_model(seed):
     torch.manual_seed(seed)
     tiny = Transformer(ModelConfig(vocab_size=7, tie_weights=False, **sizes)).eval()
-    tiny.generator.weight.mul_(3)  # opinions as strong as a trained model's
+    tiny.generator.weight.mul_(3)  # stronger opinions
     return tiny
 
 
@@ -620,7 +580,7 @@ for seed in range(num_models):
 # %%
 names = ["greedy", *(f"beam {size}" for size in beam_sizes)]
 assert hits[320] == num_models and hits["greedy"] == hits[1] < 0.6 * num_models
-assert hits[1] < hits[2] < hits[4] < hits[320]
+assert hits[1] < hits[2] < hits[4] <= hits[8] <= hits[320]
 bars(
     names,
     list(hits.values()),
@@ -667,50 +627,38 @@ mistakes = {
     "raw logits": {"scores": raw_logits},
     "dropped": {"keep_finished": False},
 }
-totals = {}
-for name, options in mistakes.items():
-    for source in (src, home):
+for source in (src, home):
+    totals = []
+    for name, options in mistakes.items():
         best = beam_by_hand(source, beam_size=3, **options)[0][1]
-        totals[name, source is src] = sum(token_log_probs(source, best[:-1]))
-        print(f"{name:11}{totals[name, source is src]:7.2f}  {tokenizer.decode(best)}")
-for (name, which), total in totals.items():
-    assert name == "right" or total < totals["right", which] - 1
+        totals.append(sum(token_log_probs(source, best[:-1])))
+        print(f"{name:11}{totals[-1]:7.2f}  {tokenizer.decode(best)}")
+    assert max(totals[1:]) < totals[0] - 1
 
 # %% [markdown]
 # Nothing crashed, and the outputs look like those of a weak model.
-# But each log-probability, recomputed in one parallel pass, is lower than the right one: that gives the mistakes away.
+# But their log-probability, recomputed in one parallel pass, is lower than that of the right search.
 #
 # The third mistake needs the cache, so it has to wait.
 #
 # ## A translator that is unsure
 #
 # On its own corpus the course translator hardly ever needs a beam.
-# How often does one find something more probable?
+# For how many of our sentences does one find something more probable?
 
 
 # %%
-def more_probable(ours, theirs):
-    """Share of the sentences where ours is more probable than theirs."""
-    both = zip(ours, theirs, strict=True)
-    return sum(a.log_prob > b.log_prob + 1e-3 for a, b in both) / len(ours)
-
-
 def search_with(beam_size, length_penalty=0.0):
     options = dict(beam_size=beam_size, length_penalty=length_penalty, max_len=40)
     return lambda m, s: [found[0] for found in beam_search(m, s, **options)]
 
 
-sure = decode_all(greedy, model), decode_all(search_with(4), model)
-gained = more_probable(sure[1], sure[0])
-print(f"the beam finds more in {gained:.1%} of {len(pairs)} sentences")
-print(f"exact match: greedy {exact_match(texts_of(sure[0]), references):.1%}", end="")
-print(f", beam 4 {exact_match(texts_of(sure[1]), references):.1%}")
+both = zip(decode_all(search_with(4), model), decode_all(greedy, model), strict=True)
+gained = sum(beam.log_prob > one.log_prob + 1e-3 for beam, one in both) / num_pairs
+print(f"the beam finds something more probable in {gained:.1%} of {num_pairs} sentences")
 assert gained < 0.03
 
 # %% [markdown]
-# (Some of these sentences it may know from its training.
-# That does no harm here: we compare ways to search with one model.)
-#
 # To see what searches are worth, we need a translator that is less sure.
 # We take the same one and round its weights: in each row of each matrix only five values remain, −2, −1, 0, 1 and 2 steps.
 # A later lesson rounds weights to save memory, with more care; here it is a quick way to a bad model.
@@ -737,22 +685,15 @@ unsure = decode_all(lambda m, s: greedy(m, s, max_len=40), coarse)
 outputs = texts_of(unsure)
 for number in range(0, 60, 10):
     print(f"{pairs[number].src}\n  {outputs[number][:60]}")
-endless = [
-    pair.src for pair, each in zip(pairs, unsure, strict=True) if not each.finished
-]
-print(f"exact match {exact_match(outputs, references):.1%}, {len(endless)} unfinished")
-longest = [len(greedy(coarse, encode(text))[0].ids) for text in endless]  # no max_len
-extra = [
-    n - len(tokenizer.encode(t)) - 1 for n, t in zip(longest, endless, strict=True)
-]
-assert 0.3 < exact_match(outputs, references) < 0.55 and max(extra) == 50
+endless = sum(not each.finished for each in unsure)
+print(f"exact match {exact_match(outputs, references):.1%}, {endless} unfinished")
+assert 0.3 < exact_match(outputs, references) < 0.55 and endless > 0
 
 # %% [markdown]
-# Now greedy search can be beaten, and the maximum length has work to do: without `max_len`, some of these outputs stop at 50 tokens more than their source.
+# Less than two thirds are right now, and the maximum length has work to do.
 #
 # We search with wider and wider beams.
-# On average, each finds more probable outputs than the one before.
-# Predict: are they better translations, too?
+# Predict: do they find more probable outputs, and are these better translations?
 
 
 # %%
@@ -765,7 +706,7 @@ def bleu_of(ids):
     return bleu([tokenizer.decode(each) for each in ids], references).score
 
 
-trees, facts = {}, {}
+trees, facts = {}, {}  # the trees serve again below
 for size in (1, 2, 4, 8):
     options = dict(beam_size=size, length_penalty=0.0, max_len=40)
     trees[size] = decode_all(lambda m, s, o=options: record_beam(m, s, **o), coarse)
@@ -785,7 +726,7 @@ assert empty[0] < empty[3] and bleus[3] < bleus[2] < bleus[1] > bleus[0]
 # A beam of 2 helps.
 # After that, every wider beam finds more probable outputs, and they are shorter and *worse*.
 # Some are empty: `</s>` at once, one token to pay for.
-# Each token makes an output less probable, so the most probable ones are the short ones.
+# Each further token makes an output less probable, so a short one starts with an advantage.
 # This is not our model's fault alone: in a study of a full-size Transformer, the most probable output of all was the empty one for more than half of the sentences (Stahlberg and Byrne 2019).
 #
 # ## The length penalty
@@ -827,22 +768,14 @@ assert two[0].step < two[1].step and two[0].total > two[1].total
 # From which α on does the longer one win?
 # Set both scores equal and solve: α = ln(ratio of the log-probabilities) / ln(ratio of the lengths plus 5).
 
-# %%
+# %% tags=["nbval-check-output"]
 crossing = math.log(two[1].total / two[0].total)
 crossing /= math.log((5 + two[1].step) / (5 + two[0].step))
 for alpha, wins in ((0.0, 0), (crossing - 0.01, 0), (crossing + 0.01, 1), (0.6, 1)):
     ((best, *_),) = beam_search(model, bear, beam_size=4, length_penalty=alpha)
     assert len(best.ids) + 1 == two[wins].step
-alphas = [number / 50 for number in range(51)]
-short, long = ([node.total / penalty(node.step, a) for a in alphas] for node in two)
-gaps = [b - a for a, b in zip(short, long, strict=True)]
-curves(
-    {"longer minus shorter": (alphas, gaps)},
-    xlabel="α",
-    ylabel="difference of the scores (nats)",
-    title=f"Above α = {crossing:.2f} the longer output wins: the girl is not forgotten",
-    marks={"equal": (None, 0), "the paper's 0.6": (0.6, None)},
-)
+print(f"above α = {crossing:.2f} the girl is not forgotten")
+assert 0.2 < crossing < 0.35
 
 # %% [markdown]
 # And on the whole, with the rounded translator?
@@ -868,34 +801,24 @@ direct = decode_all(search_with(4, 0.6), coarse, pairs[:50])
 assert [each.ids for each in direct] == picked[4][alphas.index(0.6)][:50]
 
 # %%
-lengths = {size: [mean(map(len, ids)) for ids in row] for size, row in picked.items()}
 wanted = mean(len(tokenizer.encode(text)) for text in references)
-for row in lengths.values():
-    assert row == sorted(row) and row[0] < wanted < row[-1]
-curves(
-    {f"beam {size}": (alphas, row) for size, row in lengths.items()},
-    xlabel="α",
-    ylabel="tokens an output",
-    title="The length penalty makes outputs longer, and in the end too long",
-    marks={"the references": (None, wanted)},
-)
-
-# %%
+for row in picked.values():
+    lengths = [mean(map(len, ids)) for ids in row]
+    assert lengths == sorted(lengths) and lengths[0] < wanted < lengths[-1]
 scores = {size: [bleu_of(ids) for ids in row] for size, row in picked.items()}
-for row in scores.values():
-    assert max(row) == max(row[1:-1]) and max(row) > row[-1] + 1
 assert scores[8][0] < facts[1][3] < max(scores[8]) - 3
-assert max(scores[8]) > scores[8][alphas.index(0.6)] + 2
+assert max(scores[8]) > max(scores[8][alphas.index(0.6)], scores[8][-1]) + 2
 curves(
     {f"beam {size}": (alphas, row) for size, row in scores.items()},
     xlabel="α",
     ylabel="BLEU",
-    title="A wide beam is worth its time only with a length penalty that fits",
+    title="A wide beam needs a length penalty that fits",
     marks={"greedy": (None, facts[1][3])},
 )
 
 # %% [markdown]
-# The best α belongs to a model and a beam: the rounded translator wants more than 0.6.
+# The larger α, the longer the outputs: first shorter than the references, in the end longer.
+# The best α belongs to a model and a beam: with a beam of 8 the rounded translator wants more than 0.6.
 # The paper takes 0.6 with a beam of 4, "chosen after experimentation on the development set" (section 6.1): never choose it on the test set.
 #
 # **A common mistake**: lists of the paper's settings that end with the training.
@@ -909,15 +832,12 @@ curves(
 # By hand, for one attention: does it need a mask?
 
 # %%
+from course_lib.masks import causal_mask
+
 precise = copy.deepcopy(model).double()  # "equal" to nine digits
 tgt_in = torch.tensor([[bos_id, *by_greedy.ids]], device=device)
 x = precise.tgt_embedding(tgt_in).detach()  # (1, tgt_len, d_model)
 attn = precise.decoder.layers[0].self_attn
-assert x.shape == (1, len(by_greedy.ids) + 1, model.config.d_model)
-
-# %%
-from course_lib.masks import causal_mask
-
 with torch.no_grad():
     keys, values, outputs = [], [], []
     for t in range(x.shape[1]):
@@ -1005,7 +925,7 @@ assert count_keys(True) == [tgt_len, src_len]
 # (Its query still looks at all keys before it, so the scores keep adding up to about n²/2.)
 #
 # Does the clock notice?
-# We write several sentences at once, three runs for each length.
+# We write several sentences at once, of random tokens: the clock does not care which.
 
 # %%
 sentences = 512 if device == "cuda" else 4
@@ -1084,9 +1004,10 @@ with torch.no_grad():
 #
 # ## Teacher-forced or free-running?
 #
-# One parallel pass over the reference tells how often the model would predict the right next token.
-# It is fast, and training logs print it.
-# We ask the rounded translator, whose free-running outputs we have.
+# One parallel pass over the references tells how often the model predicts the right next token.
+# That is fast, so training logs like to print it.
+# Lesson 07 compared both modes for whole sentences; now we go position by position, with the rounded translator.
+# Predict: how many tokens are right at the end of a long sentence, in each mode?
 
 # %%
 from course_lib.data.batches import encode_pairs, make_batch
@@ -1103,21 +1024,14 @@ for row, each in enumerate(unsure):
         free_right[row, t] = pair[0] == pair[1]
 
 # %%
+right = {"teacher-forced": forced_right, "free-running": free_right}
 counts = real.cpu().sum(dim=0)
-by_position = {
-    name: 100 * each.sum(dim=0) / counts
-    for name, each in (("teacher-forced", forced_right), ("free-running", free_right))
-}
-shown = [t for t in range(len(counts)) if counts[t] >= num_pairs // 5]
-early, late = shown[:3], shown[-3:]
-forced_falls, free_falls = (
-    y[early].mean() - y[late].mean() for y in by_position.values()
-)
+often = counts >= num_pairs // 5  # positions that many targets have
+shares = {name: (100 * each.sum(dim=0) / counts)[often] for name, each in right.items()}
+forced_falls, free_falls = (y[:3].mean() - y[-3:].mean() for y in shares.values())
 assert forced_falls < 10 and free_falls > 20
-
-# %%
 curves(
-    {name: ([t + 1 for t in shown], y[shown]) for name, y in by_position.items()},
+    {name: (range(1, len(y) + 1), y) for name, y in shares.items()},
     xlabel="position in the target",
     ylabel="right tokens (%)",
     title="Forced, each mistake is forgiven; running free, it stays",
@@ -1128,27 +1042,15 @@ curves(
 # Running free, it reads its own mistakes, which it never met in training: **exposure bias**.
 # (Part of the fall is our strict count: one extra token shifts all that follow.)
 #
-# So the accuracy of the training log is no translation quality.
-# What do both modes have in common?
+# So the accuracy of a training log is no translation quality: how far apart are they here?
 
 # %%
 accuracy = forced_right.sum().item() / real.sum().item()
-whole_forced = (forced_right | ~real.cpu()).all(dim=1)
-answers = [tokenizer.encode(text) for text in references]
-whole_free = torch.tensor(
-    [o.finished and o.ids == answer for o, answer in zip(unsure, answers, strict=True)]
-)
-print(f"teacher-forced: {accuracy:.1%} of the tokens", end="")
-print(f", {whole_forced.double().mean():.1%} of the sentences without a mistake")
-print(f"free-running:   {whole_free.double().mean():.1%} of the sentences")
-assert torch.equal(whole_forced, whole_free)
-assert accuracy > 0.85 and whole_free.double().mean() < 0.55
+print(f"teacher-forced: {accuracy:.1%} of the tokens right")
+print(f"free-running:   {exact_match(texts_of(unsure), references):.1%} of the sentences")
+assert accuracy > 0.85 and exact_match(texts_of(unsure), references) < 0.55
 
 # %% [markdown]
-# The same sentences are right to the end.
-# That is no accident: as long as no mistake is made, both modes read the same.
-# They differ in what comes *after* the first mistake.
-#
 # ## One output, many scores
 #
 # The last question is how to score what we have decoded.
@@ -1188,10 +1090,10 @@ words = [len(text.split()) for text in outputs]
 by_words = sum(s * n for s, n in zip(each_alone, words, strict=True)) / sum(words)
 print(f"corpus {ours:.1f}, mean {mean(each_alone):.1f}", end="")
 print(f", mean with outputs weighted by their words {by_words:.1f}")
-assert mean(each_alone) > ours + 2 > by_words
+assert mean(each_alone) > ours + 2 and abs(by_words - ours) < 2.5
 
 # %% [markdown]
-# Weighted by its words, the mean comes back to the corpus score.
+# Weighted by its words, the mean comes back near the corpus score.
 #
 # **A common mistake**: BLEU of the teacher-forced argmax.
 # It scores an output that nobody can produce, because its beginning is corrected at each step.
@@ -1200,30 +1102,20 @@ assert mean(each_alone) > ours + 2 > by_words
 forced_ids = [ids[row].tolist() for ids, row in zip(forced, real, strict=True)]
 pretended = [tokenizer.decode(ids) for ids in forced_ids]  # leaves out </s>
 table["teacher-forced argmax"] = bleu(pretended, references).score
-assert table["teacher-forced argmax"] > ours + 4
-assert table["characters"] > ours + 8 and table["words as they stand"] < ours - 1
-assert abs(table["cased, intl tokens"] - ours) < 1
-
-# %%
-low, high = min(table.values()), max(table.values())
-bars(
-    list(table),
-    list(table.values()),
-    xlabel="BLEU",
-    title=f"One translator, called anything from {low:.0f} to {high:.0f} BLEU",
-    value_format="{:.1f}",
-)
-
-# %%
-assert high - low > 12 and high == table["characters"]
-assert sum(abs(score - ours) > 2 for score in table.values()) >= 4
+scores = list(table.values())
+for same in ("cased, intl tokens", "lower-cased, 13a", "lower-cased, Moses tokens"):
+    assert abs(table[same] - ours) < 1
+assert sum(abs(score - ours) > 2 for score in scores) >= 4
+assert table["teacher-forced argmax"] > ours + 4 and max(scores) > min(scores) + 12
+title = f"One translator, called anything from {min(scores):.0f} to {max(scores):.0f} BLEU"
+bars(list(table), scores, xlabel="BLEU", title=title, value_format="{:.1f}")
 
 # %% [markdown]
 # The paper's abstract reports progress by "over 2 BLEU".
 # Choosing a ruler can give more than that.
 #
-# Case and the 13a and intl tokens hardly matter *here*, because our corpus is clean.
-# Where there are typographic quotation marks, the last two do: 13a splits off the ASCII ones only.
+# Case, 13a, intl and Moses tokens hardly matter *here*: our corpus has only letters, commas and final marks.
+# Where there are typographic quotation marks, 13a and intl do: 13a splits off the ASCII ones only.
 
 # %%
 reference = ["Sie sagte: „Der Hund schläft heute nicht.“"]
@@ -1233,9 +1125,9 @@ print(f"13a {by_13a.score:.1f}, intl {by_intl.score:.1f}")
 assert by_intl.score > by_13a.score + 10
 
 # %% [markdown]
-# Older papers print lower-cased BLEU over Moses tokens, newer ones cased sacreBLEU.
+# Many older papers print BLEU over tokens of their own, some of it lower-cased; newer ones print cased sacreBLEU.
 # Neither is wrong; comparing one with the other is.
-# So a score comes with its signature, and it belongs to free-running output of a search that is named, too.
+# So a score comes with its signature, and with the search that wrote the output.
 
 # %% [markdown]
 # ## Summary
