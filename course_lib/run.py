@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,7 +29,7 @@ class History:
         epochs: for each finished epoch its number (from 1), last step, mean train_loss, valid_loss and
             valid_accuracy if measured, seconds and cpu_seconds of training so far, and what `on_epoch` returned.
         total_steps: that the whole run will take.
-        seconds: of training so far, validation and saving not counted.
+        seconds: of training so far, with making the batches; validation and saving are not counted.
         cpu_seconds: of the processor in that time, all threads together.
         stopped: "running", "finished" or "interrupted".
     """
@@ -68,8 +69,20 @@ class Run:
         """Groups of micro-batches, one group a step, from where the run stands."""
         self.batches_left = len(self.batches.plan(self.epoch)) - self.batch
         stream = self.batches.epoch(self.epoch, start=self.batch)
-        while group := list(islice(stream, self.config.accumulate)):
+        while group := self._next(stream):
             yield group
+
+    def _next(self, stream: Iterator[Batch]) -> list[Batch]:
+        with self._clock():
+            return list(islice(stream, self.config.accumulate))
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        """Adds what the block takes to the history's seconds and cpu_seconds."""
+        started, cpu_started = time.perf_counter(), time.process_time()
+        yield
+        self.history.seconds += time.perf_counter() - started
+        self.history.cpu_seconds += time.process_time() - cpu_started
 
     @property
     def at_end_of_epoch(self) -> bool:
@@ -77,7 +90,10 @@ class Run:
 
     def train_step(self, group: list[Batch]) -> None:
         """One optimizer step on the gradient of the mean loss over all target tokens of the group."""
-        started, cpu_started = time.perf_counter(), time.process_time()
+        with self._clock():
+            self._train_step(group)
+
+    def _train_step(self, group: list[Batch]) -> None:
         rate = learning_rate(
             self.config, self.step + 1, d_model=self.model.config.d_model, total_steps=self.history.total_steps
         )
@@ -105,8 +121,6 @@ class Run:
         self.batches_left -= len(group)
         self.history.losses.append(loss)
         self.history.rates.append(rate)
-        self.history.seconds += time.perf_counter() - started
-        self.history.cpu_seconds += time.process_time() - cpu_started
 
     def finish_epoch(self, valid, on_epoch) -> None:
         """Measures, records and counts the epoch."""

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from unittest import mock
 
 import pytest
@@ -161,6 +162,67 @@ def history_tells_the_whole_run(train):
     assert {name: history.epochs[-1][name] for name in ("valid_loss", "valid_accuracy")} == evaluate(model, valid)
     assert [record["sample"] for record in history.epochs] == [1, 2]
     assert "valid_loss" in epochs[0], "on_epoch sees the epoch's record"
+
+
+class Clocks:
+    """In the place of the time module: clocks that stand still until they are told."""
+
+    def __init__(self):
+        self.wall = self.processor = 0.0
+
+    def pass_by(self, wall, processor):
+        self.wall, self.processor = self.wall + wall, self.processor + processor
+
+    def perf_counter(self):
+        return self.wall
+
+    def process_time(self):
+        return self.processor
+
+
+def clocks_count_batches_and_steps_and_nothing_between(train):
+    """A batch takes 10 seconds of waiting, a step 3 with 2 threads at work; callbacks are not training."""
+    clocks = Clocks()
+
+    class SlowBatches(FixedBatches):
+        def epoch(self, epoch, *, start=0):
+            for batch in super().epoch(epoch, start=start):
+                clocks.pass_by(10, 0)
+                yield batch
+
+    def slow_loss(*args, **options):
+        clocks.pass_by(3, 6)
+        return batch_loss(*args, **options)
+
+    pause = lambda *_: clocks.pass_by(100, 100)  # noqa: E731
+    with mock.patch.object(run_module, "time", clocks), mock.patch.object(run_module, "batch_loss", slow_loss):
+        history = train(tiny_model(), SlowBatches([PAIRS[:5]] * 3), CONFIG, on_step=pause, on_epoch=pause)
+    assert (history.seconds, history.cpu_seconds) == (6 * 13, 6 * 6)
+    assert [(record["seconds"], record["cpu_seconds"]) for record in history.epochs] == [(39, 18), (78, 36)]
+
+
+class TimesTheStepsAlone(Run):
+    def _next(self, stream):
+        return list(islice(stream, self.config.accumulate))
+
+
+class TakesWallTimeForTheProcessors(Run):
+    def train_step(self, group):
+        super().train_step(group)
+        self.history.cpu_seconds = self.history.seconds
+
+
+class CountsFromTheStart(Run):
+    def train_step(self, group):
+        super().train_step(group)
+        self.history.seconds = run_module.time.perf_counter()
+
+
+@pytest.mark.parametrize("mutant", [TimesTheStepsAlone, TakesWallTimeForTheProcessors, CountsFromTheStart])
+def test_clocks_count_batches_and_steps_and_nothing_between(mutant):
+    clocks_count_batches_and_steps_and_nothing_between(fit)
+    with pytest.raises(AssertionError):
+        clocks_count_batches_and_steps_and_nothing_between(fit_with(mutant))
 
 
 class MeanOverAllEpochs(Run):

@@ -33,12 +33,12 @@ def assert_same(ours, theirs):
 # ## The loss
 #
 # Training makes one number small: the loss.
-# To see what it measures, we take a model that is trained already, the small course translator, in float64.
-# And four pairs of very different lengths.
+# To see what it measures, we take a model that is trained already: the small course translator, in float64.
+# It gets four pairs of very different lengths.
 
 # %%
 from course_lib.data import Pair
-from course_lib.data.batches import Batch, encode_pairs, make_batch
+from course_lib.data.batches import Batch, BucketedBatches, encode_pairs, make_batch
 from course_lib.tokenizer import PAD_ID
 from course_lib.translator import Translator
 
@@ -100,15 +100,18 @@ assert_same(F.cross_entropy(*flat, ignore_index=PAD_ID), by_hand)
 theirs = label_smoothed_loss(logits[real], batch.tgt_out[real])  # a sum over tokens
 assert_same(theirs / batch.num_tokens, by_hand)
 choices = by_hand.exp()
+assert logits.shape[-1] == 2000
 print(f"{by_hand:.3f} nats a token: as unsure as among {choices:.2f} equal choices")
 
 # %% [markdown]
-# (The second number, e to the power of the loss, is called *perplexity*. A model that is certain and right has 1.)
+# (The second number, e to the power of the loss, is called *perplexity*.
+# A model that is certain and right has 1.)
 #
 # ### Padding contributes nothing
 #
 # Predict: we add more padding on the right of all four pairs.
-# What happens to the loss? And what is its gradient at a place that is padding?
+# What happens to the loss?
+# And what is its gradient at a place that is padding?
 
 
 # %%
@@ -166,7 +169,7 @@ figure
 
 # %% [markdown]
 # The sentences are the same at every point of the figure.
-# The first mistake asks the model for something nobody will ever need, and where padding is plentiful, it asks for little else.
+# The first mistake asks for something that this model has never learned and nobody will ever need; where padding is plentiful, it asks for little else.
 # The second one makes a batch with much padding count less.
 #
 # ## Label smoothing
@@ -203,13 +206,15 @@ torchs = dict(label_smoothing=smoothing, reduction="sum")
 assert_same(ours, by_hand)
 assert_same(F.cross_entropy(logits, targets, **torchs), by_hand)
 print(f"smoothed {ours / len(targets):.3f}, plain {masked:.3f} nats a token")
+assert 8 < ours / len(targets) / masked < 12
 
 # %% [markdown]
 # Equal, and about ten times as large.
-# Is the model so bad? Or can this loss not be small?
+# Is the model so bad?
+# Or can this loss not be small?
 #
 # Suppose that one subword gets probability p and all others share the rest evenly.
-# Before you run the cell: where is the smoothed loss lowest, and what happens at p = 1?
+# Before you run the cell: where is the smoothed loss lowest, and what happens as p comes close to 1?
 
 # %%
 p = torch.linspace(0.3, 0.9995, 2000, dtype=torch.float64)
@@ -217,6 +222,7 @@ other = (1 - p) / (vocab - 1)
 true_share = 1 - smoothing + smoothing / vocab
 smoothed = -true_share * p.log() - (1 - true_share) * other.log()
 lowest = smoothed.argmin()
+assert math.isclose(true_share, 0.90005)
 
 # %%
 figure = curves(
@@ -233,7 +239,8 @@ figure
 
 # %% [markdown]
 # The plain loss is never content, so it pushes the logits apart without end.
-# The smoothed loss has a best answer: the smoothed target itself.
+# The smoothed loss rises again near p = 1, where the others get less than they should.
+# It has a best answer: the smoothed target itself.
 # Its loss there is the target's own entropy, and no logits can go below.
 # At the best answer the gradient must be zero; we check that, and a hundred neighbors.
 
@@ -277,28 +284,17 @@ assert (abs(quartiles - true_share) < 0.03).all()
 # The paper sees both sides: smoothing makes the model less sure, which hurts perplexity, and it improves accuracy and BLEU.
 # (We measure only the first here.)
 #
-# A detail: the paper's own program, tensor2tensor, spreads ε over the *other* subwords only.
-# PyTorch and we spread it over all, so the true one gets a little more.
-# How much does it matter?
-
-# %%
-log_probs = logits.log_softmax(dim=-1)  # (tokens, vocab)
-of_true = log_probs.gather(1, targets[:, None]).sum()
-of_others = log_probs.sum() - of_true
-theirs = -(1 - smoothing) * of_true - smoothing / (vocab - 1) * of_others
-difference = (theirs - ours).item() / len(targets)
-print(f"{1 - smoothing:.5f} instead of {true_share:.5f} for the true subword:", end=" ")
-print(f"the loss differs by {difference:.5f} nats a token")
-assert 0 < difference < 0.01
-
-# %% [markdown]
+# (The paper's own program, tensor2tensor, spreads ε over the *other* subwords only.
+# With 2,000 of them the true one gets 0.9 there, and 0.90005 from PyTorch and us.)
+#
 # ## One step of Adam
 #
 # Now the loss has a gradient, and each weight must move.
 # The paper uses **Adam** with β₁ = 0.9, β₂ = 0.98 and ε = 10⁻⁹ (section 5.3; this ε is another one).
 # For each weight it keeps two running means: m of the gradient, v of its square.
+# Old gradients fade: each step multiplies m by β₁ and v by β₂.
 # Both start at 0, so early on they are too small; dividing by 1 − βᵗ corrects that.
-# The weight moves by learning rate · m / (√v + ε).
+# The step takes learning rate · m / (√v + ε) off the weight.
 
 
 # %%
@@ -321,6 +317,7 @@ def adam_loop(weights, gradients, lr, beta1=0.9, beta2=0.98, eps=1e-9):
 
 # %%
 sizes = torch.tensor([1e-6, 1e-3, 1.0, 1e3, 1e6], dtype=torch.float64)
+generator = torch.Generator().manual_seed(0)
 noise = torch.randn(50, 5, generator=generator, dtype=torch.float64) + 0.3
 gradients = sizes * noise  # (steps, weights)
 
@@ -350,7 +347,7 @@ assert (abs(first / 0.01 - 1) < 0.01).all()
 # %% [markdown]
 # All by one learning rate.
 # After one step m and √v are both the size of one gradient, so only its sign is left.
-# Keep this in mind for warm-up: the first step moves *every* weight of the model by the full rate, on the word of one batch.
+# Keep this in mind: the first step moves nearly *every* weight of the model by the full rate, on the word of one batch.
 #
 # ### What β₂ does
 #
@@ -380,8 +377,8 @@ figure = curves(
     {"β₂ = 0.98": (range(600), quick), "β₂ = 0.999": (range(600), slow)},
     xlabel="step",
     ylabel="move (learning rates)",
-    title="With β₂ = 0.999 Adam oversteps when gradients grow, "
-    "and lags when they shrink again",
+    title="With β₂ = 0.999 Adam oversteps more when gradients grow, "
+    "and lags longer when they shrink again",
     marks={"gradient × 10": (200, None), "gradient as before": (250, None)},
 )
 assert max(slow) > 1.5 * max(quick) and math.isclose(quick[199], 1, rel_tol=1e-6)
@@ -389,12 +386,12 @@ assert quick[-1] > 0.8 and slow[-1] < 0.5
 figure
 
 # %% [markdown]
-# Where gradients change their size, the paper's shorter memory is the more careful choice.
+# Here, where the gradient changes its size, the paper's shorter memory is the more careful one.
 #
 # ### What ε does
 #
 # ε decides which gradient counts as nothing.
-# There are such gradients in every Transformer: the bias of W_K adds the same to all scores of a query, and the softmax does not care.
+# Our model has such gradients: the bias of W_K adds the same to all scores of a query, and the softmax does not care.
 # Its true gradient is 0, but the computer finds a rounding error.
 # What does Adam make of that without ε, and with it?
 
@@ -407,7 +404,7 @@ usual, rounding = (bias.grad.abs().max().item() for bias in biases)
 print(f"largest gradient: query bias {usual:.0e}, key bias {rounding:.0e}")
 for eps in (0.0, 1e-9):
     (move,) = moves([rounding], eps=eps)
-    print(f"with ε = {eps:.0e} the key bias moves by {move:.0e} learning rates")
+    print(f"with ε = {eps:g} the key bias moves by {move:.0e} learning rates")
     assert move > 0.99 if eps == 0 else move < 1e-3
 assert 0 < rounding < 1e-12 and usual > 1e-6
 
@@ -420,7 +417,8 @@ assert 0 < rounding < 1e-12 and usual > 1e-6
 # The learning rate is not a constant.
 # Equation 3 of the paper: d_model^−0.5 · min(step^−0.5, step · warmup_steps^−1.5), with warmup_steps = 4000.
 # Two terms, and the smaller one counts.
-# Which one is it at the first step? And where do they meet?
+# Which one is it at the first step?
+# And where do they meet?
 
 
 # %%
@@ -439,7 +437,8 @@ rates = [rate_by_hand(step) for step in steps]
 peak = rates.index(max(rates)) + 1
 print(f"base: {rates[0]:.2e} at step 1, {max(rates):.2e} at {peak}, {rates[-1]:.2e}")
 assert peak == TrainConfig().warmup_steps == 4000
-assert math.isclose(max(rates), (512 * 4000) ** -0.5) and round(max(rates), 6) == 699e-6
+assert math.isclose(max(rates), (512 * 4000) ** -0.5)
+assert rate_by_hand(4000, d_model=1024) < rates[3999] > rate_by_hand(8000, 512, 8000)
 for step in (1, 17, 3999, 4000, 4001, 100_000):
     same = dict(rel_tol=1e-12)
     paper = paper_rate(step, d_model=512, warmup_steps=4000)
@@ -490,33 +489,27 @@ figure
 # <!-- widget: schedule explorer -->
 
 # %% [markdown]
-# Where the paper's rate is at the end of a run depends on nothing but the step.
+# The paper's rate depends on the step alone: it does not know when a run ends.
 # Our recipe for short runs differs: after the warm-up it falls **linearly**, and arrives near 0 with the last step.
 # Below we train a small model, d_model = 96, for about 700 steps:
 
 # %%
-paper = TrainConfig(warmup_steps=300)
-linear = replace(paper, decay="linear")
-run = dict(d_model=96, total_steps=700)
-x = range(1, 701)
-inverse_root, straight = (
-    [learning_rate(config, step, **run) for step in x] for config in (paper, linear)
-)
-
-# %%
-figure = curves(
-    {"inverse root (paper)": (x, inverse_root), "linear (ours)": (x, straight)},
-    xlabel="step",
-    ylabel="learning rate",
-    title="At the end of a short run the paper's rate is still high, ours near 0",
-)
-assert inverse_root[:300] == straight[:300]
+x, rates = range(1, 701), {}
+decays = {"inverse root (paper)": "inverse_sqrt", "linear (ours)": "linear"}
+for name, decay in decays.items():
+    config = TrainConfig(warmup_steps=300, decay=decay)
+    run = [learning_rate(config, step, d_model=96, total_steps=700) for step in x]
+    rates[name] = (x, run)
+title = "At the end of a short run the paper's rate is still high, ours near 0"
+figure = curves(rates, xlabel="step", ylabel="learning rate", title=title)
+inverse_root, linear = (run for _, run in rates.values())
+assert inverse_root[:300] == linear[:300] and linear[-1] < 0.01 * max(linear)
 assert inverse_root[-1] > 0.6 * max(inverse_root)
-assert straight[-1] < 0.01 * max(straight)
 figure
 
 # %% [markdown]
-# Which one is better? We shall train with both.
+# Which one is better?
+# We shall train with both.
 #
 # ## Clipping
 #
@@ -530,8 +523,8 @@ def norm_of(gradients):
     return math.sqrt(sum(g * g for gradient in gradients for g in gradient.flatten()))
 
 
-small = model.encoder.layers[0].feed_forward.up  # two of the model's parameters
-before = [parameter.grad.clone() for parameter in small.parameters()]
+small = model.encoder.layers[0].feed_forward.up  # stands for the whole model
+before = [each.grad.clone() for each in small.parameters()]  # of the last loss
 longest = norm_of(before) / 5
 factor = min(1.0, longest / norm_of(before))
 by_hand = [gradient * factor for gradient in before]
@@ -548,8 +541,8 @@ assert math.isclose(norm_of(after), longest, rel_tol=1e-4)
 # %%
 broken = [1.0] * 100 + [1000.0] + [1.0] * 500
 clipped = [min(gradient, 1.0) for gradient in broken]
-betas = dict(betas=(0.9, 0.98), eps=1e-9)
-with_spike, without = moves(broken, **betas), moves(clipped, **betas)
+papers = dict(betas=(0.9, 0.98), eps=1e-9)
+with_spike, without = moves(broken, **papers), moves(clipped, **papers)
 figure = curves(
     {"as it is": (range(601), with_spike), "clipped to 1": (range(601), without)},
     xlabel="step",
@@ -558,8 +551,8 @@ figure = curves(
     "unless it is clipped",
     marks={"gradient × 1000": (100, None)},
 )
-stalled = sum(move < 0.5 for move in with_spike[100:])
-assert 300 < stalled < 500 and min(without) > 0.99
+stalled = sum(move < 0.1 for move in with_spike[100:])
+assert 200 < stalled < 300 and min(without) > 0.99
 figure
 
 # %% [markdown]
@@ -581,14 +574,14 @@ figure
 
 
 # %%
-def accumulated(parts, share):
-    """The model's gradient, added up over micro-batches, each divided by its share."""
+def accumulated(parts, divisor):
+    """The model's gradient: of each micro-batch's summed loss over its divisor."""
     model.zero_grad()
     for part in parts:
         here = part.tgt_out != PAD_ID
         logits = model(part.src, part.tgt_in)[here]
         total = label_smoothed_loss(logits, part.tgt_out[here], smoothing=smoothing)
-        (total / share(part)).backward()
+        (total / divisor(part)).backward()
     return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
 
 
@@ -604,8 +597,8 @@ ways = {
     "means, not divided by 2": lambda part: part.num_tokens,
 }
 off = {}
-for name, share in ways.items():
-    off[name] = ((accumulated(micro, share) - large).norm() / large.norm()).item()
+for name, divisor in ways.items():
+    off[name] = ((accumulated(micro, divisor) - large).norm() / large.norm()).item()
     verdict = "equal" if off[name] < 1e-6 else "off by more than 5 %"
     print(f"{name:30}{verdict}")
 right, means, undivided = off.values()
@@ -619,7 +612,8 @@ print([part.num_tokens for part in micro], "tokens in the micro-batches")
 # That is right only if all have equally many tokens; here the long pair gets too much weight.
 #
 # **A common mistake**: the loss not divided at all.
-# The gradient is then about n times too long. Adam, which divides by its size, hides that; clipping does not.
+# With n micro-batches the gradient is then about n times too long.
+# Adam hides that, because it divides by the size; but the norm that clipping measures is n times too large.
 #
 # **A common mistake**: stepping at `i % n == 0`.
 # Which micro-batches go into which step?
@@ -647,32 +641,26 @@ assert len(mistaken[0][0]) == 1 and mistaken[1] and not right[1]
 # %% [markdown]
 # The mistake steps after the very first micro-batch, and forgets the last ones, or carries them into the next epoch.
 #
-# In the library it is `accumulate` in `TrainConfig`.
+# The library's training loop is `fit`, and `accumulate` in `TrainConfig` is its n.
 # Is one step of `fit` with two micro-batches the same as one with a large batch?
 # (We give Adam a larger ε here: in float32, rounding errors are larger, too.)
 
 # %%
-from course_lib.data.batches import BucketedBatches
 from course_lib.training import fit
 from course_lib.transformer import Transformer
 
-recipe = TrainConfig(epochs=1, peak_lr=1e-3, warmup_steps=1, eps=1e-4)
-results = {}
-for batch_tokens in (1000, 24):
+results, once = {}, dict(epochs=1, peak_lr=1e-3, warmup_steps=1, eps=1e-4)
+for batch_tokens in (1000, 24):  # all pairs in one batch, or at most 24 tokens
     torch.manual_seed(0)
-    fresh = Transformer(model.config)
-    batches = BucketedBatches(encoded, batch_tokens)
+    fresh, batches = Transformer(model.config), BucketedBatches(encoded, batch_tokens)
     count = len(batches.plan(0))  # micro-batches
-    config = replace(recipe, batch_tokens=batch_tokens, accumulate=count)
-    history = fit(fresh, batches, config, progress=False)
-    assert len(history.losses) == 1
+    config = TrainConfig(**once, batch_tokens=batch_tokens, accumulate=count)
+    assert len(fit(fresh, batches, config, progress=False).losses) == 1
     results[count] = torch.cat([each.detach().flatten() for each in fresh.parameters()])
-
-# %%
 one, several = results.values()
 difference = (one - several).abs().max()
 print(f"{list(results)} micro-batches: weights differ by {difference:.0e}")
-assert min(results) == 1 < max(results) and difference < 1e-6
+assert min(results) == 1 < max(results) and difference < 1e-5
 
 # %% [markdown]
 # ## Against learning by heart
@@ -680,18 +668,11 @@ assert min(results) == 1 < max(results) and difference < 1e-6
 # Lesson 08's model knew eight sentences by heart.
 # Two things make that harder: dropout and weight decay.
 #
-# Lesson 06 built **dropout**: in training, each number is set to 0 with probability p, and the others are divided by 1 − p.
-# What it promises is the *mean*: over many random masks, a linear layer gets what it gets without dropout.
-# Does the loss of a whole model keep that promise?
+# Lesson [06](06_encoder.ipynb) built **dropout** (section 5.4): in training, each number is set to 0 with probability p, and the others are divided by 1 − p.
+# That keeps the mean of every number.
+# Does it keep the mean of the loss?
+# We switch dropout on in our translator, which has learned without.
 
-# %%
-x, w = torch.randn(2, 512, generator=generator, dtype=torch.float64)
-torch.manual_seed(0)
-masked = F.dropout(x.repeat(20_000, 1), p=0.1) @ w  # (masks,)
-error = masked.std() / math.sqrt(len(masked))
-mean, plain = masked.mean(), x @ w
-print(f"linear: {plain:.3f} without dropout, mean of masks {mean:.3f} ± {error:.3f}")
-assert abs(mean - plain) < 5 * error
 
 # %%
 def loss_of(model, batch):
@@ -704,18 +685,19 @@ def loss_of(model, batch):
 
 dropping = Transformer(replace(model.config, dropout=0.1)).double()
 dropping.load_state_dict(model.state_dict())
+torch.manual_seed(0)
 in_training = [loss_of(dropping.train(), batch) for _ in range(10)]
 in_use = loss_of(dropping.eval(), batch)
 print(f"model: {in_use:.3f} in eval mode, in training mode", end=" ")
 print(f"{min(in_training):.3f} to {max(in_training):.3f}")
-assert math.isclose(in_use, loss_of(model, batch), rel_tol=1e-9)
+assert model.config.dropout == 0 and math.isclose(in_use, loss_of(model, batch))
 assert len(set(in_training)) == 10 and min(in_training) > in_use
 
 # %% [markdown]
-# For a linear layer the mean is kept; for the loss it is not, because softmax and logarithm are not linear.
-# So a training loss with dropout says less good things about a model than it deserves, and evaluating without `model.eval()` does, too.
+# It does not: the loss is no linear function of the numbers, and all ten are larger.
+# So with dropout the training loss makes a model look worse than it is, and so does evaluating without `model.eval()`.
 #
-# **Weight decay** pulls every weight toward 0.
+# **Weight decay** pulls weights toward 0.
 # There are two ways to build it into Adam.
 # *L2* adds decay · weight to the gradient.
 # *Decoupled* (AdamW) takes lr · decay · weight off the weight itself, past Adam.
@@ -726,7 +708,7 @@ assert len(set(in_training)) == 10 and min(in_training) > in_use
 # %% tags=["nbval-check-output"]
 def what_is_left(optimizer_class, size, lr=0.01, weight_decay=0.1):
     weight = torch.ones(1, dtype=torch.float64, requires_grad=True)
-    optimizer = optimizer_class([weight], lr, **betas, weight_decay=weight_decay)
+    optimizer = optimizer_class([weight], lr, **papers, weight_decay=weight_decay)
     for step in range(200):
         weight.grad = torch.full_like(weight, size * (-1) ** step)
         optimizer.step()
@@ -741,8 +723,8 @@ assert left["L2"][0] < 0.3 and left["L2"][1] > 0.9
 assert all(abs(each - (1 - 0.01 * 0.1) ** 200) < 0.02 for each in left["decoupled"])
 
 # %% [markdown]
-# With L2, Adam divides the decay by √v like everything else: weights with small gradients are wiped out, those with large ones hardly notice.
-# Decoupled, both keep (1 − lr · decay)²⁰⁰ of themselves.
+# With L2, Adam divides the decay by √v like everything else: the weight with small gradients loses most of itself, the one with large gradients hardly anything.
+# Decoupled, both keep about (1 − lr · decay)²⁰⁰ of themselves.
 # The library's is decoupled, and off unless we ask for it: the paper does not mention weight decay.
 #
 # ### Do they help?
@@ -807,7 +789,7 @@ for end in ends.values():
 #
 # Now a whole run, with everything together.
 # The task needs no grammar: repeat some letters, or say them backwards, as the first word tells.
-# Three to eight letters, drawn at random; all sequences are different, so those that we hold out are new.
+# Three to eight letters, drawn at random; all commands are different, so those that we hold out are new.
 
 # %%
 import random
@@ -815,7 +797,7 @@ import string
 
 
 def make_pairs(count, letters, lengths, tasks, seed):
-    """Different commands, and what they ask for."""
+    """Different commands, each with what it asks for."""
     rng, found = random.Random(seed), {}
     while len(found) < count:
         word = rng.choices(letters, k=rng.choice(lengths))
@@ -869,8 +851,8 @@ assert TrainConfig().label_smoothing == smoothing
 assert (TrainConfig().betas, TrainConfig().eps) == ((0.9, 0.98), 1e-9)
 
 # %% [markdown]
-# Three letter sequences that it will never train on are answered after 100 steps, 200, 400, and at the end.
-# Before you run the next cell: what will the first answers get right, and what wrong?
+# Three commands that it will never train on are answered after 100 steps, 200, 400, and at the end.
+# Before you run the next cell: which will it learn first, the right letters or their order?
 
 # %%
 import tempfile
@@ -897,13 +879,16 @@ print(f"the training loss ends near {ended:.2f}, its floor is {floor:.2f}")
 assert not set(watched) & {pair.src for pair in train_pairs}
 assert history.stopped == "finished" and history.losses[0] > 2 * ended
 assert floor < min(history.losses) and ended < floor + 0.4
+step, first = live.translations[0]
+assert step == 100 and not {"l e s s o n", "n o s s e l", "r e d n o w"} & set(first)
 
 # %% [markdown]
+# After 100 steps none of the three answers is right; the table shows what came next.
 # The training loss comes close to its floor, and no step falls below it.
 # The validation loss is the plain one, so it may.
 #
 # Now the strict test.
-# 500 sequences that it has never seen, *free-running*: the model reads only what it has written itself.
+# 500 commands that it has never seen, *free-running*: the decoder reads only what it has written itself.
 # A single wrong letter counts as wrong.
 
 
@@ -928,8 +913,9 @@ at_the_end = show_score("after the last step", learner.model)
 assert at_the_end > 0.5 > 10 * show_score("untrained", new_model(0))
 
 # %% [markdown]
-# It has learned both tasks, but not perfectly.
-# Is it the learning rate? It is still high at the end, as we have drawn, so each of the last steps still moves the weights far.
+# It has learned both tasks.
+# And the mistakes that are left: are they the learning rate's?
+# It is still high at the end, as we have drawn, so each of the last steps still moves the weights far.
 #
 # ## Averaging checkpoints
 #
@@ -994,7 +980,7 @@ assert show_score("linear decay, not averaged", calm) > 0.95
 # %%
 import signal
 
-little = ModelConfig(vocab, d_model=32, num_heads=2, num_layers=1, d_ff=64, max_len=64)
+tiny = dict(d_model=32, num_heads=2, num_layers=1, d_ff=64, dropout=0.1, max_len=64)
 pairs_here = encode_pairs(tokenizer, train_pairs[:400])
 few = BucketedBatches(pairs_here, batch_tokens=512)
 short = TrainConfig(epochs=3, batch_tokens=512, warmup_steps=10)
@@ -1003,7 +989,7 @@ short = TrainConfig(epochs=3, batch_tokens=512, warmup_steps=10)
 def run(seed, **options):
     """A little model, from the weights of its seed, after a run on the CPU."""
     torch.manual_seed(seed)
-    fresh = Transformer(little)
+    fresh = Transformer(ModelConfig(vocab, **tiny))
     return fresh, fit(fresh, few, short, progress=False, **options)
 
 
@@ -1082,21 +1068,22 @@ for lost, tensors in losses.items():
 # %%
 copies = make_pairs(4800, "abcdefghij", range(3, 7), ["copy"], seed=2)
 texts = [text for pair in copies for text in pair]
-tokenizer = Tokenizer.train(texts, vocab_size=200)
-copy_test, copy_train = copies[:200], encode_pairs(tokenizer, copies[200:])
+ten_letters = Tokenizer.train(texts, vocab_size=200)
+copy_test, copy_train = copies[:200], encode_pairs(ten_letters, copies[200:])
 common = dict(epochs=1, batch_tokens=120, decay="linear", label_smoothing=0.0)
-sizes |= dict(vocab_size=tokenizer.vocab_size, d_model=64, num_layers=3, d_ff=128)
+deep = dict(d_model=64, num_heads=4, num_layers=3, d_ff=128, dropout=0.0, max_len=64)
 seeds = range(5 if device == "cuda" else 3)
 
 
 # %%
-def train_cell(norm_first, warmup_steps, seed, peak_lr=5e-3):
+def train_one(norm_first, warmup_steps, seed, peak_lr=5e-3):
     """A trained model of one cell of the table, and its losses."""
     rate = dict(warmup_steps=warmup_steps, peak_lr=peak_lr)
     recipe = TrainConfig(**common, **rate, seed=seed)
     batches = BucketedBatches(copy_train, recipe.batch_tokens, seed=seed)
     torch.manual_seed(seed)
-    fresh = Transformer(ModelConfig(**sizes, norm_first=norm_first)).to(device)
+    config = ModelConfig(ten_letters.vocab_size, **deep, norm_first=norm_first)
+    fresh = Transformer(config).to(device)
     return fresh, fit(fresh, batches, recipe, progress=False).losses
 
 
@@ -1116,7 +1103,7 @@ trained, losses = {}, {}
 with tqdm(total=len(cells) * len(seeds), unit="run") as bar:
     for name, cell in cells.items():
         for seed in seeds:
-            trained[name, seed], losses[name, seed] = train_cell(*cell, seed)
+            trained[name, seed], losses[name, seed] = train_one(*cell, seed)
             bar.update()
 
 
@@ -1129,28 +1116,28 @@ def smooth(runs, width=20):
 
 # %%
 curve = {name: smooth([losses[name, seed] for seed in seeds]) for name in cells}
-points = range(20, 20 * curve[name].shape[1] + 1, 20)
+*learning, stuck = curve.values()  # (seeds, points) each
+points = range(20, 20 * stuck.shape[1] + 1, 20)
 figure = curves(
     {name: (points, runs) for name, runs in curve.items()},
     xlabel="step",
     ylabel="loss (nats a token)",
-    title="Pre-norm learns with and without warm-up, post-norm only with it",
+    title="At this rate pre-norm learns with and without warm-up, "
+    "post-norm only with it",
     log_y=True,
 )
-*learning, stuck = (runs[:, -1] for runs in curve.values())  # (seeds,) each
-assert stuck.min() > 2 * max(end.max() for end in learning)
+assert stuck[:, -1].min() > 2 * max(runs[:, -1].max() for runs in learning)
 figure
 
 # %% [markdown]
-# The line is the mean of the seeds, the band reaches from the best to the worst of them.
+# Each line is the mean of the seeds, its band reaches from the best to the worst of them.
 # How many of 200 unseen sequences does each model copy without a mistake?
 
 
 # %%
 from course_lib.decoding import greedy
-from course_lib.panels import Panel, panels
 
-test_ids = encode_pairs(tokenizer, copy_test)
+test_ids = encode_pairs(ten_letters, copy_test)
 src = make_batch(test_ids).src.to(device)
 
 
@@ -1164,21 +1151,12 @@ share = {}
 for name in cells:
     share[name] = [copied(trained[name, seed]) for seed in seeds]
     print(f"{name:25}", *(f"{each:4.0%}" for each in share[name]))
-
-# %%
 means = [sum(shares) / len(shares) for shares in share.values()]
-rows, columns = ("pre-norm", "post-norm"), ("with warm-up", "without")
-figure = panels(
-    [Panel(torch.tensor(means).view(2, 2), rows, columns, "", "weights")],
-    title="Only post-norm without warm-up copies next to nothing",
-    words={"weights": "share copied without a mistake"},
-)
 assert min(means[:3]) > 0.5 and max(share["post-norm, without"]) < 0.2
-assert figure.axes[0].images[0].get_array().tolist()[1][1] == means[3]
-figure
 
 # %% [markdown]
-# What is wrong with the fourth cell?
+# Only post-norm without warm-up copies next to nothing.
+# What is wrong with it?
 # Lesson 06 saw deep stacks in which all tokens of a sentence become one vector.
 # We measure the same here: what share of the memory's length is a token's own?
 
@@ -1196,31 +1174,33 @@ def own_share(model):
 own = {name: [own_share(trained[name, seed]) for seed in seeds] for name in cells}
 for name, shares in own.items():
     print(f"{name:25}", *(f"{each:.2f}" for each in shares))
-wrote = Translator(trained["post-norm, without", 0], tokenizer)
+wrote = Translator(trained["post-norm, without", 0], ten_letters)
 for pair in copy_test[:3]:
     print(f"{pair.src}  →  {wrote.translate(pair.src, beam_size=1).text[:30]}")
 assert sum(own["post-norm, without"]) < 0.6 * sum(own["post-norm, with warm-up"])
 
 # %% [markdown]
-# Its memory keeps much less of what tells the letters apart, as in lesson 06's failed stacks.
+# Its memory keeps much less of what tells the letters apart; lesson 06's failed stacks went that way, too.
 #
 # We chose depth and rate so that the effect is large.
-# Is a warm-up the only cure? Or would a smaller rate do as well?
+# Is a warm-up the only cure?
+# Or would a smaller rate do as well?
 # Post-norm without warm-up once more, at a fifth of the rate:
 
 # %%
-gentle = smooth([train_cell(False, 1, seed, peak_lr=1e-3)[1] for seed in seeds])[:, -1]
-for name, end in (("without, 1/5 of the rate", gentle), ("without", stuck)):
-    print(f"{name:25}", *(f"{loss:.2f}" for loss in end))
-print(f"{'with warm-up':25}", *(f"{loss:.2f}" for loss in learning[2]))
-assert gentle.max() < 0.6 * stuck.min() and gentle.mean() > learning[2].mean()
+gentle = smooth([train_one(False, 1, seed, peak_lr=1e-3)[1] for seed in seeds])
+rows = {"without, 1/5 of the rate": gentle, "without": stuck}
+rows["with warm-up"] = learning[2]
+for name, runs in rows.items():
+    print(f"{name:25}", *(f"{loss:.2f}" for loss in runs[:, -1]))
+small_rate, full_rate, warm = (runs[:, -1] for runs in rows.values())
+assert small_rate.max() < full_rate.min()
+assert warm.mean() < small_rate.mean() < 0.6 * full_rate.mean()
 
 # %% [markdown]
 # A small rate learns too, but slower.
 # So this is what the warm-up buys here: a rate that would be too large for the first steps.
-# (Three layers, one task and three seeds: with other sizes the numbers will differ.)
-#
-# One setting of `TrainConfig` is left for a later lesson: `precision="bfloat16"` computes matrix products with half the bits (*mixed precision*).
+# (Three layers, one task and a few seeds: with other sizes the numbers will differ.)
 
 # %% [markdown]
 # ## Summary

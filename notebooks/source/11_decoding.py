@@ -5,7 +5,7 @@
 #
 # **Afterwards you can**
 #
-# 1. decode greedily, by sampling and with a beam, and say what each of them looks for;
+# 1. decode greedily, by sampling and with a beam, and say what each of them is good for;
 # 2. recognize a search that is wrong without an error: raw logits, dropped outputs, a mixed-up cache;
 # 3. ask the right questions about a number that is called BLEU.
 #
@@ -92,7 +92,7 @@ for text in texts:
 # `course_lib.decoding.greedy` does the same, for a whole batch at once.
 #
 # The sum is the log-probability of the *whole* output, and the second column is its probability.
-# The probability of an output is a product, p(y_1) · p(y_2 | y_1) · …, up to and including p(`</s>` | …).
+# For a given source, it is a product: p(y_1) · p(y_2 | y_1) · …, up to and including p(`</s>` | …).
 # Logarithms turn it into a sum.
 #
 # ## When does it stop?
@@ -303,7 +303,7 @@ curves(
 # We take the shorter half of 200 sentences of the course corpus, and count how many come out exactly right.
 # (Some of them the translator may know from its training.
 # That does no harm here: we compare ways to decode with one model.)
-# We draw from all tokens, with top-p 0.8 and with top-k 5, at five temperatures.
+# We draw from all tokens, with top-p 0.8 and with top-k 5, at four temperatures.
 # Predict: how many come out right at temperature 1, and does a cut help?
 
 # %%
@@ -319,9 +319,9 @@ half = num_pairs // 2  # the shorter ones
 
 
 def decode_all(search, model, pairs=pairs):
-    """What a search finds for each source, 50 at a time."""
+    """What a search finds for each source, 100 at a time."""
     rows = [[*tokenizer.encode(pair.src), eos_id] for pair in pairs]
-    batches = [pad(rows[i : i + 50]).to(device) for i in range(0, len(rows), 50)]
+    batches = [pad(rows[i : i + 100]).to(device) for i in range(0, len(rows), 100)]
     return [found for batch in batches for found in search(model, batch)]
 
 
@@ -337,7 +337,7 @@ def share_right(search):
 
 
 cuts = {"all tokens": {}, "top-p 0.8": {"top_p": 0.8}, "top-k 5": {"top_k": 5}}
-grid, shares = (0.25, 0.5, 0.75, 1.0, 1.25), {}
+grid, shares = (0.25, 0.5, 0.75, 1.0), {}
 for name, options in cuts.items():
     options |= dict(max_len=40, generator=torch.Generator(device).manual_seed(2))
     shares[name] = [
@@ -374,7 +374,7 @@ assert abs(whole - at_one["all tokens"]) < 0.15
 
 # %% [markdown]
 # Label smoothing (lesson [09](09_training.ipynb)) taught the model to leave 10 % to the other tokens, at each step.
-# An argmax does not mind; a faithful draw steps aside at about one token in eight.
+# An argmax does not mind; a faithful draw steps aside at about one token in nine.
 # Sampling is for tasks where many outputs are good: a story, a conversation.
 # Here it is a way to see what the model believes.
 #
@@ -444,7 +444,8 @@ def beam_by_hand(src, beam_size, max_len=20, scores=next_log_probs, keep_finishe
 # %% [markdown]
 # Why 2 · beam_size candidates?
 # Each beginning has one `</s>`, so at most beam_size of them end, and enough are left to go on.
-# Is it the search of `course_lib`, without length penalty for now?
+# Is it the search of `course_lib`?
+# (That one has a length penalty, which comes later; 0.0 turns it off.)
 
 # %% tags=["nbval-check-output"]
 from course_lib.beam import beam_search, record_beam
@@ -503,8 +504,9 @@ assert [[*each.ids, eos_id] for each in found] == [tree.tokens(i) for i in tree.
 assert all(node.total < tree.nodes[node.parent].total for node in tree.nodes[1:])
 (first,) = greedy(model, src)
 assert tokenizer.decode(first.ids) == "Ich sprang."
-assert winner.total > first.log_prob + 3 and first.ids == tree.tokens(tree.best[2])[:-1]
-assert [lp < -1.5 for lp in token_log_probs(src, first.ids)] == [False] + [True] * 3 + [False] * 2
+assert winner.total > first.log_prob + 3
+paid = [log_prob < -1.5 for log_prob in token_log_probs(src, first.ids)]
+assert paid == [False, True, True, True, False, False]  # ▁sp, ran and g
 
 # %% [markdown]
 # A total can only fall, because each token adds the logarithm of a probability.
@@ -616,7 +618,7 @@ assert min(favorites) > 1
 
 # %% [markdown]
 # So logits of two beginnings cannot be compared.
-# And here the favorites have positive ones, so each further token makes an output look *better*.
+# And here the logit of each favorite is positive, so a further token makes an output look *better*.
 #
 # **A common mistake**: beam search that drops finished hypotheses, so that only what ends in its last step counts.
 # Our function can make both mistakes.
@@ -655,7 +657,7 @@ def search_with(beam_size, length_penalty=0.0):
 
 both = zip(decode_all(search_with(4), model), decode_all(greedy, model), strict=True)
 gained = sum(beam.log_prob > one.log_prob + 1e-3 for beam, one in both) / num_pairs
-print(f"the beam finds something more probable in {gained:.1%} of {num_pairs} sentences")
+print(f"something more probable for {gained:.1%} of {num_pairs} sentences")
 assert gained < 0.03
 
 # %% [markdown]
@@ -687,10 +689,10 @@ for number in range(0, 60, 10):
     print(f"{pairs[number].src}\n  {outputs[number][:60]}")
 endless = sum(not each.finished for each in unsure)
 print(f"exact match {exact_match(outputs, references):.1%}, {endless} unfinished")
-assert 0.3 < exact_match(outputs, references) < 0.55 and endless > 0
+assert 0.3 < exact_match(outputs, references) < 0.5 and endless > 0
 
 # %% [markdown]
-# Less than two thirds are right now, and the maximum length has work to do.
+# More than half of them are wrong now, and the maximum length has work to do.
 #
 # We search with wider and wider beams.
 # Predict: do they find more probable outputs, and are these better translations?
@@ -797,8 +799,8 @@ picked = {
     size: [[pick(tree, a) for tree in trees[size]] for a in alphas]
     for size in (2, 4, 8)
 }
-direct = decode_all(search_with(4, 0.6), coarse, pairs[:50])
-assert [each.ids for each in direct] == picked[4][alphas.index(0.6)][:50]
+direct = decode_all(search_with(4, 0.6), coarse, pairs[:100])
+assert [each.ids for each in direct] == picked[4][alphas.index(0.6)][:100]
 
 # %%
 wanted = mean(len(tokenizer.encode(text)) for text in references)
@@ -925,19 +927,18 @@ assert count_keys(True) == [tgt_len, src_len]
 # (Its query still looks at all keys before it, so the scores keep adding up to about n²/2.)
 #
 # Does the clock notice?
-# We write several sentences at once, of random tokens: the clock does not care which.
+# We write several sentences at once, of any tokens: the clock does not care which.
 
 # %%
-sentences = 512 if device == "cuda" else 4
+sentences, longest = (1024, 128) if device == "cuda" else (4, 64)
 many = home.expand(sentences, -1)
-generator = torch.Generator().manual_seed(0)
-random_ids = torch.randint(4, 2000, (sentences, 128), generator=generator).to(device)
-out_lengths = (8, 16, 32, 64, 128)
+any_ids = torch.arange(4, 4 + longest, device=device).expand(sentences, -1)
+out_lengths = [2**n for n in range(3, 8) if 2**n <= longest]
 
 
 def seconds(length, cached):
     started = time.perf_counter()
-    write(model, many, random_ids[:, :length], cached)[0].sum().item()
+    write(model, many, any_ids[:, :length], cached)[0].sum().item()
     return time.perf_counter() - started
 
 
@@ -980,7 +981,8 @@ def ids_of(*starts):
     return torch.tensor(ids, device=device)
 
 
-old, new = ids_of("Die Katze", "Der Hund"), ids_of("Der Hund sieht", "Der Hund schläft")
+old = ids_of("Die Katze", "Der Hund")
+new = ids_of("Der Hund sieht", "Der Hund schläft")
 src_two = home.expand(2, -1)
 assert old.shape == (2, 3) and new.shape == (2, 4)
 
@@ -1006,7 +1008,7 @@ with torch.no_grad():
 #
 # One parallel pass over the references tells how often the model predicts the right next token.
 # That is fast, so training logs like to print it.
-# Lesson 07 compared both modes for whole sentences; now we go position by position, with the rounded translator.
+# Lesson 07 compared both modes sentence by sentence; now we go position by position, with the rounded translator.
 # Predict: how many tokens are right at the end of a long sentence, in each mode?
 
 # %%
@@ -1029,7 +1031,7 @@ counts = real.cpu().sum(dim=0)
 often = counts >= num_pairs // 5  # positions that many targets have
 shares = {name: (100 * each.sum(dim=0) / counts)[often] for name, each in right.items()}
 forced_falls, free_falls = (y[:3].mean() - y[-3:].mean() for y in shares.values())
-assert forced_falls < 10 and free_falls > 20
+assert forced_falls < 10 and free_falls > 20 and shares["teacher-forced"].min() > 75
 curves(
     {name: (range(1, len(y) + 1), y) for name, y in shares.items()},
     xlabel="position in the target",
@@ -1042,13 +1044,7 @@ curves(
 # Running free, it reads its own mistakes, which it never met in training: **exposure bias**.
 # (Part of the fall is our strict count: one extra token shifts all that follow.)
 #
-# So the accuracy of a training log is no translation quality: how far apart are they here?
-
-# %%
-accuracy = forced_right.sum().item() / real.sum().item()
-print(f"teacher-forced: {accuracy:.1%} of the tokens right")
-print(f"free-running:   {exact_match(texts_of(unsure), references):.1%} of the sentences")
-assert accuracy > 0.85 and exact_match(texts_of(unsure), references) < 0.55
+# So the accuracy of a training log is no translation quality.
 
 # %% [markdown]
 # ## One output, many scores
@@ -1106,16 +1102,17 @@ scores = list(table.values())
 for same in ("cased, intl tokens", "lower-cased, 13a", "lower-cased, Moses tokens"):
     assert abs(table[same] - ours) < 1
 assert sum(abs(score - ours) > 2 for score in scores) >= 4
-assert table["teacher-forced argmax"] > ours + 4 and max(scores) > min(scores) + 12
-title = f"One translator, called anything from {min(scores):.0f} to {max(scores):.0f} BLEU"
+assert table["teacher-forced argmax"] > ours + 4 and table["characters"] > ours + 12
+low, high = min(scores), max(scores)
+title = f"One translator, called anything from {low:.0f} to {high:.0f} BLEU"
 bars(list(table), scores, xlabel="BLEU", title=title, value_format="{:.1f}")
 
 # %% [markdown]
 # The paper's abstract reports progress by "over 2 BLEU".
 # Choosing a ruler can give more than that.
 #
-# Case, 13a, intl and Moses tokens hardly matter *here*: our corpus has only letters, commas and final marks.
-# Where there are typographic quotation marks, 13a and intl do: 13a splits off the ASCII ones only.
+# Case and the tokens of 13a, intl and Moses hardly matter *on this corpus*.
+# A text with typographic quotation marks is another matter: 13a splits off the ASCII ones only.
 
 # %%
 reference = ["Sie sagte: „Der Hund schläft heute nicht.“"]
@@ -1134,7 +1131,7 @@ assert by_intl.score > by_13a.score + 10
 #
 # Decoding is a search, and the model only answers what a next token would cost; the log-probabilities of an output's tokens add up to that of the output.
 # Greedy search takes each favorite, sampling draws with temperature, top-k or top-p, and a beam keeps several beginnings and finds outputs that greedy search misses.
-# The most probable output is not the best one: bare log-probability prefers short outputs, and a length penalty, chosen on validation data, makes up for it.
+# The most probable output need not be the best one: bare log-probability favors short outputs, and a length penalty, chosen on validation data, makes up for it.
 # The key-value cache keeps the keys and values that cannot change, and gives the same logits while each position is computed once.
 # A BLEU score says something if it is of free-running output, over the whole corpus, with its signature.
 #
