@@ -1,5 +1,6 @@
 """The everyday translator: light enough for one core, described by its own log, and as good as that says."""
 
+import gzip
 import json
 import re
 import statistics
@@ -11,10 +12,23 @@ import torch
 from safetensors import safe_open
 
 from course_lib.data import load_corpus
+from course_lib.data.clean import clean
+from course_lib.data.download import find
+from course_lib.data.tatoeba import FILENAME
+from course_lib.data.tsv import parse_tsv
 from course_lib.experiment import score
 from course_lib.translator import PRETRAINED, Translator
 
 FOLDER = PRETRAINED / "everyday"
+DROPPED = {  # reasons of `clean`, and how the card says them
+    "ending": "one side ends a sentence or asks, the other does not",
+    "duplicate": "the same pair as one before, but for case and punctuation",
+    "unfit": "vulgar, sexual, slurs, self-harm",
+    "numbers": "different numbers in digits",
+    "unequal": "lengths that do not fit",
+    "characters": "characters outside Latin letters and common punctuation",
+    "long": "more than 40 words",
+}
 SENTENCES = [
     "Where is the train station?",
     "I would like a cup of coffee, please.",
@@ -137,10 +151,22 @@ def test_the_log_is_of_these_weights(log):
     assert log["stopped"] == "finished" and log["corpus"] == "tatoeba"
 
 
-def test_the_card_counts_what_was_dropped_and_what_is_left(card, corpus):
-    for part in ("train", "valid", "test"):
-        pairs = getattr(corpus, part)
+def card_counts(card, kept, dropped, parts):
+    """What cleaning drops for each reason, what the split drops, and what is left in each part."""
+    for reason, count in dropped.items():
+        assert f"| {DROPPED[reason]} | {count} |" in card, reason
+    assert f"{len(kept) - sum(map(len, parts.values()))} more pairs are dropped" in card
+    for part, pairs in parts.items():
         assert f"| {part} | {len(pairs):,} | {len({pair.src for pair in pairs}):,} |" in card
+
+
+def test_the_card_counts_what_was_dropped_and_what_is_left(card, corpus):
+    raw = gzip.decompress(find("tatoeba", FILENAME).read_bytes())
+    counts = *clean(parse_tsv(raw, name=FILENAME)), {part: getattr(corpus, part) for part in ("train", "valid", "test")}
+    card_counts(card, *counts)
+    for number in ("314", "738", "127,661"):
+        with pytest.raises(AssertionError):
+            card_counts(card.replace(number, "999"), *counts)
 
 
 def test_the_card_gives_license_and_attribution(card, corpus):
