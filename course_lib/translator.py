@@ -121,8 +121,8 @@ class Translator:
         """Reads a translator that comes with the course, or one that save_pretrained wrote.
 
         Args:
-            name_or_folder: "everyday", for short everyday sentences; "course", small, for sentences of the course corpus
-                only; or a folder.
+            name_or_folder: "everyday", for short everyday sentences; "course", small, for sentences of the course
+                corpus only; or a folder.
 
         Raises:
             FileNotFoundError: if a file is missing.
