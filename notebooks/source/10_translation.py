@@ -310,49 +310,108 @@ assert not {translation.text for translation in failures} & set(outside.values()
 #
 # ## Real sentences
 #
-# The same code learns from real captions.
-# Multi30k has 29,000 English descriptions of pictures, with German translations by people.
-# It is free for research and education, so everybody downloads it for themselves:
+# The same code learns from sentences that people wrote.
+# We take two collections:
+#
+# | corpus | what it is | pairs to learn from |
+# |---|---|---|
+# | Multi30k | captions of pictures, translated by professionals | 29,000 |
+# | Tatoeba | everyday sentences, translated by volunteers | 160,000 |
+#
+# Multi30k is for research and education only, so everybody downloads it for themselves.
+# The runs below took from half an hour to hours, so we kept their logs.
+#
+# What changes when people write, instead of a grammar?
+# There are more words than anyone can list, and every sentence has many right translations.
+# Exact match no longer says much; from here on we use BLEU.
+#
+# ### Half an hour for captions
 #
 # ```
 # python -m course_lib data multi30k
 # python -m course_lib train --data multi30k --preset tiny --out runs/multi30k
 # ```
-#
-# Training takes about half an hour on two cores.
-# We keep the log of such a run in the course; here is what it says.
 
 # %% tags=["nbval-check-output"]
-log = record("multi30k_tiny")
-machine = log["machine"]
-print(f"{log['parameters']:,} parameters, {len(log['epochs'])} epochs")
-minutes = log["seconds"] / 60
-print(f"{minutes:.0f} minutes on {machine['cores']} cores, {machine['processor']}")
-print(f"PyTorch {machine['torch']}")
-for entry in log["test"]:
+half_hour = record("multi30k_half_hour")
+minutes = half_hour["cpu_seconds"] / 60
+print(f"{half_hour['parameters']:,} parameters, {len(half_hour['epochs'])} passes")
+print(f"{minutes:.0f} minutes of one CPU thread ({half_hour['machine']['processor']})")
+for entry in half_hour["test"]:
     print(f"beam {entry['beam_size']}: {entry['bleu']:.1f} BLEU ({entry['signature']})")
-    assert "case:mixed" in entry["signature"] and "tok:13a" in entry["signature"]
-assert log["test"][-1]["bleu"] >= 36 and log["seconds"] <= 1800
-
-# %%
-minutes = [epoch["seconds"] / 60 for epoch in log["epochs"]]
-valid_bleu = [epoch["valid_bleu"] for epoch in log["epochs"]]
-assert valid_bleu[-1] > valid_bleu[len(valid_bleu) // 2] > valid_bleu[0]
-curves(
-    {"validation, greedy": (minutes, valid_bleu)},
-    xlabel="minutes of training on two cores",
-    ylabel="BLEU",
-    title="Half an hour of training reaches real translation",
-)
+assert minutes <= 30
+assert half_hour["test"][1]["bleu"] > half_hour["test"][0]["bleu"] > 36
 
 # %% [markdown]
 # Beam search, which lesson [11](11_decoding.ipynb) explains, adds to greedy search without any more training.
 
 # %%
-by_beam = {entry["beam_size"]: entry["bleu"] for entry in log["test"]}
-assert by_beam[4] > by_beam[1]
+minutes = [epoch["cpu_seconds"] / 60 for epoch in half_hour["epochs"]]
+bleu = [epoch["valid_bleu"] for epoch in half_hour["epochs"]]
+assert bleu[2] > bleu[-1] / 2
+curves(
+    {"validation, greedy": (minutes, bleu)},
+    xlabel="minutes of one CPU thread",
+    ylabel="BLEU",
+    title="Three passes reach half of the score; the rest is hard work",
+)
 
 # %% [markdown]
+# ### A number from the literature
+#
+# How good is that?
+# A Transformer of this size, trained with more patience, stands in the literature with 41.02 BLEU on the same test sentences (Wu et al. 2021).
+# Before we compare, we look at what was measured.
+# Many papers lower-case both sides and cut them into words with the Moses tokenizer, before they count.
+# Our score above keeps the case, because German nouns have theirs for a reason.
+# So we take both measures, on the same outputs of a longer run:
+
+# %% tags=["nbval-check-output"]
+long_run = record("multi30k_long")
+greedy, beam = long_run["test"]
+print(f"{long_run['parameters']:,} parameters, {len(long_run['epochs'])} passes")
+print(f"{beam['bleu']:.2f}  {beam['signature']}")
+print(f"{beam['tokenized_bleu']:.2f}  {beam['tokenized_signature']}")
+assert beam["tokenized_bleu"] > beam["bleu"] + 1
+assert beam["tokenized_bleu"] > 41.02
+
+# %% [markdown]
+# One set of translations, two scores, more than a point apart.
+# In the measure of the literature our model is above 41.02; in ours it is not, and it is the same model.
+# A BLEU score without its signature says little, and two scores with different signatures cannot be compared.
+# Lesson [11](11_decoding.ipynb) drives this further.
+#
+# ### What each ingredient brings
+#
+# Such a recipe has a whole list of ingredients.
+# Which of them matter?
+# `course_lib.benchmark` trains the recipe again and again, each time with one thing changed, and scores on the validation part.
+# The test part is for the end: whoever chooses by it has trained on it.
+#
+# Which change costs most? Predict it, before you run the cell.
+
+# %%
+from course_lib.charts import dots
+
+benchmark = record("multi30k_benchmark")
+scores = {}
+for run in benchmark:
+    greedy, beam = run["scores"][0], run["scores"][-1]
+    scores.setdefault(run["variant"], []).append(beam["bleu"])
+    if run["variant"] == "the whole recipe":
+        scores.setdefault("greedy search", []).append(greedy["bleu"])
+mean = {name: sum(runs) / len(runs) for name, runs in scores.items()}
+ordered = sorted(scores, key=mean.get, reverse=True)
+dots(
+    {name: scores[name] for name in ordered},
+    xlabel="BLEU, validation",
+    reference=("the whole recipe", mean["the whole recipe"]),
+    title="TITLE",
+)
+
+# %% [markdown]
+# TEXT
+#
 # ## The translator that came with the course
 #
 # You know it from lesson [00](00_welcome.ipynb).
