@@ -274,7 +274,7 @@ def test_changes_of_model_and_data_are_used_and_logged(finished, tmp_path):
     assert (plain["subword_dropout"], plain["averaged_epochs"]) == (0, 1)
     pieces = run(tmp_path / "pieces", config=config, subword_dropout=0.3, average=2)
     assert (pieces["subword_dropout"], pieces["averaged_epochs"]) == (0.3, 2)
-    assert len(list((tmp_path / "pieces/checkpoints").glob("epoch-*"))) == 1
+    assert len(list((tmp_path / "pieces/checkpoints").glob("epoch-*"))) == 2
     assert pieces["epochs"][0]["train_loss"] != plain["epochs"][0]["train_loss"]
     wider = run(tmp_path / "wider", config=replace(CONFIG, epochs=1), model_changes={"d_ff": 50})
     assert wider["model"] == plain["model"] | {"d_ff": 50} and wider["parameters"] > plain["parameters"]
