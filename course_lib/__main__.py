@@ -37,6 +37,7 @@ def train(options: argparse.Namespace) -> None:
         preset=options.preset,
         config=train_preset(options.preset, **changes),
         vocab_size=options.vocab_size,
+        lowercase=options.lowercase,
         architecture=options.architecture,
         model_changes=None if options.dropout is None else {"dropout": options.dropout},
         subword_dropout=options.subword_dropout,
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
     command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
+    command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
     command.add_argument("--average", type=int, default=1, help="last epochs averaged at the end (default: 1)")

@@ -65,6 +65,8 @@ class Score:
 def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: float = 0.6) -> Score:
     """Translates each source of the pairs once, free-running, and compares with all its targets.
 
+    A translator whose tokenizer makes all texts lower case is compared without case, as the signature says.
+
     Args:
         translator: to be scored.
         pairs: objects with texts `src` and `tgt`; the targets of one source are references for one another.
@@ -75,7 +77,11 @@ def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: 
         targets.setdefault(pair.src, []).append(pair.tgt)
     translations = translator.translate_batch(list(targets), beam_size=beam_size, length_penalty=length_penalty)
     outputs, references = [translation.text for translation in translations], list(targets.values())
-    return Score(bleu(outputs, references), exact_match(outputs, references), outputs, references)
+    lowercase = translator.tokenizer.lowercase
+    if lowercase:
+        references = [[text.lower() for text in texts] for texts in references]
+    found = bleu(outputs, references, lowercase=lowercase)
+    return Score(found, exact_match(outputs, references), outputs, references)
 
 
 def train_translator(
@@ -85,6 +91,7 @@ def train_translator(
     preset: str,
     config: TrainConfig,
     vocab_size: int,
+    lowercase: bool = False,
     architecture: str = "transformer",
     model_changes: dict | None = None,
     subword_dropout: float = 0.0,
@@ -104,6 +111,7 @@ def train_translator(
         preset: of the model, see model_preset.
         config: of the training.
         vocab_size: most subwords.
+        lowercase: learn from, and translate to, lower case only, as many papers do.
         architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
             checkpoints/.
         model_changes: fields of the model's configuration that differ from the preset.
@@ -123,7 +131,8 @@ def train_translator(
     folder = Path(folder)
     checkpoints, keep = folder / "checkpoints", max(1, min(average, config.epochs // 4))
     checkpoints.mkdir(parents=True, exist_ok=True)
-    tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size)
+    texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
+    tokenizer = Tokenizer.train(texts, vocab_size, lowercase=lowercase)
     torch.manual_seed(config.seed)
     model = build_model(architecture, model_preset(preset, tokenizer.vocab_size, **(model_changes or {}))).to(device)
     translator = Translator(model, tokenizer)
@@ -146,6 +155,7 @@ def train_translator(
         "architecture": architecture,
         "model": model.config.to_dict(),
         "parameters": model.config.num_parameters,
+        "lowercase": lowercase,
         "training": config.to_dict(),
         "subword_dropout": subword_dropout,
         "averaged_epochs": keep,

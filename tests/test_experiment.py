@@ -160,8 +160,8 @@ def subwords_come_from_the_training_part(train, folder):
     assert 3 not in [i for pair in CORPUS.train for text in pair for i in tokenizer.encode(text)]
 
 
-def from_all_parts(texts, vocab_size, train=Tokenizer.train):
-    return train([*texts, *(text for pair in CORPUS.test for text in pair)], vocab_size)
+def from_all_parts(texts, vocab_size, train=Tokenizer.train, **options):
+    return train([*texts, *(text for pair in CORPUS.test for text in pair)], vocab_size, **options)
 
 
 def test_subwords_come_from_the_training_part_only(tmp_path):
@@ -322,6 +322,32 @@ def test_targets_of_one_source_are_references_for_one_another():
     targets_of_one_source_are_references_for_one_another(score)
     with pytest.raises(AssertionError):
         targets_of_one_source_are_references_for_one_another(first_target_only)
+
+
+def lower_case_is_compared_without_case(train, folder):
+    """Learned from the same pairs in capitals, the scores are those of small letters, and the signature tells."""
+    texts = [(pair.src, pair.tgt) for pair in PAIRS[:48]]
+    small, capital = (
+        Corpus("toy", pairs[:40], pairs[40:44], pairs[44:])
+        for pairs in ([Pair(*map(change, pair)) for pair in texts] for change in (str.lower, str.upper))
+    )
+    expected, log = (
+        run(folder / name, train=train, corpus=corpus, config=replace(CONFIG, epochs=1), lowercase=True)
+        for name, corpus in (("small", small), ("capital", capital))
+    )
+    assert log["test"] == expected["test"] and log["lowercase"]
+    assert all("case:lc" in entry["signature"] for entry in log["test"])
+    assert Translator.from_pretrained(folder / "capital").tokenizer.lowercase
+
+
+def with_capitals(corpus, folder, *, lowercase, **options):
+    return train_translator(corpus, folder, **options) | {"lowercase": lowercase}
+
+
+def test_lower_case_is_compared_without_case(tmp_path):
+    lower_case_is_compared_without_case(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        lower_case_is_compared_without_case(with_capitals, tmp_path / "mutant")
 
 
 def test_the_summary_is_one_line_with_the_signature():
