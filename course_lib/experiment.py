@@ -32,23 +32,28 @@ class Score:
         exact_match: share of outputs equal to a reference.
         outputs: the translations, one for each source, in the order of the pairs.
         references: of each output.
+        beam_size, length_penalty: of the search.
     """
 
     bleu: Bleu
     exact_match: float
     outputs: list[str]
     references: list[list[str]]
+    beam_size: int
+    length_penalty: float
 
     @property
     def tokenized_bleu(self) -> Bleu:
         """Lower-cased, over Moses tokens: for comparison with papers that print it."""
         return tokenized_bleu(self.outputs, self.references)
 
-    def entry(self, beam_size: int) -> dict:
+    @property
+    def entry(self) -> dict:
         """JSON values for a log: all scores with their signatures, and the search that they belong to."""
         tokenized = self.tokenized_bleu
         return {
-            "beam_size": beam_size,
+            "beam_size": self.beam_size,
+            "length_penalty": self.length_penalty,
             "bleu": self.bleu.score,
             "signature": self.bleu.signature,
             "tokenized_bleu": tokenized.score,
@@ -81,7 +86,7 @@ def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: 
     if lowercase:
         references = [[text.lower() for text in texts] for texts in references]
     found = bleu(outputs, references, lowercase=lowercase)
-    return Score(found, exact_match(outputs, references), outputs, references)
+    return Score(found, exact_match(outputs, references), outputs, references, beam_size, length_penalty)
 
 
 def train_translator(
@@ -97,6 +102,7 @@ def train_translator(
     subword_dropout: float = 0.0,
     average: int = 1,
     beam_size: int = 4,
+    length_penalty: float = 0.6,
     report: str = "test",
     device: str = "cpu",
     progress: bool = True,
@@ -119,7 +125,7 @@ def train_translator(
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
             that comes down to 0, 1 can be better.
-        beam_size: of the final scores, beside greedy search.
+        beam_size, length_penalty: of the final scores, beside greedy search.
         report: part that is scored at the end: "test", or "valid" while choosing between models.
         device: to train on.
         progress: show a progress bar and a line for each epoch.
@@ -173,8 +179,8 @@ def train_translator(
             translator.save_pretrained(folder)
         log[report] = []
         for size in (1, beam_size):
-            result = score(translator, getattr(corpus, report), beam_size=size)
-            log[report].append(result.entry(size))
+            result = score(translator, getattr(corpus, report), beam_size=size, length_penalty=length_penalty)
+            log[report].append(result.entry)
             if progress:
                 print(f"{report}, beam {size}: {result.summary}")
     with replacing(folder / "log.json") as path:
