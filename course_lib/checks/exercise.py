@@ -1,0 +1,142 @@
+"""What an exercise is: a slow specification, inputs to try it on, and the mistakes that are known by name."""
+
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from course_lib.checks.guard import FinishedAnswer, refuse
+from course_lib.checks.tree import copy, equal, shape_of, to
+
+
+class CheckFailed(AssertionError):
+    """An answer that is not right yet. A notebook shows the message alone, without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"✗ {self}"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A known mistake: an answer that makes it, and what to say to whoever made it."""
+
+    answer: Any
+    hint: str
+
+
+NUMBERLESS = "it asks for numbers that a tensor on the device meta does not have"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back for one case: a result, or a problem in words."""
+
+    result: Any = None
+    problem: str | None = None
+
+
+def call(answer: Callable, *inputs: Any) -> Any:
+    """The plain question: what does this function return?"""
+    return answer(*inputs)
+
+
+def value(answer: Any) -> Any:
+    """The question of an exercise whose answer is no function."""
+    return answer
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of an assignment.
+
+    Attributes:
+        name: assignment and exercise, such as "03.scores".
+        reference: a right answer, written as a specification: clear, slow, on one case.
+        cases: from a generator to the inputs of each case: tuples of tensors, numbers, strings, lists, dicts.
+        variants: known mistakes; each differs from the reference on some case of every seed.
+        ask: what is asked of an answer: from (answer, *inputs) to a result, a tree of tensors and plain values.
+            Default: call it.
+        forbidden: finished answers, functions or classes, that an answer must not call.
+        allowed: modules of course_lib that an answer may call; none else.
+        any_dtype: ask again in float64, and want the result in it.
+        any_device: ask again on the device "meta", which has shapes but no numbers: whoever makes tensors on the CPU
+            there cannot run on a GPU.
+        tolerance: relative and absolute, in float32; float64 is held to 1e-9.
+    """
+
+    name: str
+    reference: Any
+    cases: Callable[[torch.Generator], Sequence[tuple]] = field(default=lambda generator: [()])
+    variants: Sequence[Variant] = ()
+    ask: Callable[..., Any] = call
+    forbidden: Sequence[Any] = ()
+    allowed: Sequence[str] = ()
+    any_dtype: bool = True
+    any_device: bool = True
+    tolerance: float = 1e-4
+
+    def inputs(self, seed: int) -> list[tuple]:
+        """The cases of a seed; the last one again in float64 and on the device "meta", where the exercise admits it."""
+        cases = [tuple(case) for case in self.cases(torch.Generator().manual_seed(seed))]
+        last, extra = cases[-1], []
+        if self.any_dtype and not equal(last, to(last, torch.float64)):
+            extra.append(to(last, torch.float64))
+        if self.any_device and not equal(last, to(last, torch.device("meta"))):
+            extra.append(to(last, torch.device("meta")))
+        return cases + extra
+
+    def reply(self, answer: Any, inputs: tuple, *, ours: bool = False) -> Reply:
+        """Ask an answer for one case. What it raises, what it changes and what it must not call become a problem.
+
+        Args:
+            answer: a learner's, or one of the known mistakes.
+            inputs: of the case.
+            ours: whether it is one of ours; a learner's must not call the reference or a known mistake.
+        """
+        known = [] if ours else [self.reference, *(variant.answer for variant in self.variants)]
+        given = copy(inputs)
+        try:
+            with refuse([*self.forbidden, *filter(callable, known)], self.allowed):
+                result = self.ask(answer, *given)
+        except FinishedAnswer as error:
+            return Reply(problem=str(error))
+        except NotImplementedError as error:
+            problem = NUMBERLESS if _wants_numbers(error) else f"it is not written yet{f' ({error})' if str(error) else ''}"
+            return Reply(problem=problem)
+        except Exception as error:  # whatever an answer raises
+            return Reply(problem=NUMBERLESS if _wants_numbers(error) else _in_words(error))
+        if changed := [name for name, before, after in zip(self.names(), inputs, given) if not equal(before, after)]:
+            return Reply(problem=f"it changes its input {changed[0]}; work on a copy of it")
+        return Reply(result)
+
+    def expected(self, inputs: tuple) -> Any:
+        """The reference's result for one case."""
+        return self.ask(self.reference, *copy(inputs))
+
+    def names(self) -> list[str]:
+        """Names of the inputs: the parameters of the reference, or of `ask` after the answer."""
+        function = self.reference if self.ask is call else self.ask
+        names = list(inspect.signature(function).parameters)
+        return names if self.ask is call else names[1:]
+
+    def describe(self, inputs: tuple) -> str:
+        """The inputs of a case in one line: names, shapes and short values."""
+        return ", ".join(f"{name} {shape_of(item)}" for name, item in zip(self.names(), inputs))
+
+
+def _wants_numbers(error: Exception) -> bool:
+    """Whether an answer failed only because a tensor on the device "meta" has no numbers to look at."""
+    wishes = ("cannot be called on meta tensors", "Cannot copy out of meta tensor", "_local_scalar_dense", "aten::nonzero")
+    return any(wish in str(error) for wish in wishes)
+
+
+def _in_words(error: Exception) -> str:
+    """An exception of an answer, with the line of the notebook where it came from."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
+    ours = __file__.rsplit("/", 1)[0]
+    lines = [frame for frame in frames if not frame.filename.startswith(ours) and frame.line]
+    where = f", in the line: {lines[-1].line}" if lines else ""
+    return f"it raises {type(error).__name__}: {error}{where}"

@@ -1,0 +1,62 @@
+"""Exercises ask to build what is finished elsewhere: this notices who calls the finished one instead."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+LIBRARY = str(Path(__file__).resolve().parents[1])
+CHECKS = str(Path(__file__).resolve().parent)
+
+
+class FinishedAnswer(Exception):
+    """An answer called what it was asked to write."""
+
+
+@contextmanager
+def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[None]:
+    """While it is open, a call of something forbidden, or of this library, raises.
+
+    It tells an honest learner what the exercise is about; it is no defense against somebody who works around it.
+
+    Args:
+        forbidden: functions (in Python or built in), classes (none of their methods may run), methods of tensors.
+        allowed: modules of course_lib, such as "masks", whose functions may be called.
+
+    Raises:
+        FinishedAnswer: out of the call, naming it.
+    """
+    codes, builtins, methods = {}, [], {}
+    for thing in forbidden:
+        if isinstance(thing, type):
+            codes |= {code: thing.__name__ for method in vars(thing).values() if (code := getattr(method, "__code__", None))}
+        elif hasattr(thing, "__code__"):
+            codes[thing.__code__] = thing.__name__
+        elif hasattr(thing, "__objclass__"):
+            methods[thing.__name__] = thing.__objclass__
+        else:
+            builtins.append(thing)
+    free = [f"{LIBRARY}/{module.replace('.', '/')}" for module in allowed] + [CHECKS]
+
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            file = frame.f_code.co_filename
+            if frame.f_code in codes:
+                raise FinishedAnswer(f"it calls {codes[frame.f_code]}; here it is yours to write")
+            if file.startswith(LIBRARY) and not file.startswith(tuple(free)):
+                module = file[len(LIBRARY) + 1 : -len(".py")].replace("/", ".")
+                raise FinishedAnswer(f"it calls course_lib.{module}, the finished one; here it is yours to write")
+        elif event == "c_call":
+            name = getattr(argument, "__name__", "")
+            on = getattr(argument, "__self__", None)
+            if any(argument is one for one in builtins) or (name in methods and isinstance(on, methods[name])):
+                raise FinishedAnswer(f"it calls {name}; here it is yours to write")
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)

@@ -1,0 +1,103 @@
+"""From the replies of an answer to a verdict in words; `check`, which an exercise's cell calls."""
+
+import importlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from course_lib.checks.compare import difference
+from course_lib.checks.exercise import NUMBERLESS, CheckFailed, Exercise, Reply
+from course_lib.checks.tree import on_meta
+
+VISIBLE = 0  # the seed of the cases that everybody sees
+ELSEWHERE = (
+    "\n  The device meta stands for any other than the CPU. "
+    "Make new tensors where the inputs are: query.new_zeros(...), torch.arange(..., device=query.device)."
+)
+
+
+def find(name: str) -> Exercise:
+    """The exercise of a name such as "03.scores".
+
+    Raises:
+        ValueError: there is none.
+    """
+    number = name.split(".")[0]
+    modules = [path.stem for path in Path(__file__).parent.glob(f"assignment_{number}.py")]
+    exercises = importlib.import_module(f"course_lib.checks.{modules[0]}").EXERCISES if modules else []
+    found = {exercise.name: exercise for exercise in exercises}
+    if name not in found:
+        raise ValueError(f"expected an exercise among {sorted(found) or 'assignments 01 to 12'}, got {name!r}")
+    return found[name]
+
+
+def hidden_seed() -> int:
+    """The seed of the teacher's cases: the environment variable COURSE_CLASS_SEED, a number; 1 if it is not set."""
+    return int(os.environ.get("COURSE_CLASS_SEED", "1"))
+
+
+def check(name: str, answer: Any, *, hidden: bool = False) -> None:
+    """Say whether an answer to an exercise is right.
+
+    Args:
+        name: the exercise, such as "03.scores".
+        answer: what was written for it.
+        hidden: take the teacher's cases instead of those that everybody sees.
+
+    Raises:
+        CheckFailed: with what was tried, expected and got at the first difference.
+    """
+    exercise = find(name)
+    cases = exercise.inputs(hidden_seed() if hidden else VISIBLE)
+    print(verdict(exercise, cases, replies(exercise, answer, cases)))
+
+
+def replies(exercise: Exercise, answer: Any, cases: Sequence[tuple]) -> list[Reply]:
+    """What an answer replies to the cases, up to its first problem."""
+    found = []
+    for inputs in cases:
+        found.append(exercise.reply(answer, inputs))
+        if found[-1].problem:
+            break
+    return found
+
+
+def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) -> str:
+    """The line of success.
+
+    Args:
+        exercise: whose reference says what is right.
+        cases: that were tried.
+        found: the replies to them; they may end at a problem.
+
+    Raises:
+        CheckFailed: with the first difference, and a hint if every result is that of a known mistake.
+    """
+    for number, (inputs, reply) in enumerate(zip(cases, found, strict=False), start=1):
+        elsewhere = on_meta(inputs)
+        if elsewhere and reply.problem == NUMBERLESS:
+            continue
+        problem = reply.problem or difference(exercise.expected(inputs), reply.result, exercise.tolerance)
+        if problem:
+            problem += ELSEWHERE if elsewhere else ""
+            tried = f"case {number} of {len(cases)}: {exercise.describe(inputs)}\n  " if inputs else ""
+            raise CheckFailed(f"{exercise.name}, {tried}{problem}{_hint(exercise, cases, found)}")
+    if len(found) < len(cases):
+        raise CheckFailed(f"{exercise.name}, case {len(found) + 1} of {len(cases)}: no reply")
+    return f"✓ {exercise.name}: right" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
+
+
+def _hint(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) -> str:
+    """What is known of a mistake that explains every reply; problems alone are too little to know it by."""
+    if all(reply.problem for reply in found):
+        return ""
+    for variant in exercise.variants:
+        theirs = (exercise.reply(variant.answer, inputs, ours=True) for inputs in cases)
+        if all(
+            (mine.problem is None) == (reply.problem is None)
+            and (mine.problem or not difference(mine.result, reply.result, exercise.tolerance))
+            for mine, reply in zip(theirs, found, strict=False)
+        ):
+            return f"\n  {variant.hint}"
+    return ""

@@ -1,0 +1,24 @@
+"""The learner's side of a check across processes: reads the cases, asks the answer, writes the replies."""
+
+from pathlib import Path
+from typing import Any
+
+from course_lib.checks.exchange import read, write_replies
+from course_lib.checks.exercise import Reply
+from course_lib.checks.judge import find, replies
+
+
+def answer(name: str, variable: str, namespace: dict[str, Any], folder: str) -> None:
+    """Ask the answer that stands in a variable.
+
+    Args:
+        name: the exercise.
+        variable: the name under which the learner's code keeps the answer.
+        namespace: of the learner's code.
+        folder: has the file `cases`, gets the file `replies`.
+    """
+    if variable not in namespace:
+        found = [Reply(problem=f"there is no {variable}; does the cell that defines it run without an error?")]
+    else:
+        found = replies(find(name), namespace[variable], read(Path(folder) / "cases"))
+    write_replies(found, Path(folder) / "replies")

@@ -1,0 +1,63 @@
+"""Inputs and results of exercises: trees of tuples, lists and dicts with tensors and plain values as leaves."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PLAIN = (bool, int, float, str, type(None))
+
+
+def leaves_changed(tree: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same tree with each tensor changed."""
+    if isinstance(tree, Tensor):
+        return change(tree)
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(leaves_changed(item, change) for item in tree)
+    if isinstance(tree, dict):
+        return {key: leaves_changed(item, change) for key, item in tree.items()}
+    return tree
+
+
+def copy(tree: Any) -> Any:
+    """The same tree in memory of its own."""
+    return leaves_changed(tree, lambda tensor: tensor.detach().clone().requires_grad_(tensor.requires_grad))
+
+
+def to(tree: Any, target: torch.dtype | torch.device) -> Any:
+    """The same tree in another floating dtype (integers stay), or on another device."""
+    if isinstance(target, torch.device):
+        return leaves_changed(tree, lambda tensor: tensor.to(target))
+    return leaves_changed(tree, lambda tensor: tensor.to(target) if tensor.is_floating_point() else tensor)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two trees are the same in every bit, NaN included."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        same = one.shape == other.shape and one.dtype == other.dtype and one.device == other.device
+        return same and (one.is_meta or torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)))
+    if isinstance(one, (tuple, list)) and type(one) is type(other):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    return type(one) is type(other) and one == other
+
+
+def on_meta(tree: Any) -> bool:
+    """Whether a tensor of the tree is on the device "meta", which has shapes but no numbers."""
+    found = []
+    leaves_changed(tree, lambda tensor: found.append(tensor.is_meta) or tensor)
+    return any(found)
+
+
+def shape_of(leaf: Any) -> str:
+    """A leaf or a tree in a few words: (2, 3, 4) float32, 7, 'word', list of 3."""
+    if isinstance(leaf, Tensor):
+        place = f" on {leaf.device}" if leaf.device.type != "cpu" else ""
+        return f"{tuple(leaf.shape)} {str(leaf.dtype).removeprefix('torch.')}{place}"
+    if hasattr(leaf, "description"):  # of something that came from another process
+        return leaf.description
+    if isinstance(leaf, PLAIN) and len(repr(leaf)) <= 40:
+        return repr(leaf)
+    return f"{type(leaf).__name__}{f' of {len(leaf)}' if hasattr(leaf, '__len__') else ''}"

@@ -1,0 +1,156 @@
+"""Runs a submission contained, and judges it from outside: the submission's process only says what it computed."""
+
+import ast
+import shutil
+from pathlib import Path
+from time import monotonic
+
+import nbformat
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from nbgrader.preprocessors import Execute
+from nbgrader.utils import is_grade, is_solution
+from traitlets import Integer
+
+from course_lib.checks import CheckFailed, find
+from course_lib.checks.exchange import read_replies, write
+from course_lib.checks.judge import VISIBLE, hidden_seed, verdict
+from course_lib.grading.kernels import Kernel, take
+
+ASK = "import course_lib.checks.remote as _remote; _remote.answer({!r}, {!r}, globals(), {!r})"
+
+
+class ContainedExecute(Execute):
+    """nbgrader's Execute with three differences.
+
+    The kernel is contained and limited. A cell of tests that only calls `check` is not run there: the cases go to the
+    kernel as a file, replies come back as a file, and the verdict is this process's, so that nothing that a submission
+    does to assert, to checks or to its notebook can make a wrong answer right. And a cell that kills the kernel, or
+    cannot be interrupted, costs that cell: a new kernel runs the earlier ones again and goes on.
+    """
+
+    budget = Integer(180, help="seconds for all cells of a notebook").tag(config=True)
+    memory_limit = Integer(4 * 2**30, help="bytes of address space of a submission").tag(config=True)
+    file_limit = Integer(64 * 2**20, help="bytes of a file that a submission writes").tag(config=True)
+    output_limit = Integer(200_000, help="characters of output of one cell that are kept").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
+        """Run all cells of a submission."""
+        self._deadline = monotonic() + self.budget
+        self._beside = Path(resources.get("metadata", {}).get("path") or ".")
+        self._kernel = self._fresh()
+        try:
+            return super().preprocess(nb, resources, km=self._kernel.manager)
+        finally:
+            self._disconnect()
+
+    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
+        """Run or judge one cell; whatever happens in it, the next ones have their turn."""
+        if cell.cell_type != "code":
+            return cell, resources
+        if monotonic() > self._deadline:
+            cell.outputs = [_error("OutOfTime", f"the notebook had {self.budget} seconds; this cell did not run")]
+            return cell, resources
+        try:
+            if calls := _checks(cell):
+                self._judge(cell, calls, index)
+            else:
+                self._run(cell, index)
+        except DeadKernelError:
+            cell.outputs = [_error("KernelDied", "this cell ended its process, or took more memory than it may")]
+            self._start_again(index)
+        except CellTimeoutError:
+            cell.outputs = [_error("CellTimeoutError", f"no end after {self.timeout} seconds, and it cannot be interrupted")]
+            self._start_again(index)
+        return cell, resources
+
+    def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> NotebookNode | None:
+        """As nbclient's, but of a flood of output only the beginning is kept."""
+        if msg["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data", "error"):
+            before = self._written
+            self._written += len(str(msg["content"]))
+            if before > self.output_limit:
+                return None
+            if self._written > self.output_limit and msg["msg_type"] == "stream":
+                msg["content"]["text"] = msg["content"]["text"][:1000] + "\n… more output is not kept\n"
+        return super().process_message(msg, cell, cell_index)
+
+    def _run(self, cell: NotebookNode, index: int) -> None:
+        self._written = 0
+        self.timeout_func = lambda cell: max(1, min(self.timeout, int(self._deadline - monotonic()) + 1))
+        self.execute_cell(cell, index, store_history=True)
+
+    def _judge(self, cell: NotebookNode, calls: list[tuple[str, str, bool]], index: int) -> None:
+        lines = []
+        try:
+            for name, variable, hidden in calls:
+                exercise = find(name)
+                cases = exercise.inputs(hidden_seed() if hidden else VISIBLE)
+                lines.append(verdict(exercise, cases, self._ask(name, variable, cases, index)))
+        except CheckFailed as error:
+            cell.outputs = [_error("CheckFailed", str(error), f"✗ {error}")]
+        else:
+            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="\n".join(lines) + "\n")]
+        finally:
+            self.nb.cells[index] = cell
+
+    def _ask(self, name: str, variable: str, cases: list[tuple], index: int) -> list:
+        replies = self._kernel.folder / "replies"
+        if replies.is_symlink() or replies.is_file():
+            replies.unlink()
+        write(cases, self._kernel.folder / "cases")
+        question = nbformat.v4.new_code_cell(ASK.format(name, variable, str(self._kernel.folder)))
+        self._run(question, index)
+        try:
+            return read_replies(replies)
+        except (OSError, ValueError) as error:
+            said = next((f"{out.ename}: {out.evalue}" for out in question.outputs if out.output_type == "error"), error)
+            raise CheckFailed(f"{name}: your notebook's kernel gave no answer that can be read ({said})") from error
+
+    def _fresh(self) -> Kernel:
+        kernel = take(Path.cwd(), self.memory_limit, self.file_limit)
+        for path in self._beside.iterdir():
+            if path.is_file() and path.suffix != ".ipynb":
+                shutil.copy(path, kernel.folder)
+        return kernel
+
+    def _disconnect(self) -> None:
+        if self.kc is not None:
+            self.kc.stop_channels()
+        self._kernel.close()
+
+    def _start_again(self, index: int) -> None:
+        """A new kernel, in which the cells before this one run once more, their outputs as they were."""
+        self._disconnect()
+        self._kernel = self._fresh()
+        self.km = self._kernel.manager
+        self.start_new_kernel_client()
+        for number, cell in enumerate(self.nb.cells[:index]):
+            ended = any(out.output_type == "error" for out in cell.get("outputs", []))
+            if cell.cell_type == "code" and not ended and not _checks(cell):
+                self._run(nbformat.v4.new_code_cell(cell.source), number)
+                self.nb.cells[number] = cell
+
+
+def _checks(cell: NotebookNode) -> list[tuple[str, str, bool]]:
+    """The exercise, the variable and whether hidden cases are meant, of each call in a cell of tests; else none."""
+    if cell.cell_type != "code" or not is_grade(cell) or is_solution(cell):
+        return []
+    try:
+        calls = [_call(statement) for statement in ast.parse(cell.source).body]
+    except SyntaxError:
+        return []
+    return calls if all(calls) else []
+
+
+def _call(statement: ast.stmt) -> tuple[str, str, bool] | None:
+    match statement:
+        case ast.Expr(
+            ast.Call(ast.Name("check"), [ast.Constant(str(name)), ast.Name(variable)], keywords)
+        ) if all(keyword.arg == "hidden" for keyword in keywords):
+            return name, variable, bool(keywords)
+    return None
+
+
+def _error(name: str, text: str, shown: str | None = None) -> NotebookNode:
+    return nbformat.v4.new_output("error", ename=name, evalue=text, traceback=[shown or f"{name}: {text}"])

@@ -1,0 +1,69 @@
+"""Looks at each submission before nbgrader reads it, so that one unreadable file is one zero and no more."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+
+LIMIT = 50 * 2**20  # bytes of a notebook
+
+
+def receive(assignment: str, student: str, notebooks: list[str]) -> None:
+    """nbgrader's hook before it converts a submission: makes sure that there is a notebook that can be read.
+
+    Args:
+        assignment: its name.
+        student: what nbgrader was asked for; a pattern, so the folder is taken from the notebooks.
+        notebooks: paths of the submitted ones; the list is changed in place.
+    """
+    if notebooks:
+        folder = Path(notebooks[0]).parent
+        admit(folder, assignment)
+        notebooks[:] = [str(folder / f"{assignment}.ipynb")]
+
+
+def admit(folder: Path, assignment: str) -> str | None:
+    """Make a submission readable.
+
+    A file that is no notebook is put aside under the name NAME.as-submitted, and the released notebook takes its place,
+    with a line that says so: it gets no points. A single notebook of another name is copied to the right name.
+
+    Args:
+        folder: of the submission.
+        assignment: its name.
+
+    Returns:
+        what was done, in words; None if nothing had to be.
+    """
+    path = folder / f"{assignment}.ipynb"
+    others = sorted(other for other in folder.glob("*.ipynb") if other != path)
+    if not path.exists() and len(others) == 1:
+        shutil.copyfile(others[0], path)
+        return f"{others[0].name} was submitted; it is graded as {path.name}"
+    problem = _problem(path)
+    if problem is None:
+        return None
+    if path.exists() or path.is_symlink():
+        path.rename(path.with_name(f"{path.name}.as-submitted"))
+    released = nbformat.read(Path("release") / assignment / path.name, as_version=4)
+    note = nbformat.v4.new_markdown_cell(f"**Nothing could be graded:** {problem}.", id="intake")
+    released.cells.insert(0, note)
+    nbformat.write(released, path)
+    return problem
+
+
+def _problem(path: Path) -> str | None:
+    if path.is_symlink():
+        return f"{path.name} is a link"
+    if not path.is_file():
+        return f"there is no {path.name}"
+    if path.stat().st_size > LIMIT:
+        return f"{path.name} has {path.stat().st_size / 2**20:.0f} MB, at most {LIMIT // 2**20} are read"
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        for cell in notebook.cells:
+            cell.source, cell.cell_type, cell.metadata.get("nbgrader")  # an old or broken format has none
+    except Exception as error:  # whatever a file of a stranger raises in a parser
+        return f"{path.name} is not a notebook ({type(error).__name__})"
+    return None

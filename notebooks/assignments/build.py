@@ -1,0 +1,141 @@
+"""Render the text of each assignment into what teachers and students open.
+
+    text/NN_topic.py -> source/NN_topic/NN_topic.ipynb     with solutions and hidden tests, for nbgrader
+                     -> release/NN_topic/NN_topic.ipynb    what students get, by nbgrader's own command
+                     -> solution/NN_topic/NN_topic.ipynb   solved and executed
+
+Usage: python notebooks/assignments/build.py [03 04 ...]
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent / "source"))
+import build as lessons  # noqa: E402  (the lessons' builder)
+
+KINDS = {"solution", "check", "planted", "answer"}
+CHECK = re.compile(r'check\("(?P<name>\d\d\.\w+)", (?P<variable>\w+)\)')
+DIFFICULTY = {1: "●○○", 2: "●●○", 3: "●●●"}
+
+
+def instructor(notebook: NotebookNode) -> NotebookNode:
+    """The version with solutions and hidden tests: short tags of the text become nbgrader's metadata."""
+    cells, about, planted, number = [], {}, None, 0
+    for cell in notebook.cells:
+        kind = next(iter(cell.metadata.pop("tags", [])), None)
+        if "exercise" in cell.metadata:
+            number, about = number + 1, dict(cell.metadata)
+            cell.metadata.clear()
+            cell.source = f"{_heading(number, about)}\n\n{cell.source}"
+        if kind == "planted":
+            planted = cell.source
+            continue
+        name = about.get("exercise", "").replace(".", "-")
+        if kind == "solution":
+            cell.metadata["nbgrader"] = _marks(name, solution=True)
+            if planted:
+                cell.metadata["planted"] = _dedent(planted)
+            planted = None
+        elif kind == "answer":
+            cell.metadata["nbgrader"] = _marks(name, grade=True, solution=True, points=about["points"])
+        elif kind == "check":
+            if (found := CHECK.fullmatch(cell.source)) is None or found["name"] != about["exercise"]:
+                raise lessons.BuildError(f"expected check({about['exercise']!r}, ...), got {cell.source}")
+            hidden = f"### BEGIN HIDDEN TESTS\n{cell.source[:-1]}, hidden=True)\n### END HIDDEN TESTS"
+            cell.source = f"{cell.source}\n{hidden}"
+            cell.metadata["nbgrader"] = _marks(f"{name}-check", grade=True, locked=True, points=about["points"])
+        elif cell.cell_type == "code":
+            given = sum("given" in other.metadata.get("nbgrader", {}).get("grade_id", "") for other in cells)
+            cell.metadata["nbgrader"] = _marks(f"given-{given}", locked=True)
+        cells.append(cell)
+    notebook.cells = cells
+    return notebook
+
+
+def solved(notebook: NotebookNode) -> NotebookNode:
+    """The solution for those who learn alone: no marks, no hidden tests, no mark schemes."""
+    notebook = instructor(notebook)
+    for cell in notebook.cells:
+        graded = cell.metadata.pop("nbgrader", {}).get("grade", False)
+        cell.metadata.pop("planted", None)
+        cell.source = re.sub(r"\n### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", "", cell.source, flags=re.S)
+        cell.source = re.sub(r"\n?=== BEGIN MARK SCHEME ===.*?=== END MARK SCHEME ===", "", cell.source, flags=re.S)
+        cell.source = re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", cell.source, flags=re.M).strip()
+        if graded and cell.cell_type == "code":
+            cell.metadata["tags"] = ["nbval-check-output"]
+    return notebook
+
+
+def release(source: Path, target: Path) -> None:
+    """What students get, made by nbgrader's own command in a folder that goes away again.
+
+    Args:
+        source: the instructor's notebook.
+        target: the student's.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(FOLDER / "nbgrader_config.py", folder)
+        shutil.copytree(source.parent, Path(folder, "source", source.parent.name))
+        command = [sys.executable, "-m", "nbgrader", "generate_assignment", source.parent.name]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "HOME": folder})
+        if done.returncode:
+            raise lessons.BuildError(f"{source.name}, {done.stderr}")
+        made = nbformat.read(Path(folder, "release", source.parent.name, source.name), as_version=4)
+    lessons.write(made, target)
+
+
+def build(text: Path) -> None:
+    """Make all versions of one assignment."""
+    name = text.stem
+    source, given, solution = (FOLDER / kind / name / f"{name}.ipynb" for kind in ("source", "release", "solution"))
+    for path in (source, given, solution):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    lessons.write(lessons.generate(text, (instructor,)), source)
+    release(source, given)
+    lessons.build(text, solution, transforms=(solved,))
+
+
+def texts(numbers: Sequence[str] = ()) -> list[Path]:
+    """The texts of all assignments, or of those whose names begin with one of the numbers."""
+    found = sorted((FOLDER / "text").glob("[0-9][0-9]_*.py"))
+    return [path for path in found if not numbers or path.name.startswith(tuple(numbers))]
+
+
+def _heading(number: int, about: dict) -> str:
+    effort = f"{about['minutes']} minutes · {about['points']} points · {DIFFICULTY[about['difficulty']]}"
+    return f"## {number} · {about['title']}\n\n*{effort}*"
+
+
+def _marks(name: str, *, grade=False, solution=False, locked=False, points=None) -> dict:
+    marks = dict(grade=grade, grade_id=name, locked=locked, schema_version=3, solution=solution, task=False)
+    return marks | ({"points": points} if grade else {})
+
+
+def _dedent(text: str) -> str:
+    lines = text.split("\n")
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return "\n".join(line[indent:] if line[:indent].isspace() else line for line in lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Build the assignments named on the command line, or all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("assignment", nargs="*", help="beginning of the file name, such as 03; default all")
+    for text in texts(parser.parse_args(arguments).assignment):
+        build(text)
+        print(f"{text.stem}: built", flush=True)
+
+
+if __name__ == "__main__":
+    main()
