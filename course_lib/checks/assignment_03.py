@@ -240,7 +240,7 @@ ADDITIVE = Exercise(
     (
         Variant(
             lambda *inputs: _additive(*inputs, bend=lambda hidden: hidden),
-            "The tanh is missing. Without it the query adds the same to each of its scores, and the softmax ignores it.",
+            "The tanh is missing. Without it the query adds the same to all its scores, and the softmax ignores it.",
         ),
         Variant(
             lambda *inputs: _additive(*inputs, dim=1),

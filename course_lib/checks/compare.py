@@ -33,8 +33,9 @@ def difference(expected: Any, got: Any, tolerance: float, where: str = "the resu
     if isinstance(expected, bool) or isinstance(expected, str) or expected is None:
         same = type(got) is type(expected) and got == expected
     elif isinstance(expected, (int, float)) and isinstance(got, (int, float)) and not isinstance(got, bool):
-        same = math.isclose(expected, got, rel_tol=tolerance, abs_tol=tolerance) or (expected != expected and got != got)
-        same = same and (got == expected or isinstance(expected, float))
+        close = math.isclose(expected, got, rel_tol=tolerance, abs_tol=tolerance)
+        both_nan = expected != expected and got != got
+        same = close or both_nan if isinstance(expected, float) else got == expected
     else:
         same = False
     return None if same else f"{where}: expected {shape_of(expected)}, got {shape_of(got)}"
@@ -56,7 +57,7 @@ def _sequences(expected: tuple | list, got: Any, tolerance: float, where: str) -
         return f"{where}: expected {len(expected)} values in a {type(expected).__name__}, got {shape_of(got)}"
     if len(got) != len(expected):
         return f"{where}: expected {len(expected)} values, got {len(got)}"
-    pairs = enumerate(zip(expected, got))
+    pairs = enumerate(zip(expected, got, strict=True))
     parts = (difference(ours, theirs, tolerance, _part(where, index)) for index, (ours, theirs) in pairs)
     return next((part for part in parts if part), None)
 
@@ -75,7 +76,7 @@ def _tensors(expected: Tensor, got: Any, tolerance: float, where: str) -> str | 
     if got.dtype != expected.dtype:
         return f"{where}: expected {expected.dtype}, got {got.dtype}"
     if got.device.type != expected.device.type:
-        return f"{where}: expected it on the device {expected.device}, got {got.device}; make tensors where the inputs are"
+        return f"{where}: expected it on the device {expected.device}, got {got.device}"
     if expected.is_meta:
         return None
     tight = 1e-9 if expected.dtype == torch.float64 else tolerance

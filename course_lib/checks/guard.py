@@ -31,7 +31,7 @@ def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[No
     codes, builtins, methods = {}, [], {}
     for thing in forbidden:
         if isinstance(thing, type):
-            codes |= {code: thing.__name__ for method in vars(thing).values() if (code := getattr(method, "__code__", None))}
+            codes |= {method.__code__: thing.__name__ for method in vars(thing).values() if hasattr(method, "__code__")}
         elif hasattr(thing, "__code__"):
             codes[thing.__code__] = thing.__name__
         elif hasattr(thing, "__objclass__"):

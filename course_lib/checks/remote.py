@@ -8,6 +8,11 @@ from course_lib.checks.exercise import Reply
 from course_lib.checks.judge import find, replies
 
 
+def missing(variable: str) -> Reply:
+    """The reply of a notebook that has no such variable."""
+    return Reply(problem=f"there is no `{variable}`; does the cell that defines it run without an error?")
+
+
 def answer(name: str, variable: str, namespace: dict[str, Any], folder: str) -> None:
     """Ask the answer that stands in a variable.
 
@@ -18,7 +23,7 @@ def answer(name: str, variable: str, namespace: dict[str, Any], folder: str) -> 
         folder: has the file `cases`, gets the file `replies`.
     """
     if variable not in namespace:
-        found = [Reply(problem=f"there is no {variable}; does the cell that defines it run without an error?")]
+        found = [missing(variable)]
     else:
         found = replies(find(name), namespace[variable], read(Path(folder) / "cases"))
     write_replies(found, Path(folder) / "replies")

@@ -44,11 +44,16 @@ def equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
 
 
+def leaves(tree: Any) -> list[Tensor]:
+    """The tensors of a tree."""
+    found: list[Tensor] = []
+    leaves_changed(tree, lambda tensor: found.append(tensor) or tensor)
+    return found
+
+
 def on_meta(tree: Any) -> bool:
     """Whether a tensor of the tree is on the device "meta", which has shapes but no numbers."""
-    found = []
-    leaves_changed(tree, lambda tensor: found.append(tensor.is_meta) or tensor)
-    return any(found)
+    return any(tensor.is_meta for tensor in leaves(tree))
 
 
 def shape_of(leaf: Any) -> str:

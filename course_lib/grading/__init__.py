@@ -1,6 +1,6 @@
-"""The teacher's side of the assignments, on nbgrader: submissions run contained, and are judged outside of their reach.
+"""The teacher's side of the assignments, on nbgrader: submissions run contained and are judged from outside.
 
-    a submission -> intake (readable?) -> rebuild (on the released notebook) -> execute (contained) -> nbgrader's gradebook
+    intake (readable?) -> rebuild (on the released notebook) -> execute (contained) -> nbgrader's gradebook
 
 Needs the extra `instructor`. `python -m course_lib.grading --help` lists what a teacher does with it.
 """

@@ -3,14 +3,14 @@
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
-STUB = "raise NotImplementedError"
-
 
 class ClearToStubs(ClearSolutions):
-    """Replaces each solution by the stub that its cell's metadata names, else by one that raises NotImplementedError."""
+    """Replaces a solution by a stub that raises, or its whole cell by what its metadata has planted."""
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
         """One cell; see nbgrader's ClearSolutions."""
-        stub = cell.metadata.pop("planted", STUB)
-        self.code_stub = {**self.code_stub, "python": stub}
+        if planted := cell.metadata.pop("planted", None):
+            cell.source = planted
+            return cell, resources
+        self.code_stub = {**self.code_stub, "python": "raise NotImplementedError"}
         return super().preprocess_cell(cell, resources, index)

@@ -15,6 +15,7 @@ from traitlets import Integer
 from course_lib.checks import CheckFailed, find
 from course_lib.checks.exchange import read_replies, write
 from course_lib.checks.judge import VISIBLE, hidden_seed, verdict
+from course_lib.checks.remote import missing
 from course_lib.grading.kernels import Kernel, take
 
 ASK = "import course_lib.checks.remote as _remote; _remote.answer({!r}, {!r}, globals(), {!r})"
@@ -60,7 +61,7 @@ class ContainedExecute(Execute):
             cell.outputs = [_error("KernelDied", "this cell ended its process, or took more memory than it may")]
             self._start_again(index)
         except CellTimeoutError:
-            cell.outputs = [_error("CellTimeoutError", f"no end after {self.timeout} seconds, and it cannot be interrupted")]
+            cell.outputs = [_error("CellTimeoutError", f"no end after {self.timeout} seconds, even when interrupted")]
             self._start_again(index)
         return cell, resources
 
@@ -102,10 +103,13 @@ class ContainedExecute(Execute):
         question = nbformat.v4.new_code_cell(ASK.format(name, variable, str(self._kernel.folder)))
         self._run(question, index)
         try:
-            return read_replies(replies)
+            found = read_replies(replies)
         except (OSError, ValueError) as error:
             said = next((f"{out.ename}: {out.evalue}" for out in question.outputs if out.output_type == "error"), error)
             raise CheckFailed(f"{name}: your notebook's kernel gave no answer that can be read ({said})") from error
+        if found[:1] == [missing(variable)]:
+            raise CheckFailed(f"{name}: {found[0].problem}")
+        return found
 
     def _fresh(self) -> Kernel:
         kernel = take(Path.cwd(), self.memory_limit, self.file_limit)
@@ -145,9 +149,9 @@ def _checks(cell: NotebookNode) -> list[tuple[str, str, bool]]:
 
 def _call(statement: ast.stmt) -> tuple[str, str, bool] | None:
     match statement:
-        case ast.Expr(
-            ast.Call(ast.Name("check"), [ast.Constant(str(name)), ast.Name(variable)], keywords)
-        ) if all(keyword.arg == "hidden" for keyword in keywords):
+        case ast.Expr(ast.Call(ast.Name("check"), [ast.Constant(str(name)), ast.Name(variable)], keywords)) if all(
+            keyword.arg == "hidden" for keyword in keywords
+        ):
             return name, variable, bool(keywords)
     return None
 

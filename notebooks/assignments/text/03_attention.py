@@ -77,7 +77,8 @@ check("03.softmax", softmax)
 # The function returns the context (batch, queries, d_v) and the weights (batch, queries, keys).
 
 # %% tags=["planted"]
-    d_k = 4
+def attention(query, key, value, d_k=4):
+    """Context and weights of every query."""
     weights = torch.softmax(query @ key.transpose(1, 2) / math.sqrt(d_k), dim=-1)
     return weights @ value, weights
 
@@ -85,11 +86,9 @@ check("03.softmax", softmax)
 # %% tags=["solution"]
 def attention(query, key, value):
     """Context and weights of every query."""
-    ### BEGIN SOLUTION
     d_k = key.size(-1)
     weights = torch.softmax(query @ key.transpose(1, 2) / math.sqrt(d_k), dim=-1)
     return weights @ value, weights
-    ### END SOLUTION
 
 
 # %% tags=["check"]
@@ -105,19 +104,19 @@ check("03.attention", attention)
 # 4. The query is all zeros, and there are five keys.
 
 # %% tags=["planted"]
+prediction = {
     "one key, any score": None,
     "four equal keys": None,
     "the same key twice, and one that scores ln 2 less": None,
     "the query is zero, five keys": None,
+}
 
 # %% tags=["solution"]
 prediction = {
-    ### BEGIN SOLUTION
     "one key, any score": 1.0,
     "four equal keys": 0.25,
     "the same key twice, and one that scores ln 2 less": 0.4,
     "the query is zero, five keys": 0.2,
-    ### END SOLUTION
 }
 
 # %% tags=["check"]

@@ -1,30 +1,27 @@
 """Render the text of each assignment into what teachers and students open.
 
     text/NN_topic.py -> source/NN_topic/NN_topic.ipynb     with solutions and hidden tests, for nbgrader
-                     -> release/NN_topic/NN_topic.ipynb    what students get, by nbgrader's own command
+                     -> release/NN_topic/NN_topic.ipynb    what students get, by nbgrader's own steps
                      -> solution/NN_topic/NN_topic.ipynb   solved and executed
 
-Usage: python notebooks/assignments/build.py [03 04 ...]
+Usage: python notebooks/assignments/build_assignments.py [03 04 ...]
 """
 
 import argparse
-import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import nbformat
 from nbformat import NotebookNode
 
+from course_lib.grading.steps import released
+
 FOLDER = Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER.parent / "source"))
+sys.path.append(str(FOLDER.parent / "source"))
 import build as lessons  # noqa: E402  (the lessons' builder)
 
-KINDS = {"solution", "check", "planted", "answer"}
+KINDS = ("source", "release", "solution")
 CHECK = re.compile(r'check\("(?P<name>\d\d\.\w+)", (?P<variable>\w+)\)')
 DIFFICULTY = {1: "●○○", 2: "●●○", 3: "●●●"}
 
@@ -45,7 +42,7 @@ def instructor(notebook: NotebookNode) -> NotebookNode:
         if kind == "solution":
             cell.metadata["nbgrader"] = _marks(name, solution=True)
             if planted:
-                cell.metadata["planted"] = _dedent(planted)
+                cell.metadata["planted"] = planted
             planted = None
         elif kind == "answer":
             cell.metadata["nbgrader"] = _marks(name, grade=True, solution=True, points=about["points"])
@@ -77,32 +74,15 @@ def solved(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def release(source: Path, target: Path) -> None:
-    """What students get, made by nbgrader's own command in a folder that goes away again.
-
-    Args:
-        source: the instructor's notebook.
-        target: the student's.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(FOLDER / "nbgrader_config.py", folder)
-        shutil.copytree(source.parent, Path(folder, "source", source.parent.name))
-        command = [sys.executable, "-m", "nbgrader", "generate_assignment", source.parent.name]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "HOME": folder})
-        if done.returncode:
-            raise lessons.BuildError(f"{source.name}, {done.stderr}")
-        made = nbformat.read(Path(folder, "release", source.parent.name, source.name), as_version=4)
-    lessons.write(made, target)
-
-
 def build(text: Path) -> None:
     """Make all versions of one assignment."""
     name = text.stem
-    source, given, solution = (FOLDER / kind / name / f"{name}.ipynb" for kind in ("source", "release", "solution"))
+    source, given, solution = (FOLDER / kind / name / f"{name}.ipynb" for kind in KINDS)
     for path in (source, given, solution):
         path.parent.mkdir(parents=True, exist_ok=True)
-    lessons.write(lessons.generate(text, (instructor,)), source)
-    release(source, given)
+    notebook = lessons.generate(text, (instructor,))
+    lessons.write(notebook, source)
+    lessons.write(released(notebook), given)
     lessons.build(text, solution, transforms=(solved,))
 
 
@@ -120,12 +100,6 @@ def _heading(number: int, about: dict) -> str:
 def _marks(name: str, *, grade=False, solution=False, locked=False, points=None) -> dict:
     marks = dict(grade=grade, grade_id=name, locked=locked, schema_version=3, solution=solution, task=False)
     return marks | ({"points": points} if grade else {})
-
-
-def _dedent(text: str) -> str:
-    lines = text.split("\n")
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    return "\n".join(line[indent:] if line[:indent].isspace() else line for line in lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
