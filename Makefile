@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab test notebooks lint clean .moved
+.PHONY: help lab test notebooks assignments lint release autograde feedback test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -43,6 +43,10 @@ NO_RUSTUP := RUSTUP_HOME="$(STATE)/rustup"
 PIP := $(NO_RUSTUP) $(PY) -m pip
 # No search for language servers either: it calls npm, which does the same. Kernels are spoken to in cipher.
 LAB := --LanguageServerManager.autodetect=False --KernelManager.transport_encryption=auto
+# nbgrader would go on with its defaults, and grade uncontained, if its configuration could not be read.
+NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR=1 $(CURDIR)/$(PY) -m nbgrader
+FOR_ASSIGNMENT = @cd notebooks/assignments && name=$$(basename source/$(ASSIGNMENT)*) && \
+	{ [ -n "$(ASSIGNMENT)" ] && [ -d "source/$$name" ] || { echo "Say which: make $@ ASSIGNMENT=03" >&2; exit 1; }; } && $(1)
 LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
 
@@ -79,6 +83,21 @@ test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attentio
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) notebooks/source/build.py $(if $(FORCE),--force) $(LESSON)
 
+assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
+	$(PY) notebooks/assignments/build_assignments.py $(ASSIGNMENT)
+
+release: $(VENV)/.teach-ready ## For teachers: put ASSIGNMENT=03 into the gradebook and make what students get
+	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_assignment --force "$$name")
+
+autograde: $(VENV)/.teach-ready ## For teachers: grade what lies in submitted/ of ASSIGNMENT=03
+	$(call FOR_ASSIGNMENT,$(CURDIR)/$(PY) -m course_lib.grading.intake "$$name" && $(NBGRADER) autograde "$$name")
+
+feedback: $(VENV)/.teach-ready ## For teachers: write a page for each student of ASSIGNMENT=03, and grades.csv
+	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_feedback --force "$$name" && $(NBGRADER) export)
+
+test-class: $(VENV)/.test-ready ## Grade a class of thirty for every assignment
+	$(PY) -m pytest tests/test_grading.py --all-assignments -rP $(ARGS)
+
 lint: $(VENV)/.test-ready ## Check the code style; ARGS="--fix" repairs what it can
 	$(PY) -m ruff check $(ARGS)
 
@@ -94,6 +113,9 @@ endif
 ifneq ($(shell cat $(VENV)/.test-ready 2>/dev/null),$(CURDIR))
 $(VENV)/.test-ready: .moved
 endif
+ifneq ($(shell cat $(VENV)/.teach-ready 2>/dev/null),$(CURDIR))
+$(VENV)/.teach-ready: .moved
+endif
 .moved:
 
 $(VENV)/.lab-ready: pyproject.toml constraints.txt
@@ -108,5 +130,9 @@ $(VENV)/.lab-ready: pyproject.toml constraints.txt
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.test-ready: $(VENV)/.lab-ready
-	$(PIP) install --quiet -c constraints.txt -e ".[test]"
+	$(PIP) install --quiet -c constraints.txt -e ".[test,instructor]"
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/.teach-ready: $(VENV)/.lab-ready
+	$(PIP) install --quiet -c constraints.txt -e ".[instructor]"
 	@echo "$(CURDIR)" > $@

@@ -20,6 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 _SET_BY_MAKE = ("JUPYTER", "IPYTHON", "MPLCONFIGDIR", "PIP_", "MAKE", "MFLAGS", "COURSE_")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-assignments", action="store_true", help="grade a class for each of them, not for one")
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """Folder of the checkout."""

@@ -1,6 +1,7 @@
 """Looks at each submission before nbgrader reads it, so that one unreadable file is one zero and no more."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import nbformat
@@ -67,3 +68,14 @@ def _problem(path: Path) -> str | None:
     except Exception as error:  # whatever a file of a stranger raises in a parser
         return f"{path.name} is not a notebook ({type(error).__name__})"
     return None
+
+
+def main(assignment: str) -> None:
+    """Admit every submission of an assignment, also those without a notebook, which nbgrader would pass over."""
+    for folder in sorted(Path("submitted").glob(f"*/{assignment}")):
+        if done := admit(folder, assignment):
+            print(f"{folder.parent.name}: {done}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
