@@ -176,10 +176,14 @@ def check_imports_are_declared(modules: set[str], declared_names: set[str]) -> N
 
 def test_every_import_is_a_declared_dependency(root: Path) -> None:
     (project,) = read(root, "pyproject.toml")
-    ours = {"course_lib", "build", "conftest"} | {path.stem for path in (root / "tests").glob("*.py")}
-    for folder, extras in (("course_lib", False), ("notebooks/source", True), ("tests", True)):
+    ours = {"course_lib", "build", "build_assignments"} | {path.stem for path in (root / "tests").rglob("*.py")}
+    tools = ["course_lib/grading", "notebooks/source", "notebooks/assignments", "tests"]  # of those who install extras
+    files = {folder: set((root / folder).rglob("*.py")) for folder in ("course_lib", *tools)}
+    files["course_lib"] -= files["course_lib/grading"]
+    for folder, paths in files.items():
+        extras = folder in tools
         names = {canonicalize_name(requirement.name) for requirement in declared(project, extras=extras)}
-        sources = read(root, *(root / folder).rglob("*.py"))
+        sources = read(root, *paths)
         check_imports_are_declared(set().union(*map(imported, sources)) - ours, names)
     with pytest.raises(AssertionError, match="pexpect"):
         check_imports_are_declared(imported("import pexpect"), names)
