@@ -47,12 +47,18 @@ class Submission:
 class Classroom:
     """A teacher's folder with one assignment."""
 
-    def __init__(self, root: Path, assignment: str) -> None:
+    def __init__(self, root: Path, assignment: str, settings: str = LIMITS) -> None:
+        """
+        Args:
+            root: a folder that is not there yet.
+            assignment: its name.
+            settings: added to nbgrader_config.py.
+        """
         self.root, self.assignment = root, assignment
         root.mkdir(parents=True, exist_ok=True)
         shutil.copytree(FOLDER / "source" / assignment, root / "source" / assignment)
         config = (FOLDER / "nbgrader_config.py").read_text(encoding="utf-8")
-        (root / "nbgrader_config.py").write_text(config + LIMITS, encoding="utf-8")
+        (root / "nbgrader_config.py").write_text(config + settings, encoding="utf-8")
         self.nbgrader("generate_assignment", assignment)
         self.released = nbformat.read(root / "release" / assignment / f"{assignment}.ipynb", as_version=4)
         solution = nbformat.read(FOLDER / "solution" / assignment / f"{assignment}.ipynb", as_version=4)

@@ -46,6 +46,16 @@ def test_everybody_gets_the_points_that_are_theirs(classroom: Classroom) -> None
         assert classroom.found[submission.student] == expected, submission.student
 
 
+def test_nbgrader_alone_falls_for_the_patch(tmp_path: Path) -> None:
+    """Without our steps the same submission gets all points: the class has something to catch."""
+    plain = "from nbgrader.converters import Autograde\nsteps = Autograde.autograde_preprocessors.default()\n"
+    alone = Classroom(tmp_path / "teacher", ASSIGNMENT, f"{plain}c.Autograde.autograde_preprocessors = steps\n")
+    (patched,) = (submission for submission in alone.students() if submission.student == "patched")
+    alone.submit(patched)
+    alone.autograde()
+    assert any(alone.scores()["patched"].values())
+
+
 def test_everybody_reads_why(classroom: Classroom) -> None:
     for submission in classroom.all:
         assert submission.says in classroom.graded(submission.student), submission.student

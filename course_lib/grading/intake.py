@@ -28,6 +28,7 @@ def admit(folder: Path, assignment: str) -> str | None:
 
     A file that is no notebook is put aside under the name NAME.as-submitted, and the released notebook takes its place,
     with a line that says so: it gets no points. A single notebook of another name is copied to the right name.
+    Links are removed: nbgrader would follow them, into the teacher's folder too.
 
     Args:
         folder: of the submission.
@@ -36,26 +37,30 @@ def admit(folder: Path, assignment: str) -> str | None:
     Returns:
         what was done, in words; None if nothing had to be.
     """
-    path = folder / f"{assignment}.ipynb"
-    others = sorted(other for other in folder.glob("*.ipynb") if other != path)
-    if not path.exists() and len(others) == 1:
+    path, done = folder / f"{assignment}.ipynb", []
+    for link in [other for other in folder.rglob("*") if other.is_symlink()]:
+        link.unlink()
+        done.append(f"{link.name} was a link and is removed")
+    others = sorted(folder.glob("*.ipynb"))
+    if len(others) == 1 and others[0] != path:
         shutil.copyfile(others[0], path)
-        return f"{others[0].name} was submitted; it is graded as {path.name}"
-    problem = _problem(path)
-    if problem is None:
-        return None
-    if path.exists() or path.is_symlink():
+        done.append(f"{others[0].name} is graded as {path.name}")
+    if problem := _problem(path):
+        _put_aside(path, assignment, problem)
+        done.append(problem)
+    return "; ".join(done) or None
+
+
+def _put_aside(path: Path, assignment: str, problem: str) -> None:
+    if path.exists():
         path.rename(path.with_name(f"{path.name}.as-submitted"))
     released = nbformat.read(Path("release") / assignment / path.name, as_version=4)
     note = nbformat.v4.new_markdown_cell(f"**Nothing could be graded:** {problem}.", id="intake")
     released.cells.insert(0, note)
     nbformat.write(released, path)
-    return problem
 
 
 def _problem(path: Path) -> str | None:
-    if path.is_symlink():
-        return f"{path.name} is a link"
     if not path.is_file():
         return f"there is no {path.name}"
     if path.stat().st_size > LIMIT:
