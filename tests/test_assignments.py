@@ -10,11 +10,11 @@ import pytest
 import torch
 from nbformat import NotebookNode
 
-from course_lib.checks import CheckFailed, Exercise, check
+from course_lib.checks import CheckFailed, Exercise, check, find
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import call
 from course_lib.checks.judge import VISIBLE, hidden_seed
-from course_lib.checks.tree import copy, equal, leaves, leaves_changed
+from course_lib.checks.tree import copy, equal, leaves, leaves_changed, on_meta
 from course_lib.grading.clear import ClearToStubs
 from course_lib.grading.steps import released
 
@@ -52,6 +52,18 @@ def test_right_answers_are_accepted_however_they_are_written(exercise: Exercise)
     assert len(right) >= 3
     for answer in right:
         assert rejected(exercise, answer) is None, answer
+
+
+PROVEN = [name for found in ANSWERS.values() for name in getattr(found, "LIBRARY", {})]
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_the_specification_is_what_the_library_does(name: str) -> None:
+    exercise, library = find(name), ANSWERS[name[:2]].LIBRARY[name]
+    for seed in range(5):
+        for inputs in exercise.inputs(seed):
+            if not on_meta(inputs):
+                assert not difference(exercise.expected(inputs), library(*copy(inputs)), exercise.tolerance)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from answers_03 import PREDICTED
 from safetensors.torch import save
 from torch import nn
 
@@ -62,8 +63,25 @@ def test_a_hint_needs_every_result_to_be_the_mistakes() -> None:
 
 
 def test_a_hint_is_never_given_for_an_exception_alone() -> None:
-    crashing = Exercise("00.twice", double, TWICE.cases, (Variant(lambda x: 1 / 0, "A hint."),))
-    assert "hint" not in said(lambda x: x.no_such_method(), crashing)
+    crashing = Exercise("00.twice", double, TWICE.cases, (Variant(lambda x: 1 / 0, "Zero divides nothing."),))
+    assert "Zero divides" not in said(lambda x: x.no_such_method(), crashing)
+
+
+def test_a_hint_is_given_though_the_answer_also_forgets_the_device() -> None:
+    assert "This is the square." in said(lambda x: x * x + torch.zeros(x.shape, dtype=x.dtype))
+
+
+def test_a_wrong_prediction_does_not_reveal_the_right_one() -> None:
+    with pytest.raises(CheckFailed) as caught:
+        check("03.repeated", PREDICTED | {"four equal keys": 0.5})
+    assert str(caught.value) == "03.repeated, four equal keys: not 0.5"
+
+
+def test_an_error_of_torch_is_not_taken_for_an_unwritten_answer() -> None:
+    def answer(x):
+        raise NotImplementedError("no kernel for this")
+
+    assert "no kernel for this" in said(answer)
 
 
 @pytest.mark.parametrize(

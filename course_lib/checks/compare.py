@@ -9,13 +9,16 @@ from torch import Tensor
 from course_lib.checks.tree import shape_of
 
 
-def difference(expected: Any, got: Any, tolerance: float, where: str = "the result") -> str | None:
+def difference(
+    expected: Any, got: Any, tolerance: float, where: str = "the result", *, reveal: bool = True
+) -> str | None:
     """Say how a result differs from the expected one.
 
     Args:
         expected, got: trees of tensors and plain values; NumPy's and Python's numbers count as the same.
         tolerance: relative and absolute, for floating values; at float64 1e-9.
         where: name of this part, for the message.
+        reveal: whether the message may say what was expected.
 
     Returns:
         None if they are the same within the tolerance.
@@ -27,9 +30,9 @@ def difference(expected: Any, got: Any, tolerance: float, where: str = "the resu
     if got is None and expected is not None:
         return f"{where} is None" + ("; does your code return it?" if where == "the result" else "")
     if isinstance(expected, dict):
-        return _dicts(expected, got, tolerance, where)
+        return _dicts(expected, got, tolerance, where, reveal)
     if isinstance(expected, (tuple, list)):
-        return _sequences(expected, got, tolerance, where)
+        return _sequences(expected, got, tolerance, where, reveal)
     if isinstance(expected, bool) or isinstance(expected, str) or expected is None:
         same = type(got) is type(expected) and got == expected
     elif isinstance(expected, (int, float)) and isinstance(got, (int, float)) and not isinstance(got, bool):
@@ -38,27 +41,31 @@ def difference(expected: Any, got: Any, tolerance: float, where: str = "the resu
         same = close or both_nan if isinstance(expected, float) else got == expected
     else:
         same = False
-    return None if same else f"{where}: expected {shape_of(expected)}, got {shape_of(got)}"
+    if same:
+        return None
+    return f"{where}: expected {shape_of(expected)}, got {shape_of(got)}" if reveal else f"{where}: not {shape_of(got)}"
 
 
-def _dicts(expected: dict, got: Any, tolerance: float, where: str) -> str | None:
+def _dicts(expected: dict, got: Any, tolerance: float, where: str, reveal: bool) -> str | None:
     if not isinstance(got, dict):
         return f"{where}: expected a dict, got {shape_of(got)}"
     if missing := [key for key in expected if key not in got]:
         return f"{where} has no {missing[0]!r}"
     if extra := [key for key in got if key not in expected]:
         return f"{where} has {extra[0]!r}, which was not asked for"
-    parts = (difference(expected[key], got[key], tolerance, _part(where, key)) for key in expected)
+    parts = (difference(expected[key], got[key], tolerance, _part(where, key), reveal=reveal) for key in expected)
     return next((part for part in parts if part), None)
 
 
-def _sequences(expected: tuple | list, got: Any, tolerance: float, where: str) -> str | None:
+def _sequences(expected: tuple | list, got: Any, tolerance: float, where: str, reveal: bool) -> str | None:
     if not isinstance(got, (tuple, list)):
         return f"{where}: expected {len(expected)} values in a {type(expected).__name__}, got {shape_of(got)}"
     if len(got) != len(expected):
         return f"{where}: expected {len(expected)} values, got {len(got)}"
-    pairs = enumerate(zip(expected, got, strict=True))
-    parts = (difference(ours, theirs, tolerance, _part(where, index)) for index, (ours, theirs) in pairs)
+    parts = (
+        difference(ours, theirs, tolerance, _part(where, index), reveal=reveal)
+        for index, (ours, theirs) in enumerate(zip(expected, got, strict=True))
+    )
     return next((part for part in parts if part), None)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.checks.compare import difference
-from course_lib.checks.exercise import NUMBERLESS, CheckFailed, Exercise, Reply
+from course_lib.checks.exercise import NUMBERLESS, CheckFailed, Exercise, Reply, value
 from course_lib.checks.tree import on_meta
 
 VISIBLE = 0  # the seed of the cases that everybody sees
@@ -78,7 +78,7 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
         elsewhere = on_meta(inputs)
         if elsewhere and reply.problem == NUMBERLESS:
             continue
-        problem = reply.problem or difference(exercise.expected(inputs), reply.result, exercise.tolerance)
+        problem = reply.problem or _difference(exercise, inputs, reply)
         if problem:
             problem += ELSEWHERE if elsewhere else ""
             tried = f"case {number} of {len(cases)}: {exercise.describe(inputs)}\n  " if inputs else ""
@@ -88,16 +88,23 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
     return f"✓ {exercise.name}: right" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
 
 
+def _difference(exercise: Exercise, inputs: tuple, reply: Reply) -> str | None:
+    """The first difference; of a prediction without what is right, which would be all that there is to find."""
+    expected = exercise.expected(inputs)
+    return difference(expected, reply.result, exercise.tolerance, reveal=exercise.ask is not value)
+
+
 def _hint(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) -> str:
     """What is known of a mistake that explains every reply; problems alone are too little to know it by."""
-    if all(reply.problem for reply in found):
+    pairs = [(inputs, reply) for inputs, reply in zip(cases, found, strict=False) if not on_meta(inputs)]
+    if all(reply.problem for _, reply in pairs):
         return ""
     for variant in exercise.variants:
-        theirs = (exercise.reply(variant.answer, inputs, ours=True) for inputs in cases)
+        theirs = (exercise.reply(variant.answer, inputs, ours=True) for inputs, _ in pairs)
         if all(
             (mine.problem is None) == (reply.problem is None)
             and (mine.problem or not difference(mine.result, reply.result, exercise.tolerance))
-            for mine, reply in zip(theirs, found, strict=False)
+            for mine, (_, reply) in zip(theirs, pairs, strict=True)
         ):
             return f"\n  {variant.hint}"
     return ""

@@ -57,12 +57,12 @@ def on_meta(tree: Any) -> bool:
 
 
 def shape_of(leaf: Any) -> str:
-    """A leaf or a tree in a few words: (2, 3, 4) float32, 7, 'word', list of 3."""
+    """A leaf or a tree in a few words: (2, 3, 4) float32, 7, ['a', 'word'], list of 300."""
     if isinstance(leaf, Tensor):
         place = f" on {leaf.device}" if leaf.device.type != "cpu" else ""
         return f"{tuple(leaf.shape)} {str(leaf.dtype).removeprefix('torch.')}{place}"
     if hasattr(leaf, "description"):  # of something that came from another process
         return leaf.description
-    if isinstance(leaf, PLAIN) and len(repr(leaf)) <= 40:
+    if not leaves(leaf) and len(repr(leaf)) <= 60 and (isinstance(leaf, PLAIN) or type(leaf) in (tuple, list, dict)):
         return repr(leaf)
     return f"{type(leaf).__name__}{f' of {len(leaf)}' if hasattr(leaf, '__len__') else ''}"

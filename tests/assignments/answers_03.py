@@ -156,6 +156,12 @@ RIGHT = {
     "03.additive": [additive_by_parts, additive_by_einsum, additive_in_a_loop],
 }
 
+# What the specification must agree with.
+LIBRARY = {
+    "03.attention": lambda query, key, value: course_attention(query, key, value),
+    "03.softmax": lambda scores: torch.softmax(scores, dim=-1),
+}
+
 # Each wrong answer with a part of the hint that it must get; None where no hint is known.
 WRONG = {
     "03.scores": [
