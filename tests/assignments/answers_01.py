@@ -234,9 +234,9 @@ def end_everywhere(ids):
     return F.pad(ids, (1, 0), value=1), tgt_out.masked_fill(tgt_out == 0, 2)
 
 
-def end_of_the_first_row(ids):
+def end_of_the_shortest_row(ids):
     tgt_out = F.pad(ids, (0, 1))
-    tgt_out[:, (ids[0] != 0).sum()] = 2
+    tgt_out[:, (ids != 0).sum(1).min()] = 2
     return F.pad(ids, (1, 0), value=1), tgt_out
 
 
@@ -352,7 +352,7 @@ WRONG = {
         (lambda ids: targets_by_neighbors(ids)[::-1], "other way round"),
         (targets_of_the_same_length, None),
         (end_everywhere, None),
-        (end_of_the_first_row, None),
+        (end_of_the_shortest_row, None),
         (lambda ids: (targets_by_scatter(ids)[0], F.pad(ids, (0, 1))), None),
         (lambda ids: targets_by_scatter(ids)[1], None),
     ],

@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from course_lib.attention import attention
+
 SCALE = "without the division by √d_k"
 
 
@@ -158,7 +160,7 @@ RIGHT = {
 
 # What the specification must agree with.
 LIBRARY = {
-    "03.attention": lambda query, key, value: course_attention(query, key, value),
+    "03.attention": attention,
     "03.softmax": lambda scores: torch.softmax(scores, dim=-1),
 }
 
