@@ -63,7 +63,8 @@ def test_the_specification_is_what_the_library_does(name: str) -> None:
     for seed in range(5):
         for inputs in exercise.inputs(seed):
             if not on_meta(inputs):
-                assert not difference(exercise.expected(inputs), library(*copy(inputs)), exercise.tolerance)
+                theirs = exercise.ask(library, *copy(inputs))
+                assert not difference(exercise.expected(inputs), theirs, exercise.tolerance)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)

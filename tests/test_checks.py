@@ -113,7 +113,9 @@ def test_an_unwritten_answer_is_told_so() -> None:
 
 
 def test_numbers_may_be_looked_at_though_meta_has_none() -> None:
-    assert said(lambda x: torch.stack([row + row for row in x]) if x.sum() != 5 else x).startswith("✓")
+    for look in (torch.Tensor.sum, torch.Tensor.nonzero, lambda x: x[x > 0], lambda x: torch.equal(x, x)):
+        assert said(lambda x, look=look: 2 * x if len(str(look(x))) else x).startswith("✓")
+    assert said(lambda x: 2 * x if x.sum() != 5 else x).startswith("✓")
 
 
 def test_a_notebook_shows_the_message_without_a_traceback() -> None:
@@ -271,6 +273,12 @@ def test_only_ordinary_files_of_moderate_size_are_read(tmp_path: Path) -> None:
     for name in ("pipe", "large"):
         with pytest.raises(ValueError, match="expected a file of at most"):
             read(tmp_path / name)
+
+
+def test_nothing_is_equal_to_another_number_not_even_nan() -> None:
+    nan = torch.tensor([math.nan, 1.0])
+    assert equal(nan, nan.clone()) and equal([nan], [nan])
+    assert not equal(nan, torch.tensor([0.0, 1.0])) and not equal(nan, torch.tensor([math.nan, 2.0]))
 
 
 def test_copies_share_nothing() -> None:

@@ -110,6 +110,7 @@ def _masked_scores(generator: torch.Generator) -> list[tuple]:
         (large, real([4], 5)),
         (scores(2, 2, 4, 4), padded_left),
         (scores(3, 1, 2, 4), real([4, 0, 1], 4)),
+        (scores(1, 2, 1, 3), real([0], 3)),
         (scores(2, 2, 3, 6).half(), real([4, 2], 6)),
         (scores(3, 2, 4, 4), causal & real([4, 2, 3], 4)),
     ]
