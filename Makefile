@@ -48,6 +48,7 @@ NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONF
 FOR_ASSIGNMENT = @cd notebooks/assignments && name=$$(basename source/$(ASSIGNMENT)*) && \
 	{ [ -n "$(ASSIGNMENT)" ] && [ -d "source/$$name" ] || { echo "Say which: make $@ ASSIGNMENT=03" >&2; exit 1; }; } && $(1)
 LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
+SOLUTIONS := $(sort $(wildcard notebooks/assignments/solution/*/*.ipynb))
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
 
 # The course's Python: PYTHON if given, else the first one that is new enough and can make environments.
@@ -78,7 +79,7 @@ lab: $(VENV)/.lab-ready ## Open the course in JupyterLab; ARGS="--no-browser --p
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check
-	$(PY) -m pytest tests $(LESSONS) $(NBVAL) $(ARGS)
+	$(PY) -m pytest tests $(LESSONS) $(SOLUTIONS) $(NBVAL) $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) notebooks/source/build.py $(if $(FORCE),--force) $(LESSON)
