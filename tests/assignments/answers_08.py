@@ -303,13 +303,10 @@ LIBRARY = {"08.count": library_count, "08.ends": library_ends, "08.gradient": li
 RIGHT = {
     "08.count": [count_by_shapes, count_by_torch, Counter()],
     "08.ends": [ends_by_rows, ends_by_einsum, Ends()],
-    "08.next": [next_by_gather, next_by_mask, next_by_padding],
+    "08.next": [next_by_gather, next_by_mask, next_by_padding, next_by_selection],
     "08.gradient": [gradient_by_scatter, gradient_by_one_hot, gradient_by_index_put],
     "08.costs": [PREDICTED, predicted(heads=1.0, bytes=8.0), predicted(length=torch.tensor(512), widths=2 * 2)],
 }
-
-# Right as well, but a mask as an index asks the device "meta" for numbers.
-RIGHT_BY_MASK_INDEX = {"08.next": [next_by_selection]}
 
 # Each wrong answer with a part of the hint that it must get; None where no hint is known.
 WRONG = {

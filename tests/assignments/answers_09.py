@@ -368,15 +368,12 @@ LIBRARY = {
 }
 
 RIGHT = {
-    "09.loss": [loss_by_labels, loss_by_one_hot, Loss()],
+    "09.loss": [loss_by_labels, loss_by_one_hot, Loss(), loss_of_selected],
     "09.adam": [adam_by_lerp, adam_in_place_on_copies, Adam()],
     "09.clip": [clip_by_stack, clip_by_squares, Clip(), clip_like_torch],
     "09.accumulate": [epoch_by_groups, epoch_by_countdown, Accumulator(), epoch_with()],
     "09.numbers": [NUMBERS, predicted(early=1 / 4, mistaken=1), predicted(average=torch.tensor(1.0), late=16**-0.25)],
 }
-
-# Right as well, but a mask as an index asks the device "meta" for numbers.
-RIGHT_BY_MASK_INDEX = {"09.loss": [loss_of_selected]}
 
 # Each wrong answer with a part of the hint that it must get; None where no hint is known.
 WRONG = {
