@@ -25,7 +25,9 @@ def main() -> None:
     import torch
 
     import course_lib.checks.remote  # noqa: F401  (loaded now, while another submission runs)
+    from course_lib.checks.exercise import warm_up
 
+    warm_up()
     torch.set_num_threads(1)
     from ipykernel.kernelapp import launch_new_instance
 
