@@ -17,6 +17,8 @@ from build_assignments import CHECK, FOLDER
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from course_lib.grading.sandbox import available
+
 STUB = "raise NotImplementedError"
 LIMITS = "c.ContainedExecute.timeout = 15\nc.ContainedExecute.iopub_timeout = 2\n"
 
@@ -121,7 +123,7 @@ class Classroom:
         return "\n".join(texts)
 
     def students(self) -> list[Submission]:
-        """Thirty submissions: eight right, four partly right, six wrong, twelve hostile or unlucky."""
+        """More than thirty: right, partly right, wrong, hostile and unlucky, as far as this machine has limits."""
         answers = importlib.import_module(f"answers_{self.assignment[:2]}")
         source = inspect.getsource(answers)
         exercises = list(self.variables)
@@ -157,15 +159,19 @@ class Classroom:
         nowhere = {cell: "pass" for cell in cells}
         outside = f"open({str(self.root / 'gradebook.db')!r}, 'w').write('x'); open('/outside', 'w')"
         unreadable = nothing | {name: 0.0 for name in self.points}
+        contained = [
+            Submission("network", no_last, {last: NETWORK}, says="URLError"),
+            Submission("outside", no_last, {last: outside}, says="Read-only"),
+        ]
+        limited = [Submission("bomb", no_last, {last: "[bytearray(10**11) for _ in range(10)]"}, says="MemoryError")]
         return [
+            *(contained if available() else []),
+            *(limited if sys.platform == "linux" else []),
             Submission("endless", no_first, {first: "while True: pass"}, says="CellTimeoutError"),
             Submission("stubborn", no_first, {first: STUBBORN}, says="even when interrupted"),
             Submission("flood", no_last, {last: "for _ in range(100): print('x' * 10**6)"}, says="is not kept"),
-            Submission("bomb", no_last, {last: "[bytearray(10**11) for _ in range(10)]"}, says="MemoryError"),
             Submission("exit", no_first, {first: "import os; os._exit(0)"}, says="KernelDied"),
             Submission("syntax", no_first, {first: "def answer(query key):\n    return"}, says="SyntaxError"),
-            Submission("network", no_last, {last: NETWORK}, says="URLError"),
-            Submission("outside", no_last, {last: outside}, says="Read-only"),
             Submission("patched", nothing, nowhere, _insert(PATCH), says="✗"),
             Submission("forged", nothing, nowhere, _forge, says="✗"),
             Submission("deleted", edit=_delete),

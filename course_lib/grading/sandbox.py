@@ -11,7 +11,6 @@ from pathlib import Path
 import course_lib
 
 LIBRARY = Path(course_lib.__file__).resolve().parent
-OUTSIDE = "this machine has no bubblewrap that works: submissions can write files and use the network"
 
 
 @cache
