@@ -174,6 +174,7 @@ class Classroom:
             Submission("syntax", no_first, {first: "def answer(query key):\n    return"}, says="SyntaxError"),
             Submission("patched", nothing, nowhere, _insert(PATCH), says="✗"),
             Submission("forged", nothing, nowhere, _forge, says="✗"),
+            Submission("links", edit=_insert(LINKS.format(str(self.root / "nbgrader_config.py")))),
             Submission("deleted", edit=_delete),
             Submission("reordered", edit=lambda notebook: notebook.cells.reverse()),
             Submission("renamed", file="my homework.ipynb"),
@@ -197,6 +198,10 @@ check = course_lib.checks.check = course_lib.checks.judge.check = lambda *_, **_
 course_lib.checks.judge.difference = course_lib.checks.compare.difference = lambda *_: None
 course_lib.checks.judge.verdict = lambda *_: "✓"
 builtins.AssertionError = type("Nothing", (Exception,), {})
+"""
+LINKS = """import pathlib
+for name in ("cases", "replies", "replies.partial", ".kernel/c.json.old"):
+    pathlib.Path(name).symlink_to({!r})
 """
 JULIA = {"name": "julia-1.9", "display_name": "Julia", "language": "julia"}
 

@@ -234,6 +234,15 @@ def test_what_is_no_value_comes_back_as_its_description(tmp_path: Path) -> None:
     assert difference(torch.ones(1), one, 1e-4) == "the result: expected a tensor, got Linear"
 
 
+def test_no_link_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text("the teacher's")
+    (tmp_path / "cases").symlink_to(tmp_path / "theirs")
+    for name in ("cases", "theirs"):
+        with pytest.raises(FileExistsError):
+            write(TREE, tmp_path / name)
+    assert (tmp_path / "theirs").read_text() == "the teacher's"
+
+
 def test_replies_come_back(tmp_path: Path) -> None:
     write_replies([Reply(torch.ones(2)), Reply(problem="it raises")], tmp_path / "replies")
     one, other = read_replies(tmp_path / "replies")

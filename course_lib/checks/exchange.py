@@ -17,11 +17,17 @@ LIMIT = 64 * 2**20  # bytes of a file
 
 
 def write(tree: Any, path: Path) -> None:
-    """Write a tree of tensors and plain values; what is neither is written as its description."""
+    """Write a tree of tensors and plain values as a new file; what is neither is written as its description.
+
+    Raises:
+        FileExistsError: something has this name, if only a link: in a stranger's folder it may lead anywhere.
+    """
     tensors: dict[str, Tensor] = {}
     text = json.dumps(_pack(tree, tensors)).encode()
     tensors["tree"] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
-    path.write_bytes(save(tensors))
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(save(tensors))
 
 
 def read(path: Path) -> Any:

@@ -13,17 +13,18 @@ def missing(variable: str) -> Reply:
     return Reply(problem=f"there is no `{variable}`; does the cell that defines it run without an error?")
 
 
-def answer(name: str, variable: str, namespace: dict[str, Any], folder: str) -> None:
+def answer(name: str, variable: str, namespace: dict[str, Any], folder: str, token: str) -> None:
     """Ask the answer that stands in a variable.
 
     Args:
         name: the exercise.
         variable: the name under which the learner's code keeps the answer.
         namespace: of the learner's code.
-        folder: has the file `cases`, gets the file `replies`.
+        folder: has a file of cases, gets one of replies.
+        token: part of the names of both.
     """
     if variable not in namespace:
         found = [missing(variable)]
     else:
-        found = replies(find(name), namespace[variable], read(Path(folder) / "cases"))
-    write_replies(found, Path(folder) / "replies")
+        found = replies(find(name), namespace[variable], read(Path(folder) / f"cases-{token}"))
+    write_replies(found, Path(folder) / f"replies-{token}")

@@ -1,6 +1,7 @@
 """Runs a submission contained, and judges it from outside: the submission's process only says what it computed."""
 
 import ast
+import secrets
 import shutil
 from pathlib import Path
 from time import monotonic
@@ -18,7 +19,7 @@ from course_lib.checks.judge import VISIBLE, hidden_seed, verdict
 from course_lib.checks.remote import missing
 from course_lib.grading.kernels import Kernel, take
 
-ASK = "import course_lib.checks.remote as _remote; _remote.answer({!r}, {!r}, globals(), {!r})"
+ASK = "import course_lib.checks.remote as _remote; _remote.answer({!r}, {!r}, globals(), {!r}, {!r})"
 
 
 class ContainedExecute(Execute):
@@ -96,14 +97,12 @@ class ContainedExecute(Execute):
             self.nb.cells[index] = cell
 
     def _ask(self, name: str, variable: str, cases: list[tuple], index: int) -> list:
-        replies = self._kernel.folder / "replies"
-        if replies.is_symlink() or replies.is_file():
-            replies.unlink()
-        write(cases, self._kernel.folder / "cases")
-        question = nbformat.v4.new_code_cell(ASK.format(name, variable, str(self._kernel.folder)))
+        folder, token = self._kernel.folder, secrets.token_hex(16)  # no name that a submission can take first
+        write(cases, folder / f"cases-{token}")
+        question = nbformat.v4.new_code_cell(ASK.format(name, variable, str(folder), token))
         self._run(question, index)
         try:
-            found = read_replies(replies)
+            found = read_replies(folder / f"replies-{token}")
         except (OSError, ValueError) as error:
             said = next((f"{out.ename}: {out.evalue}" for out in question.outputs if out.output_type == "error"), error)
             raise CheckFailed(f"{name}: your notebook's kernel gave no answer that can be read ({said})") from error
