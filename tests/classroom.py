@@ -153,6 +153,9 @@ class Classroom:
         ]
         return [Submission("solution"), *right, *partly, *wrong, *self._hostile(cells, nothing)]
 
+    def _defined(self, cell: str, body: str) -> str:
+        return f"def {self.variables[cell.replace('-', '.')]}(*inputs):\n    {body}"
+
     def _hostile(self, cells: list[str], nothing: dict[str, float]) -> list[Submission]:
         first, last = cells[0], cells[-1]
         no_first, no_last = {f"{first}-check": 0.0}, {f"{last}-check": 0.0}
@@ -171,6 +174,8 @@ class Classroom:
             Submission("stubborn", no_first, {first: STUBBORN}, says="even when interrupted"),
             Submission("flood", no_last, {last: "for _ in range(100): print('x' * 10**6)"}, says="is not kept"),
             Submission("exit", no_first, {first: "import os; os._exit(0)"}, says="KernelDied"),
+            Submission("late-exit", no_first, {first: self._defined(first, "import os; os._exit(0)")}, says="KernelDied"),
+            Submission("late-loop", no_first, {first: self._defined(first, "while True: pass")}, says="Timeout"),
             Submission("syntax", no_first, {first: "def answer(query key):\n    return"}, says="SyntaxError"),
             Submission("patched", nothing, nowhere, _insert(PATCH), says="✗"),
             Submission("forged", nothing, nowhere, _forge, says="✗"),

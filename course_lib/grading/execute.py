@@ -122,17 +122,23 @@ class ContainedExecute(Execute):
             self.kc.stop_channels()
         self._kernel.close()
 
-    def _start_again(self, index: int) -> None:
-        """A new kernel, in which the cells before this one run once more, their outputs as they were."""
+    def _start_again(self, index: int, *, again: bool = True) -> None:
+        """A new kernel, in which the cells before this one run again (or not), their outputs as they were."""
         self._disconnect()
         self._kernel = self._fresh()
         self.km = self._kernel.manager
         self.start_new_kernel_client()
+        if not again:
+            return
         for number, cell in enumerate(self.nb.cells[:index]):
             ended = any(out.output_type == "error" for out in cell.get("outputs", []))
             if cell.cell_type == "code" and not ended and not _checks(cell):
-                self._run(nbformat.v4.new_code_cell(cell.source), number)
-                self.nb.cells[number] = cell
+                try:
+                    self._run(nbformat.v4.new_code_cell(cell.source), number)
+                except (DeadKernelError, CellTimeoutError):  # what went well once did not go well twice
+                    return self._start_again(index, again=False)
+                finally:
+                    self.nb.cells[number] = cell
 
 
 def _checks(cell: NotebookNode) -> list[tuple[str, str, bool]]:
