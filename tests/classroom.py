@@ -17,6 +17,8 @@ from build_assignments import CHECK, FOLDER
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from course_lib.checks import find
+from course_lib.checks.exercise import value
 from course_lib.grading.sandbox import available
 
 STUB = "raise NotImplementedError"
@@ -153,12 +155,12 @@ class Classroom:
         ]
         return [Submission("solution"), *right, *partly, *wrong, *self._hostile(cells, nothing)]
 
-    def _defined(self, cell: str, body: str) -> str:
-        return f"def {self.variables[cell.replace('-', '.')]}(*inputs):\n    {body}"
-
     def _hostile(self, cells: list[str], nothing: dict[str, float]) -> list[Submission]:
         first, last = cells[0], cells[-1]
         no_first, no_last = {f"{first}-check": 0.0}, {f"{last}-check": 0.0}
+        exercise = next(exercise for exercise in self.variables if find(exercise).ask is not value)
+        function, defined = exercise.replace(".", "-"), f"def {self.variables[exercise]}(*inputs):\n    "
+        no_function = {f"{function}-check": 0.0}
         nowhere = {cell: "pass" for cell in cells}
         outside = f"open({str(self.root / 'gradebook.db')!r}, 'w').write('x'); open('/outside', 'w')"
         unreadable = nothing | {name: 0.0 for name in self.points}
@@ -174,8 +176,8 @@ class Classroom:
             Submission("stubborn", no_first, {first: STUBBORN}, says="even when interrupted"),
             Submission("flood", no_last, {last: "for _ in range(100): print('x' * 10**6)"}, says="is not kept"),
             Submission("exit", no_first, {first: "import os; os._exit(0)"}, says="KernelDied"),
-            Submission("late-exit", no_first, {first: self._defined(first, "import os; os._exit(0)")}, says="KernelDied"),
-            Submission("late-loop", no_first, {first: self._defined(first, "while True: pass")}, says="Timeout"),
+            Submission("late-exit", no_function, {function: defined + "import os; os._exit(0)"}, says="KernelDied"),
+            Submission("late-loop", no_function, {function: defined + "while True: pass"}, says="Timeout"),
             Submission("syntax", no_first, {first: "def answer(query key):\n    return"}, says="SyntaxError"),
             Submission("patched", nothing, nowhere, _insert(PATCH), says="✗"),
             Submission("forged", nothing, nowhere, _forge, says="✗"),
