@@ -132,30 +132,25 @@ class Classroom:
         cells = [exercise.replace(".", "-") for exercise in exercises]
         nothing = {f"{cell}-check": 0.0 for cell in cells}
 
-        def pasted(kind: str, number: int, exercise: str) -> str:
-            found = f"{kind}[{exercise!r}][{number % len(getattr(answers, kind)[exercise])}]"
-            return f"{source}\n\n{self.variables[exercise]} = {found}{'[0]' if kind == 'WRONG' else ''}"
+        def pasted(kind: str, number: int) -> dict[str, str]:
+            """Cells with one of our answers to each exercise; none needs another one."""
+            found = {}
+            for cell, exercise in zip(cells, exercises, strict=True):
+                place = f"[{exercise!r}][{number % len(getattr(answers, kind)[exercise])}]"
+                name = f"{self.variables[exercise]} = _answers[{kind!r}]{place}{'[0]' if kind == 'WRONG' else ''}"
+                found[cell] = f"_answers = {{}}\nexec({source!r}, _answers)\n{name}"
+            return found
 
-        right = [
-            Submission(f"right-{n}", cells={c: pasted("RIGHT", n, e) for c, e in zip(cells, exercises, strict=True)})
-            for n in range(7)
-        ]
+        base = pasted("RIGHT", 0)
+        right = [Submission(f"right-{n}", cells=pasted("RIGHT", n)) for n in range(7)]
         partly = [
-            Submission(f"partly-{n}", {f"{cells[n]}-check": 0.0}, {cells[n]: STUB}, says="there is no `")
+            Submission(f"partly-{n}", {f"{cells[n]}-check": 0.0}, base | {cells[n]: STUB}, says="there is no `")
             for n in range(min(4, len(cells)))
         ]
-        wrong = [
-            Submission(
-                f"wrong-{n}",
-                nothing,
-                {c: pasted("WRONG", n, e) for c, e in zip(cells, exercises, strict=True)},
-                says="✗",
-            )
-            for n in range(6)
-        ]
-        return [Submission("solution"), *right, *partly, *wrong, *self._hostile(cells, nothing)]
+        wrong = [Submission(f"wrong-{n}", nothing, pasted("WRONG", n), says="✗") for n in range(6)]
+        return [Submission("solution"), *right, *partly, *wrong, *self._hostile(cells, nothing, base)]
 
-    def _hostile(self, cells: list[str], nothing: dict[str, float]) -> list[Submission]:
+    def _hostile(self, cells: list[str], nothing: dict[str, float], base: dict[str, str]) -> list[Submission]:
         first, last = cells[0], cells[-1]
         no_first, no_last = {f"{first}-check": 0.0}, {f"{last}-check": 0.0}
         exercise = next(exercise for exercise in self.variables if find(exercise).ask is not value)
@@ -165,20 +160,24 @@ class Classroom:
         outside = f"open({str(self.root / 'gradebook.db')!r}, 'w').write('x'); open('/outside', 'w')"
         unreadable = nothing | {name: 0.0 for name in self.points}
         contained = [
-            Submission("network", no_last, {last: NETWORK}, says="URLError"),
-            Submission("outside", no_last, {last: outside}, says="Read-only"),
+            Submission("network", no_last, base | {last: NETWORK}, says="URLError"),
+            Submission("outside", no_last, base | {last: outside}, says="Read-only"),
         ]
-        limited = [Submission("bomb", no_last, {last: "[bytearray(10**11) for _ in range(10)]"}, says="MemoryError")]
+        limited = [
+            Submission("bomb", no_last, base | {last: "[bytearray(10**11) for _ in range(10)]"}, says="MemoryError")
+        ]
         return [
             *(contained if available() else []),
             *(limited if sys.platform == "linux" else []),
-            Submission("endless", no_first, {first: "while True: pass"}, says="CellTimeoutError"),
-            Submission("stubborn", no_first, {first: STUBBORN}, says="even when interrupted"),
-            Submission("flood", no_last, {last: "for _ in range(100): print('x' * 10**6)"}, says="is not kept"),
-            Submission("exit", no_first, {first: "import os; os._exit(0)"}, says="KernelDied"),
-            Submission("late-exit", no_function, {function: defined + "import os; os._exit(0)"}, says="KernelDied"),
-            Submission("late-loop", no_function, {function: defined + "while True: pass"}, says="Timeout"),
-            Submission("syntax", no_first, {first: "def answer(query key):\n    return"}, says="SyntaxError"),
+            Submission("endless", no_first, base | {first: "while True: pass"}, says="CellTimeoutError"),
+            Submission("stubborn", no_first, base | {first: STUBBORN}, says="even when interrupted"),
+            Submission("flood", no_last, base | {last: "for _ in range(100): print('x' * 10**6)"}, says="is not kept"),
+            Submission("exit", no_first, base | {first: "import os; os._exit(0)"}, says="KernelDied"),
+            Submission(
+                "late-exit", no_function, base | {function: defined + "import os; os._exit(0)"}, says="KernelDied"
+            ),
+            Submission("late-loop", no_function, base | {function: defined + "while True: pass"}, says="Timeout"),
+            Submission("syntax", no_first, base | {first: "def answer(query key):\n    return"}, says="SyntaxError"),
             Submission("patched", nothing, nowhere, _insert(PATCH), says="✗"),
             Submission("forged", nothing, nowhere, _forge, says="✗"),
             Submission("links", edit=_insert(LINKS.format(str(self.root / "nbgrader_config.py")))),
