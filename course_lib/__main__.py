@@ -87,6 +87,8 @@ def benchmark(options: argparse.Namespace) -> None:
 def _model_changes(options: argparse.Namespace) -> dict | None:
     changes = {} if options.dropout is None else {"dropout": options.dropout}
     if options.post_norm:
+        if options.architecture == "lstm":
+            raise ValueError("--post-norm moves a Transformer's layer norms; an LSTM has none")
         changes["norm_first"] = False
     return changes or None
 
