@@ -123,6 +123,13 @@ def accuracy_of_filled(logits, tgt_out, pad_id):
     return (same * real).sum() / real.float().sum(), same.prod(dim=1).mean()
 
 
+def accuracy_of_picked(logits, tgt_out, pad_id):
+    real = tgt_out != pad_id
+    tokens = (logits[real].argmax(dim=-1) == tgt_out[real]).float().mean()
+    sentences = [torch.equal(logits[i][real[i]].argmax(-1), tgt_out[i][real[i]]) for i in range(len(tgt_out))]
+    return tokens, torch.tensor(sentences, device=logits.device).float().mean()
+
+
 def accuracy_by_prediction(logits, tgt_out, pad_id):
     guesses = logits.argmax(-1)
     written = guesses != pad_id
@@ -341,7 +348,7 @@ def predicted(**changed):
 
 RIGHT = {
     "10.batches": [batches_with_buffer, batches_by_cutting, batches_by_tensor],
-    "10.accuracy": [accuracy_with_masks, accuracy_by_mistakes, accuracy_of_filled],
+    "10.accuracy": [accuracy_with_masks, accuracy_by_mistakes, accuracy_of_filled, accuracy_of_picked],
     "10.clipped": [clipped_by_union, clipped_by_counting, clipped_by_crossing_out],
     "10.bleu": [bleu_by_sums, bleu_by_root, bleu_with_if, bleu_of_one_row],
     "10.predict": [PREDICTED, predicted(words=2 / 4, sentences=0.9**2), predicted(brevity=1, padding=1 - 12 / 15)],

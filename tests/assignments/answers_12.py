@@ -20,6 +20,11 @@ def rate_by_einsum(predicted, sure, possible):
     return 1 - (2 * (a @ s) + a @ (p * (1 - s))) / (a.sum() + s.sum())
 
 
+def rate_of_picked(predicted, sure, possible):
+    right = sure[predicted].sum() + (sure | possible)[predicted].sum()
+    return 1 - right / (len(predicted[predicted]) + len(sure[sure]))
+
+
 def rate_with(allowed=lambda s, p: s | p, below=lambda s, p: s, turn=False):
     def answer(predicted, sure, possible):
         right = (predicted * sure).sum() + (predicted * allowed(sure, possible)).sum()
@@ -254,7 +259,7 @@ def predicted(**changed):
 
 
 RIGHT = {
-    "12.error_rate": [rate_by_sums, rate_by_products, rate_by_einsum],
+    "12.error_rate": [rate_by_sums, rate_by_products, rate_by_einsum, rate_of_picked],
     "12.rows": [rows_by_zip, rows_by_number, rows_by_topk],
     "12.best_head": [best_by_gather, best_by_index, best_in_a_loop],
     "12.em": [em_by_index_put, em_by_products, em_by_flat_numbers, em_in_loops],
