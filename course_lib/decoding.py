@@ -1,7 +1,7 @@
 """From a source sentence to target ids, greedy or sampled, with the key-value cache; beam search is in beam.py."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,21 +30,37 @@ class Hypothesis:
     finished: bool
 
 
-def greedy(model: Transformer, src: Tensor, *, max_len: int | None = None) -> list[Hypothesis]:
+def greedy(
+    model: Transformer, src: Tensor, *, prefix: Sequence[int] = (), max_len: int | None = None
+) -> list[Hypothesis]:
     """Takes the most probable token at each step.
 
     Args:
         model: put into evaluation mode meanwhile.
         src: (batch, src_len), padded source ids.
+        prefix: ids that every output must begin with, whatever their probabilities.
         max_len: most target tokens, </s> included; None allows 50 more than the source has (paper, section 6.1).
 
     Returns:
         one hypothesis for each row.
 
     Raises:
-        ValueError: on bad ids, or max_len beyond the model's positions.
+        ValueError: on bad ids, max_len beyond the model's positions, or a prefix that leaves no room, or holds <pad>,
+            <s> or </s>.
     """
-    return _one_path(model, src, max_len, lambda log_probs: log_probs.argmax(dim=-1))
+    config = model.config
+    unusable = {config.pad_id, config.bos_id, config.eos_id}
+    if any(i in unusable or not 0 <= i < config.vocab_size for i in prefix):
+        raise ValueError(f"a prefix holds ids of the vocabulary, and none of <pad>, <s> and </s>; got {list(prefix)}")
+    if len(prefix) >= (limit := output_limit(model, src, max_len)):
+        raise ValueError(f"the prefix of {len(prefix)} tokens leaves no room for more, the output has at most {limit}")
+    forced = iter(prefix)
+
+    def choose(log_probs: Tensor) -> Tensor:
+        token = next(forced, None)
+        return log_probs.argmax(dim=-1) if token is None else log_probs.new_full((len(log_probs),), token).long()
+
+    return _one_path(model, src, max_len, choose)
 
 
 def sample(
