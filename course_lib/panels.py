@@ -215,7 +215,7 @@ def _place(figure: Figure, title: str, drawn: Drawn, cells: np.ndarray, per_row:
     for number, (each, size) in enumerate(zip(axes, sizes, strict=True)):
         corner = x[number % per_row], height - y[number // per_row] - size[1]
         each.set_position((corner[0] / width, corner[1] / height, size[0] / width, size[1] / height))
-    for number, kind in enumerate(kind for kind in KINDS if kind in keys):
+    for number, kind in enumerate(keys):
         middle = width / 2 + KEY_WIDTH * (number - (len(keys) - 1) / 2)
         _key(figure, keys[kind], words[kind], middle, EDGE + key_height)
 

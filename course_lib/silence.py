@@ -36,7 +36,7 @@ def silence_heads(model: Transformer, heads: Iterable[Head]) -> Iterator[None]:
     Raises:
         ValueError: if the model has no such head.
 
-    Paper: section 3.2.2; switching heads off one at a time is Michel et al. 2019 and Voita et al. 2019.
+    Paper: section 3.2.2; switching heads off one at a time is Michel et al. 2019.
     """
     silent: dict[tuple[str, int], set[int]] = {}
     for name in heads:

@@ -124,6 +124,11 @@ def law_each_kind_has_one_key(draw):
     both = [*ALL, replace(WEIGHTS, name="again"), replace(MASK, name="again")]
     figure = draw(both, title="t")
     assert [axes.get_xlabel() for axes in color_bars(figure)] == ["signed value", "weight"]
+    bars = color_bars(draw([WEIGHTS, MASK, SCORES], title="t"))
+    assert [axes.get_xlabel() for axes in sorted(bars, key=lambda axes: axes.get_position().x0)] == [
+        "weight",
+        "signed value",
+    ], "keys stand in the order of the panels"
     assert len(figure.legends) == 1
     legend = figure.legends[0]
     tones = {
@@ -163,12 +168,13 @@ def test_each_kind_has_one_key():
     [
         changed(lambda figure: figure.legends[0].remove()),
         changed(lambda figure: color_bars(figure)[0].remove()),
+        lambda given, title: panels(sorted(given, key=lambda panel: panel.kind), title=title),
         changed(lambda figure: figure.colorbar(figure.axes[0].images[0], ax=figure.axes[0])),
         lambda given, title: panels(
             [replace(p, values=~p.values) if p.kind == "mask" else p for p in given], title=title
         ),
     ],
-    ids=["no words", "no bar", "two bars", "the opposite mask"],
+    ids=["no words", "no bar", "by kind", "two bars", "the opposite mask"],
 )
 def test_the_law_of_the_keys_can_fail(wrong):
     with pytest.raises(AssertionError):

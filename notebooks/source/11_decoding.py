@@ -961,8 +961,6 @@ curves(
     xlabel="length of the output (tokens)",
     ylabel=f"seconds for {sentences} sentences",
     title="The longer the output, the more the cache saves",
-    log_x=True,
-    log_y=True,
 )
 
 # %% [markdown]
