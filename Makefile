@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab test notebooks lint clean .moved
+.PHONY: help lab test test-browser notebooks lint clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -74,7 +74,10 @@ lab: $(VENV)/.lab-ready ## Open the course in JupyterLab; ARGS="--no-browser --p
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check
-	$(PY) -m pytest tests $(LESSONS) $(NBVAL) $(ARGS)
+	$(PY) -m pytest tests $(LESSONS) $(NBVAL) --ignore=tests/browser $(ARGS)
+
+test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, operated in a real browser
+	$(PY) -m pytest tests/browser $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) notebooks/source/build.py $(if $(FORCE),--force) $(LESSON)
@@ -94,6 +97,9 @@ endif
 ifneq ($(shell cat $(VENV)/.test-ready 2>/dev/null),$(CURDIR))
 $(VENV)/.test-ready: .moved
 endif
+ifneq ($(shell cat $(VENV)/.browser-ready 2>/dev/null),$(CURDIR))
+$(VENV)/.browser-ready: .moved
+endif
 .moved:
 
 $(VENV)/.lab-ready: pyproject.toml constraints.txt
@@ -109,4 +115,8 @@ $(VENV)/.lab-ready: pyproject.toml constraints.txt
 
 $(VENV)/.test-ready: $(VENV)/.lab-ready
 	$(PIP) install --quiet -c constraints.txt -e ".[test]"
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/.browser-ready: $(VENV)/.test-ready
+	$(PIP) install --quiet -c constraints.txt -e ".[browser]"
 	@echo "$(CURDIR)" > $@

@@ -24,7 +24,7 @@ LAYERS = (
     ("beam", "run", "silence"),
     ("training",),
     ("translator",),
-    ("experiment",),
+    ("experiment", "exploration"),
     ("benchmark",),
     ("canvas",),
     ("plots", "charts", "panels", "diagram", "trees", "widgets"),

@@ -176,7 +176,7 @@ def check_imports_are_declared(modules: set[str], declared_names: set[str]) -> N
 
 def test_every_import_is_a_declared_dependency(root: Path) -> None:
     (project,) = read(root, "pyproject.toml")
-    ours = {"course_lib", "build", "conftest"} | {path.stem for path in (root / "tests").glob("*.py")}
+    ours = {"course_lib", "build", "conftest"} | {path.stem for path in (root / "tests").rglob("*.py")}
     for folder, extras in (("course_lib", False), ("notebooks/source", True), ("tests", True)):
         names = {canonicalize_name(requirement.name) for requirement in declared(project, extras=extras)}
         sources = read(root, *(root / folder).rglob("*.py"))
