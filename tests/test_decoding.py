@@ -1,6 +1,7 @@
 """Greedy decoding: the cache, the batch and the padding change nothing, and the log-probability is the model's."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from unittest import mock
 
@@ -158,6 +159,64 @@ def max_len_is_respected(decode):
                 assert len(cut.ids) + cut.finished <= max_len
                 assert cut.ids == full.ids[:max_len]
                 assert cut.finished == (full.finished and len(full.ids) < max_len)
+
+
+def a_prefix_is_kept_and_gone_on_from(decode):
+    """The rest is the most probable one after it; the log-probability counts the prefix too."""
+    changed = 0
+    for model in MODELS:
+        for row in SOURCES:
+            free = greedy(model, torch.tensor([row]), max_len=12)[0]
+            for prefix in ([5], [4, 6], free.ids[:2]):
+                (ours,) = decode(model, torch.tensor([row]), prefix=prefix, max_len=12)
+                outputs = ours.ids + [2] * ours.finished
+                assert outputs[: len(prefix)] == prefix
+                total, begun = 0.0, []
+                for place, token in enumerate(outputs):
+                    log_probs = next_log_probs(model, begun, row)
+                    total += log_probs[token].item()
+                    if place >= len(prefix):
+                        log_probs[[0, 1]] = -math.inf
+                        assert token == int(log_probs.argmax())
+                    begun.append(token)
+                assert ours.log_prob == pytest.approx(total, abs=1e-4)
+                assert ours.finished or len(outputs) == 12
+                changed += ours.ids != free.ids
+    assert changed > 10, "too few prefixes that change something"
+
+
+def prefix_ignored(model, src, *, prefix, max_len):
+    return greedy(model, src, max_len=max_len)
+
+
+def prefix_glued_on(model, src, *, prefix, max_len):
+    (free,) = greedy(model, src, max_len=max_len - len(prefix))
+    return [replace(free, ids=[*prefix, *free.ids])]
+
+
+@pytest.mark.parametrize("wrong", [prefix_ignored, prefix_glued_on])
+def test_a_prefix_is_kept_and_gone_on_from(wrong):
+    a_prefix_is_kept_and_gone_on_from(greedy)
+    with pytest.raises(AssertionError):
+        a_prefix_is_kept_and_gone_on_from(wrong)
+
+
+def test_a_prefix_holds_for_every_row_of_a_batch():
+    for ours, row in zip(greedy(MODELS[0], SRC, prefix=[5, 4], max_len=12), SOURCES, strict=True):
+        alone = greedy(MODELS[0], torch.tensor([row]), prefix=[5, 4], max_len=12)[0]
+        assert (ours.ids, ours.finished) == (alone.ids, alone.finished)
+
+
+@pytest.mark.parametrize("prefix", [[0], [5, 1], [2], [8], [-1]])
+def test_a_prefix_of_unusable_tokens_is_refused(prefix):
+    error = raised(ValueError, lambda: greedy(MODELS[0], SRC, prefix=prefix))
+    assert str(error) == f"a prefix holds ids of the vocabulary, and none of <pad>, <s> and </s>; got {prefix}"
+
+
+def test_a_prefix_leaves_room_for_a_token():
+    assert greedy(MODELS[0], SRC, prefix=[5] * 2, max_len=3)
+    error = raised(ValueError, lambda: greedy(MODELS[0], SRC, prefix=[5] * 3, max_len=3))
+    assert str(error) == "the prefix of 3 tokens leaves no room for more, the output has at most 3"
 
 
 def one_token_more(model, src, *, max_len):

@@ -12,8 +12,7 @@ from course_lib.canvas import CourseFigure
 from course_lib.exploration import Exploration, explore
 from course_lib.metrics import alignment_error_rate
 from course_lib.plots import attention_grid, attention_map
-from course_lib.recording import KINDS
-from course_lib.silence import all_heads
+from course_lib.recording import KINDS, attentions
 from course_lib.translator import Translator
 from course_lib.widgets.base import CourseWidget
 
@@ -28,7 +27,7 @@ class AttentionExplorer(CourseWidget, script="explorer"):
         translator: whose attention is explored.
         text: sentence to begin with.
         kind: "encoder", "decoder" or "cross".
-        layer: counted from 0.
+        layer: counted from 0, or -1 for the last.
         head: counted from 0, or -1 for all of the layer.
         pairs: sentences with gold links (CoursePair), offered in a list; where the translation is theirs, the links are
             drawn, and each head's alignment error rate is given.
@@ -60,13 +59,11 @@ class AttentionExplorer(CourseWidget, script="explorer"):
         head: int = -1,
         pairs: Sequence = (),
     ):
-        heads: dict[str, list[int]] = {kind: [] for kind in KINDS}
-        for name, number, _ in all_heads(translator.model):
-            heads[name] += [0] * (number == len(heads[name]))
-            heads[name][number] += 1
-        layer = layer % len(heads[kind]) if -1 <= layer < len(heads[kind]) else layer
-        if kind not in heads or not 0 <= layer < len(heads[kind]) or not -1 <= head < heads[kind][layer]:
-            raise ValueError(f"the translator has {heads}, no head {head} in layer {layer} of {kind}")
+        heads = {name: [each.num_heads for each in attentions(translator.model, name)] for name in KINDS}
+        layers = heads.get(kind, [])
+        if not -1 <= layer < len(layers) or not -1 <= head < layers[layer]:
+            raise ValueError(f"no head {head} in layer {layer} of {kind}; heads of each layer: {heads}")
+        layer %= len(layers)
         self._translator, self._gold = translator, {pair.src: pair for pair in pairs}
         self.exploration: Exploration | None = None
         super().__init__(text=text, kind=kind, layer=layer, head=head, heads=heads, examples=list(self._gold))
