@@ -61,7 +61,7 @@ class AttentionExplorer(CourseWidget, script="explorer"):
     ):
         heads = {name: [each.num_heads for each in attentions(translator.model, name)] for name in KINDS}
         layers = heads.get(kind, [])
-        if not -1 <= layer < len(layers) or not -1 <= head < layers[layer]:
+        if not layers or not -1 <= layer < len(layers) or not -1 <= head < layers[layer]:
             raise ValueError(f"no head {head} in layer {layer} of {kind}; heads of each layer: {heads}")
         layer %= len(layers)
         self._translator, self._gold = translator, {pair.src: pair for pair in pairs}
