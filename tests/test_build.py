@@ -68,6 +68,27 @@ def test_building_is_stable_lazy_and_safe(tmp_path: Path) -> None:
     assert notebook.metadata == build.METADATA
 
 
+def keeps_the_picture_of_a_widget_and_not_its_view(keep) -> None:
+    def shown(**data: str) -> nbformat.NotebookNode:
+        return nbformat.v4.new_output("display_data", data={name.replace("_", "/"): text for name, text in data.items()})
+
+    view = {build.WIDGET_VIEW.replace("/", "_"): "id"}
+    assert keep(shown(text_plain="1", image_png="x")) == shown(text_plain="1", image_png="x")
+    assert keep(shown(**view, text_plain="1", image_png="x")) == shown(text_plain="1", image_png="x")
+    assert keep(shown(**view, text_plain="1")) is None
+    stream = nbformat.v4.new_output("stream", text="1")
+    assert keep(stream) == stream
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda output: output, lambda output: None if build.WIDGET_VIEW in output.get("data", {}) else output]
+)
+def test_of_a_widget_the_picture_is_stored_and_not_the_view(wrong) -> None:
+    keeps_the_picture_of_a_widget_and_not_its_view(build._without_view)
+    with pytest.raises(AssertionError):
+        keeps_the_picture_of_a_widget_and_not_its_view(wrong)
+
+
 def test_a_damaged_or_unexecuted_notebook_is_not_fresh(tmp_path: Path) -> None:
     generated, target = build.generate(write(tmp_path, "# %%\n1\n")), tmp_path / "01_lesson.ipynb"
     target.write_text("{ not json")
