@@ -78,12 +78,16 @@ class Lab:
             " window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => { window.done = true; }); }"
         )
         self.page.wait_for_function("() => window.done", timeout=1000 * timeout)
-        for cell in self.page.evaluate(OUTPUTS):
+        for cell in self.cells():
             for output in cell["outputs"]:
                 told = f"{output.get('ename')}: {output.get('evalue')}\n{cell['source']}"
                 assert output["output_type"] != "error", told
                 text = "".join(output.get("text", ""))
                 assert output.get("name") != "stderr" or "%|" in text, f"{text}\n{cell['source']}"
+
+    def cells(self) -> list[dict]:
+        """The code cells: source, count and outputs of each."""
+        return self.page.evaluate(OUTPUTS)
 
     def run(self, source: str) -> str:
         """Runs code in the notebook's kernel, beside its cells, and returns what it prints."""
