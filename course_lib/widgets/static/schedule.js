@@ -17,7 +17,7 @@ function render({ model, el: root }) {
       xlabel: "step", ylabel: "learning rate", onpoint: say, marks: [{ name: "warmup_steps", x: peak[0] }],
       series: [{ name, xs: steps, ys: rates }, ...others.map((each) => ({ name: each.name, xs: each.steps, ys: each.rates }))],
     });
-    stage.replaceChildren(chart);
+    stage.replaceChildren(chart, legend([name, ...others.map((each) => each.name)]));
     told.textContent = `peak at step ${peak[0].toLocaleString("en-US")}: rate ${peak[1].toExponential(2)}`;
   };
   const keep = () => {
