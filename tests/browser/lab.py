@@ -74,11 +74,23 @@ class Lab:
 
     def run_all(self, *, timeout: float = 600) -> None:
         """Runs all cells; raises AssertionError on an error or a warning in any of them."""
+        self.start_all()
+        self.page.wait_for_function("() => window.done", timeout=1000 * timeout)
+        self.check_outputs()
+
+    def start_all(self) -> None:
+        """Runs all cells without waiting for them."""
         self.page.evaluate(
             "() => { window.done = false;"
             " window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => { window.done = true; }); }"
         )
-        self.page.wait_for_function("() => window.done", timeout=1000 * timeout)
+
+    def is_done(self) -> bool:
+        """Whether all cells that were started have run."""
+        return self.page.evaluate("() => window.done")
+
+    def check_outputs(self) -> None:
+        """Raises AssertionError on an error or a warning in any output."""
         for cell in self.cells():
             for output in cell["outputs"]:
                 told = f"{output.get('ename')}: {output.get('evalue')}\n{cell['source']}"
