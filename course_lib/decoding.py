@@ -86,7 +86,27 @@ def sample(
         one hypothesis for each row; log_prob is the model's own, at temperature 1.
 
     Raises:
-        ValueError: as greedy, or if temperature is not positive, top_k below 1, or top_p outside (0, 1].
+        ValueError: as greedy and sampling_probs.
+    """
+
+    def choose(log_probs: Tensor) -> Tensor:
+        probs = sampling_probs(log_probs, temperature=temperature, top_k=top_k, top_p=top_p)
+        return probs.multinomial(1, generator=generator).squeeze(1)
+
+    return _one_path(model, src, max_len, choose)
+
+
+def sampling_probs(
+    log_probs: Tensor, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> Tensor:
+    """The model's log-probabilities of a next token (rows, vocab) to the probabilities that `sample` draws with.
+
+    Args:
+        log_probs: may hold -inf.
+        temperature, top_k, top_p: as in sample; the temperature acts first, top_p on what top_k has left.
+
+    Raises:
+        ValueError: if temperature is not positive, top_k below 1, or top_p outside (0, 1].
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be positive, got {temperature}")
@@ -94,12 +114,7 @@ def sample(
         raise ValueError(f"top_k must be at least 1, got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p must be in (0, 1], got {top_p}")
-
-    def choose(log_probs: Tensor) -> Tensor:
-        probs = _cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)  # (rows, vocab)
-        return probs.multinomial(1, generator=generator).squeeze(1)
-
-    return _one_path(model, src, max_len, choose)
+    return _cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)
 
 
 class Steps:

@@ -1,5 +1,21 @@
 """Interactive views for JupyterLab and its relatives; what they show is computed by the library."""
 
+from course_lib.widgets.beam_tree import BeamTreeExplorer
+from course_lib.widgets.calculator import AttentionCalculator
+from course_lib.widgets.depth import DepthExplorer
 from course_lib.widgets.explorer import AttentionExplorer
+from course_lib.widgets.playground import Playground
+from course_lib.widgets.position_explorer import PositionExplorer
+from course_lib.widgets.schedule import ScheduleExplorer
+from course_lib.widgets.training import TrainingDashboard
 
-__all__ = ["AttentionExplorer"]
+__all__ = [
+    "AttentionCalculator",
+    "AttentionExplorer",
+    "BeamTreeExplorer",
+    "DepthExplorer",
+    "Playground",
+    "PositionExplorer",
+    "ScheduleExplorer",
+    "TrainingDashboard",
+]

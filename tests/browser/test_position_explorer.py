@@ -11,7 +11,7 @@ from course_lib.position import sinusoidal
 from course_lib.widgets.position_explorer import BASES
 
 CELLS = ("from course_lib.widgets import PositionExplorer", "explorer = PositionExplorer()\nexplorer")
-FIRST = dict(length=64, d_model=32, base=10_000.0, first=5, second=12, offset=3)
+FIRST = dict(length=64, d_model=32, base=10_000, first=5, second=12, offset=3)
 COLORS = """root => ['--cw-page', '--cw-accent', '--cw-second'].map((name) => {
   const probe = root.appendChild(document.createElement('span'));
   probe.style.color = `var(${name})`;
@@ -23,6 +23,10 @@ PIXELS = """canvas => ({
   width: canvas.width, height: canvas.height,
   data: [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data],
 })"""
+CLOCKS = """nodes => nodes.map((node) => ({ ...node.dataset, hands: [...node.querySelectorAll('line')].map((hand) => ({
+  x: Number(hand.getAttribute('x2')), y: Number(hand.getAttribute('y2')),
+  dashed: hand.hasAttribute('stroke-dasharray'),
+})) }))"""
 LABELS = {"first": "first position", "second": "second position"}
 
 
@@ -79,21 +83,19 @@ def law_the_products_are_the_librarys(explorer, state):
 def law_the_hands_are_rows_of_the_table(explorer, state):
     """Each clock has its pair's coordinates of four rows, and says the angle between them."""
     table = sinusoidal(256, state["d_model"], base=state["base"])
-    clocks = explorer.locator(".cw-clocks [data-pair]").evaluate_all(
-        "nodes => nodes.map(n => ({ ...n.dataset, hands: [...n.querySelectorAll('.cw-hand')].map(h => ({ ...h.dataset })) }))"
-    )
+    clocks = explorer.locator("[data-pair]").evaluate_all(CLOCKS)
     assert len(clocks) == min(8, state["d_model"] // 2)
     assert int(clocks[0]["pair"]) == 0 and int(clocks[-1]["pair"]) == (state["d_model"] // 2 - 1) * (len(clocks) > 1)
     for clock in clocks:
         pair = int(clock["pair"])
         turn = state["offset"] / state["base"] ** (2 * pair / state["d_model"])
         assert abs(float(clock["turn"]) - turn) <= 1e-6
-        assert len(clock["hands"]) == 4
-        for each in clock["hands"]:
-            name, *later = each["name"].split()
-            row = table[state[name] + state["offset"] * len(later)]
-            assert abs(float(each["sine"]) - row[2 * pair]) <= 1e-5, each
-            assert abs(float(each["cosine"]) - row[2 * pair + 1]) <= 1e-5, each
+        assert [hand["dashed"] for hand in clock["hands"]] == [True, False] * 2
+        for number, hand in enumerate(clock["hands"]):
+            name, length = ("first", 18) if number < 2 else ("second", 11.7)
+            row = table[state[name] + state["offset"] * hand["dashed"]]
+            assert abs(hand["x"] / length - row[2 * pair]) <= 1e-4, (pair, hand)
+            assert abs(-hand["y"] / length - row[2 * pair + 1]) <= 1e-4, (pair, hand)
 
 
 LAWS = (law_the_table_is_the_librarys, law_the_products_are_the_librarys, law_the_hands_are_rows_of_the_table)
@@ -122,7 +124,7 @@ def test_the_first_state_is_the_lessons(explorer):
     expect(explorer.locator(".cw-message").first).to_have_text(
         "PE(5) · PE(12) = 11.43 of at most 16; 3 words on, PE(8) · PE(15) = 11.43"
     )
-    for law, wrong in zip(LAWS, (dict(base=1000.0), dict(first=6), dict(offset=4)), strict=True):
+    for law, wrong in zip(LAWS, (dict(base=1000), dict(first=6), dict(offset=4)), strict=True):
         with pytest.raises((AssertionError, IndexError)):
             law(explorer, FIRST | wrong)
 
@@ -217,7 +219,7 @@ def test_the_keyboard_is_enough(explorer):
     for keys, changes in (
         (["ArrowRight"], dict(length=65)),
         (["ArrowLeft"], dict(d_model=30)),
-        (["ArrowUp"], dict(base=1000.0)),
+        (["ArrowUp"], dict(base=1000)),
         (["End"], dict(first=64)),
         (["Home"], dict(second=0)),
         (["ArrowUp", "PageUp"], dict(offset=4)),
@@ -230,7 +232,7 @@ def test_the_keyboard_is_enough(explorer):
         keyboard.press("Tab")
     offset = int(explorer.get_by_label("offset").input_value())
     assert offset > 4  # how far Page Up goes is the browser's choice
-    shows(explorer, length=65, d_model=30, base=1000.0, first=64, second=0, offset=offset)
+    shows(explorer, length=65, d_model=30, base=1000, first=64, second=0, offset=offset)
 
 
 # --- how fast, how it looks ---------------------------------------------------------------------
@@ -260,6 +262,6 @@ def test_the_table_takes_the_colors_of_the_theme(explorer, lab):
 
 def test_it_is_photographed(explorer, lab):
     lab.photograph(explorer, "position_explorer")
-    set_to(explorer, length=128, d_model=64, base=10.0, first=127, second=40, offset=32)
+    set_to(explorer, length=128, d_model=64, base=10, first=127, second=40, offset=32)
     explorer.page.mouse.move(*row_of(explorer, 60, 128, 0.3))
     lab.photograph(explorer, "position_explorer_extreme")

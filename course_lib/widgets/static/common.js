@@ -34,6 +34,36 @@ function send(model, changes) {
   model.save_changes();
 }
 
+/**
+ * A model in front of the model, for what the browser draws without the kernel. What is set here is seen here at once;
+ * the kernel hears of it when no change has come for a moment, and its echo does not undo what was set since.
+ */
+function unhurried(model) {
+  const waiting = new Map(), listeners = new Map();
+  let timer = null;
+  const flush = () => {
+    for (const [name, value] of waiting) model.set(name, value);
+    waiting.clear();
+    model.save_changes();
+  };
+  return {
+    get: (name) => (waiting.has(name) ? waiting.get(name) : model.get(name)),
+    set(name, value) {
+      if (Object.is(this.get(name), value)) return;
+      waiting.set(name, value);
+      (listeners.get(`change:${name}`) || []).forEach((listener) => listener());
+    },
+    on(event, listener) {
+      listeners.set(event, [...(listeners.get(event) || []), listener]);
+      model.on(event, () => waiting.has(event.slice("change:".length)) || listener());
+    },
+    save_changes() {
+      clearTimeout(timer);
+      timer = setTimeout(flush, 200);
+    },
+  };
+}
+
 /** A slider for a number trait. Arrow keys stay with it: JupyterLab would take them for its cells. */
 function slider(model, name, { label, min, max, step = 1, format = String }) {
   const input = el("input", { type: "range", min, max, step, "data-lm-suppress-shortcuts": "true" });
@@ -127,4 +157,102 @@ function roving(items) {
       next.focus();
     });
   });
+}
+
+/** As roving, in two dimensions: rows of items, one stop of the Tab key for all of them. */
+function rovingGrid(rows) {
+  const all = rows.flat();
+  const make = (item) => all.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));
+  rows.forEach((items, row) => items.forEach((item, column) => {
+    item.setAttribute("data-lm-suppress-shortcuts", "true");
+    item.addEventListener("focus", () => make(item));
+    item.addEventListener("keydown", (event) => {
+      const [down, right] = { ArrowRight: [0, 1], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowUp: [-1, 0] }[event.key] || [0, 0];
+      if (!down && !right) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const next = (rows[row + down] || [])[column + right];
+      if (next) next.focus();
+    });
+  }));
+  make(all[0]);
+}
+
+/** The color of a signed number in -1..1: the second color below 0, the page at 0, the accent above. */
+function tint(value) {
+  const side = value < 0 ? "second" : "accent";
+  return `color-mix(in srgb, var(--cw-${side}) ${(100 * Math.min(1, Math.abs(value))).toFixed(1)}%, var(--cw-page))`;
+}
+
+/** Round numbers from low to high, about `count` of them. */
+function ticks(low, high, count = 5) {
+  const rough = (high - low) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= rough);
+  const found = [];
+  for (let tick = Math.ceil(low / step) * step; tick <= high + step / 1e6; tick += step) found.push(Math.abs(tick) < step / 1e6 ? 0 : tick);
+  return found;
+}
+
+/** A number for an axis: short, with a power of ten where it is small or large. */
+function short(value) {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.01 || size >= 1e6)) {
+    const [digits, power] = value.toExponential(1).split("e");
+    const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
+    return `${digits === "1.0" ? "" : `${digits.replace(".0", "")}·`}10${raised}`;
+  }
+  return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+}
+
+/** How the line of that number looks. */
+function stroke(number) {
+  const colors = ["var(--cw-accent)", "var(--cw-second)", "var(--cw-ink)", "var(--cw-faint)"];
+  return { stroke: colors[number % 4], "stroke-width": 2, "stroke-dasharray": ["", "6 3", "2 2", "8 2 2 2"][number % 4] };
+}
+
+/** Which line is which, for one chart or several. */
+function legend(names) {
+  return el("div", { class: "cw-row" }, ...names.map((name, number) =>
+    el("span", { class: "cw-control" }, svg("svg", { width: 28, height: 8 }, svg("line", { x2: 28, y1: 4, y2: 4, ...stroke(number) })), name)));
+}
+
+/**
+ * Lines over one pair of axes: series are { name, xs, ys }, told apart by dashes too, marks are { name, x }.
+ * With logY, all ys must be above 0 and every tick is a power of ten.
+ * The node has `at(x)`, which draws a cursor there, and calls `onpoint(x)` where the pointer is.
+ */
+function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = [], low = 0, logY = false, onpoint = () => {} }) {
+  const [left, right, top, bottom] = [72, 12, 12, 44];
+  const up = logY ? Math.log10 : (y) => y;
+  const xs = series.flatMap((each) => each.xs), ys = series.flatMap((each) => each.ys.map(up));
+  const [lowest, highest] = [Math.min(...ys), Math.max(...ys)];
+  const spans = [[Math.min(...xs), Math.max(...xs)], logY ? [Math.floor(lowest), Math.ceil(highest + 0.01)] : [Math.min(low, lowest), highest * 1.04 || 1]];
+  const px = (x) => left + ((x - spans[0][0]) / (spans[0][1] - spans[0][0] || 1)) * (width - left - right);
+  const py = (y) => height - bottom - ((up(y) - spans[1][0]) / (spans[1][1] - spans[1][0] || 1)) * (height - top - bottom);
+  const axes = svg("g", {},
+    ...ticks(...spans[0]).map((tick) => svg("text", { x: px(tick), y: height - bottom + 16, "text-anchor": "middle" }, short(tick))),
+    ...(logY ? ticks(...spans[1], 6).filter(Number.isInteger).map((tick) => 10 ** tick) : ticks(...spans[1], 4)).flatMap((tick) => [
+      svg("line", { x1: left, x2: width - right, y1: py(tick), y2: py(tick), stroke: "var(--cw-line)", "stroke-opacity": 0.6 }),
+      svg("text", { x: left - 6, y: py(tick) + 4, "text-anchor": "end" }, short(tick)),
+    ]),
+    svg("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", class: "cw-muted" }, xlabel),
+    svg("text", { transform: `translate(12,${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "cw-muted" }, ylabel));
+  const cursor = svg("line", { y1: top, y2: height - bottom, stroke: "var(--cw-faint)", "stroke-dasharray": "3 3", visibility: "hidden" });
+  const picture = svg("svg", { width, height, role: "img", "aria-label": `${ylabel} against ${xlabel}` }, axes,
+    ...marks.flatMap(({ name, x }) => [
+      svg("line", { x1: px(x), x2: px(x), y1: top, y2: height - bottom, stroke: "var(--cw-faint)", "stroke-dasharray": "1 3" }),
+      svg("text", { x: px(x) + 4, y: top + 10, class: "cw-muted" }, name),
+    ]),
+    ...series.map(({ name, xs, ys }, number) => svg("polyline", {
+      points: xs.map((x, index) => `${px(x).toFixed(1)},${py(ys[index]).toFixed(1)}`).join(" "), fill: "none", "data-name": name, ...stroke(number),
+    })),
+    cursor);
+  picture.addEventListener("mousemove", (event) => {
+    const box = picture.getBoundingClientRect();
+    const share = (((event.clientX - box.left) * width) / box.width - left) / (width - left - right);
+    if (share >= 0 && share <= 1) onpoint(spans[0][0] + share * (spans[0][1] - spans[0][0]));
+  });
+  picture.at = (x) => ["x1", "x2"].forEach((name) => cursor.setAttribute(name, px(x)) || cursor.setAttribute("visibility", "visible"));
+  return picture;
 }
