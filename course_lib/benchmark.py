@@ -13,10 +13,10 @@ from course_lib.presets import train_preset
 from course_lib.translator import Translator
 
 # The whole recipe, and what is changed in it: options of train_translator, fields of TrainConfig and of ModelConfig.
-RECIPE = dict(preset="tiny", vocab_size=6000, subword_dropout=0.1, average=5, beam_size=5)
+RECIPE = dict(preset="tiny", vocab_size=6000, average=5, beam_size=5)
 VARIANTS = {
     "the whole recipe": {},
-    "no subword dropout": {"options": dict(subword_dropout=0.0)},
+    "subword dropout 0.1": {"options": dict(subword_dropout=0.1)},
     "no dropout": {"model": dict(dropout=0.0)},
     "dropout 0.3": {"model": dict(dropout=0.3)},
     "no label smoothing": {"training": dict(label_smoothing=0.0)},

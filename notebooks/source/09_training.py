@@ -447,7 +447,7 @@ for step in (1, 17, 3999, 4000, 4001, 100_000):
     assert math.isclose(rates[step - 1], library, **same)
 
 # %% [markdown]
-# Up in a straight line, then down with the root of the step.
+# Up in a straight line, the **warm-up**, then down with the root of the step.
 # They meet at `warmup_steps`, where the rate is (d_model · warmup_steps)^−0.5 = 6.99 · 10⁻⁴.
 # So a wider model, or a longer warm-up, gets a lower peak.
 #
@@ -700,7 +700,7 @@ assert len(set(in_training)) == 10 and min(in_training) > in_use
 # **Weight decay** pulls weights toward 0.
 # There are two ways to build it into Adam.
 # *L2* adds decay · weight to the gradient.
-# *Decoupled* (AdamW) takes lr · decay · weight off the weight itself, past Adam.
+# *Decoupled* (AdamW) takes lr · decay · weight off the weight itself, past m and v.
 # To see the difference, we take a weight of 1 whose gradients cancel: +size, −size, +size, …
 # Only the decay should move it; after 200 steps, what is left?
 
@@ -914,7 +914,7 @@ assert at_the_end > 0.5 > 10 * show_score("untrained", new_model(0))
 
 # %% [markdown]
 # It has learned both tasks.
-# And the mistakes that are left: are they the learning rate's?
+# Is the learning rate to blame for the mistakes that are left?
 # It is still high at the end, as we have drawn, so each of the last steps still moves the weights far.
 #
 # ## Averaging checkpoints
@@ -1177,7 +1177,7 @@ for name, shares in own.items():
 wrote = Translator(trained["post-norm, without", 0], ten_letters)
 for pair in copy_test[:3]:
     print(f"{pair.src}  →  {wrote.translate(pair.src, beam_size=1).text[:30]}")
-assert sum(own["post-norm, without"]) < 0.6 * sum(own["post-norm, with warm-up"])
+assert sum(own["post-norm, without"]) < 0.75 * sum(own["post-norm, with warm-up"])
 
 # %% [markdown]
 # Its memory keeps much less of what tells the letters apart; lesson 06's failed stacks went that way, too.
