@@ -117,6 +117,23 @@ def sampling_probs(
     return _cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)
 
 
+def place_log_probs(model: Transformer, src: Tensor, ids: Sequence[int]) -> Tensor:
+    """Log-probabilities of every token at each place of an output, as a search reads them.
+
+    Args:
+        model: put into evaluation mode meanwhile.
+        src: (1, src_len).
+        ids: of the output, with its </s> if it has one.
+
+    Returns:
+        (len(ids), vocab); row t is what might follow the first t tokens.
+    """
+    with eval_mode(model):
+        steps = Steps(model, src)
+        read = [model.config.bos_id, *ids[:-1]]
+        return torch.cat([steps(torch.tensor([token], device=src.device)) for token in read])
+
+
 class Steps:
     """One decoder step at a time for a shrinking set of rows."""
 

@@ -11,7 +11,7 @@ from tiny import padded, patched, raised, sources, tiny_model
 
 from course_lib import transformer
 from course_lib.blocks import LayerCache
-from course_lib.decoding import Steps, greedy, sample
+from course_lib.decoding import Steps, greedy, place_log_probs, sample
 from course_lib.transformer import Embedding
 
 MODELS = [tiny_model(seed, spread=4, norm_first=seed % 2 == 1, vocab_size=8) for seed in range(6)]
@@ -256,3 +256,24 @@ def test_the_mode_of_the_model_is_restored(decode):
     decode(model, SRC, max_len=3)
     assert model.training
     assert raised(ValueError, lambda: decode(model, SRC, max_len=99)) and model.training
+
+
+def places_are_what_might_follow_each_beginning(places):
+    for model in MODELS[:3]:
+        ids = [5, 7, 3, 2]
+        found = places(model, torch.tensor([SOURCES[0]]), ids)
+        assert found.shape == (len(ids), 8)
+        for place, row in enumerate(found):
+            expected = next_log_probs(model, ids[:place], SOURCES[0])
+            expected[[0, 1]] = -math.inf
+            torch.testing.assert_close(row, expected, rtol=0, atol=1e-4)
+
+
+def test_places_are_what_might_follow_each_beginning():
+    places_are_what_might_follow_each_beginning(place_log_probs)
+    for wrong in (
+        lambda model, src, ids: place_log_probs(model, src, [*ids[1:], 2]),
+        patched(place_log_probs, mock.patch.object(Embedding, "forward", always_at_the_start)),
+    ):
+        with pytest.raises(AssertionError):
+            places_are_what_might_follow_each_beginning(wrong)

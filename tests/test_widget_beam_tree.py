@@ -8,6 +8,7 @@ import torch
 from tiny import raised, toy_translator
 
 from course_lib.beam import record_beam
+from course_lib.decoding import Steps
 from course_lib.translator import Translator
 from course_lib.widgets import BeamTreeExplorer
 from course_lib.widgets.beam_tree import BEAM_SIZES, LENGTH_PENALTIES, MAX_TOKENS
@@ -97,7 +98,7 @@ def test_new_text_is_searched_and_a_number_chooses(translator):
     assert tree.beams is before and tree.length_penalty == 0.6
     assert tree.tree == searched(translator, "The cat sleeps.", beam_size=4, length_penalty=0.6)
     tree.beam_size = 99
-    assert tree.beam_size == 8
+    assert tree.beam_size == 6
 
 
 def test_a_text_that_cannot_be_searched_gives_a_message_and_changes_nothing_else(translator):
@@ -113,11 +114,14 @@ def test_a_text_that_cannot_be_searched_gives_a_message_and_changes_nothing_else
     assert tree.message == "" and tree.beams != before
 
 
-def test_a_search_that_finds_no_end_is_cut_and_ranked_all_the_same():
-    translator = toy_translator(1, max_len=64)
-    with torch.no_grad():  # </s> is never a favorite
-        translator.model.generator.weight[2] = -20 * translator.model.generator.weight.mean(dim=0)
-    tree = BeamTreeExplorer(translator, "a dog sees a cat .", beam_size=2)
+def test_a_search_that_finds_no_end_is_cut_and_ranked_all_the_same(monkeypatch):
+    def endless(steps, last, call=Steps.__call__):
+        log_probs = call(steps, last)
+        log_probs[:, 2] = -math.inf  # </s>
+        return log_probs
+
+    monkeypatch.setattr(Steps, "__call__", endless)
+    tree = BeamTreeExplorer(toy_translator(1, max_len=64), "a dog sees a cat .", beam_size=2)
     for view, size in zip(tree.beams, BEAM_SIZES, strict=True):
         assert max(step for _, step, *_ in view["nodes"]) <= MAX_TOKENS and 1 <= len(view["best"][0]) <= size
     assert tree.tree.nodes[tree.tree.best[0]].fate == "unfinished"
@@ -128,8 +132,8 @@ def test_a_search_that_finds_no_end_is_cut_and_ranked_all_the_same():
     [
         (dict(text=""), "an empty sentence cannot be translated: ''"),
         (dict(text="a " * 50), "the sentence has 51 tokens; the tree is drawn for up to 40"),
-        (dict(beam_size=0), "beam_size must be in 1..8, got 0"),
-        (dict(beam_size=9), "beam_size must be in 1..8, got 9"),
+        (dict(beam_size=0), "beam_size must be in 1..6, got 0"),
+        (dict(beam_size=7), "beam_size must be in 1..6, got 7"),
         (dict(length_penalty=-0.1), "length_penalty must be in 0.0..3.0, got -0.1"),
         (dict(length_penalty=math.nan), "length_penalty must be in 0.0..3.0, got nan"),
     ],

@@ -9,7 +9,7 @@ from course_lib.translator import Translator
 from course_lib.trees import beam_figure
 from course_lib.widgets.base import CourseWidget
 
-BEAM_SIZES = range(1, 9)
+BEAM_SIZES = range(1, 7)
 LENGTH_PENALTIES = [step / 20 for step in range(61)]  # what the slider can say: 0 to 3
 MAX_TOKENS = 40  # of a sentence that is searched for, and of an output
 
@@ -23,7 +23,7 @@ class BeamTreeExplorer(CourseWidget, script="beam_tree"):
     Args:
         translator: whose search is shown.
         text: sentence to begin with.
-        beam_size: 1 to 8.
+        beam_size: 1 to 6.
         length_penalty: 0 to 3, in steps of 0.05.
 
     Raises:

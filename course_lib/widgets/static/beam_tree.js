@@ -58,24 +58,21 @@ function placesOf(nodes, columns) {
   return { places, width: left - GAP + 1, height: HEAD + ROW * tallest };
 }
 
-function drawTree({ nodes, best }, withDropped, focus) {
+function drawTree(nodes, withDropped, focus) {
   const columns = columnsOf(nodes, (node) => node.fate !== "dropped" || withDropped);
   const { places, width, height } = placesOf(nodes, columns);
-  const winner = new Set(pathTo(nodes, best[0]));
-  const look = (index) => `cw-node cw-${winner.has(index) ? "winner" : nodes[index].fate}`;
   const middle = (place) => place.top + BOX / 2;
   const boxes = [], edges = [];
   columns.flat().forEach((index) => {
     const node = nodes[index], { left, top, width } = places[index];
-    boxes[index] = svg("g", { class: look(index), "data-node": index, tabindex: index ? -1 : 0, role: "img",
-      "aria-label": `${node.token}, step ${node.step}, total ${signed(node.total)}, ${winner.has(index) ? "on the way to the best output" : node.fate}`,
+    boxes[index] = svg("g", { "data-node": index, tabindex: index ? -1 : 0, role: "img",
       onmouseenter: () => focus.set(index), onfocus: () => focus.set(index) },
       svg("rect", { x: left, y: top, width, height: BOX, rx: 4 }),
       svg("text", { x: left + width / 2, y: top + 13, "text-anchor": "middle" }, node.token),
       svg("text", { x: left + width / 2, y: top + 26, "text-anchor": "middle", class: "cw-total" }, signed(node.total)));
     if (node.parent === null) return;
     const from = places[node.parent];
-    edges[index] = svg("line", { class: look(index), "data-edge": index, x1: from.left + from.width, y1: middle(from), x2: left, y2: middle(places[index]) });
+    edges[index] = svg("line", { "data-edge": index, x1: from.left + from.width, y1: middle(from), x2: left, y2: middle(places[index]) });
   });
   // arrow keys: left to the parent, right to the best child, up and down within the step
   const go = (event) => {
@@ -92,11 +89,18 @@ function drawTree({ nodes, best }, withDropped, focus) {
     svg("text", { x: places[column[0]].left + places[column[0]].width / 2, y: 12, "text-anchor": "middle", class: "cw-muted" }, `step ${step + 1}`));
   const picture = svg("svg", { width, height, role: "group", "aria-label": "tree of the beam search", onkeydown: go },
     ...heads, ...edges.filter(Boolean), ...boxes.filter(Boolean));
-  const update = () => {
-    const path = new Set(focus.node === null ? [] : pathTo(nodes, focus.node));
-    [boxes, edges].forEach((parts) => parts.forEach((part, index) => part.classList.toggle("cw-path", path.has(index))));
+  const parts = [...boxes.entries(), ...edges.entries()].filter(([, part]) => part);
+  const crown = (best) => {
+    const winner = new Set(pathTo(nodes, best));
+    for (const [index, part] of parts) part.setAttribute("class", `cw-node cw-${winner.has(index) ? "winner" : nodes[index].fate}`);
+    boxes.forEach((box, index) => box.setAttribute("aria-label", `${nodes[index].token}, step ${nodes[index].step}, total ${signed(nodes[index].total)}, ` +
+      (winner.has(index) ? "on the way to the best output" : nodes[index].fate)));
   };
-  return { picture, update };
+  const point = () => {
+    const path = new Set(focus.node === null ? [] : pathTo(nodes, focus.node));
+    for (const [index, part] of parts) part.classList.toggle("cw-path", path.has(index));
+  };
+  return { picture, crown, point };
 }
 
 /** What a node costs, in words. */
@@ -124,13 +128,14 @@ function drawRanking({ nodes, outputs, scores, best, unpenalized }, focus) {
   return el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((words) => el("th", {}, words)))), el("tbody", {}, ...rows));
 }
 
-function legend() {
+function looks() {
   const kinds = { winner: "best output", kept: "kept", finished: "finished", unfinished: "unfinished", dropped: "dropped" };
   return el("span", { class: "cw-row cw-muted" }, ...Object.entries(kinds).map(([kind, words]) =>
     el("span", { class: "cw-control" }, svg("svg", { width: 26, height: 16 }, svg("g", { class: `cw-node cw-${kind}` }, svg("rect", { x: 2, y: 2, width: 22, height: 12, rx: 3 }))), words)));
 }
 
-function render({ model, el: root }) {
+function render({ model: kernel, el: root }) {
+  const model = unhurried(kernel); // the kernel has nothing to do for a slider
   const focus = { node: null, set: null };
   let search = null, tree = null;
   const details = el("div", { class: "cw-message cw-details", role: "status" });
@@ -139,27 +144,32 @@ function render({ model, el: root }) {
   const ranking = el("div", { class: "cw-ends" });
   focus.set = (index) => {
     focus.node = index;
-    tree.update();
+    tree.point();
     details.textContent = index === null ? "Point at a box, or walk through the tree with Tab and the arrow keys." : describe(search, model.get("length_penalty"), index);
   };
-  const draw = onceAFrame(() => {
+  const rank = () => { // the tree stays, its winner may change
     search = searchOf(model);
-    tree = drawTree(search, model.get("dropped"), focus);
-    stage.replaceChildren(tree.picture);
+    tree.crown(search.best[0]);
     ranking.replaceChildren(drawRanking(search, focus));
     focus.set(null);
-  });
+  };
+  const draw = () => {
+    tree = drawTree(searchOf(model).nodes, model.get("dropped"), focus);
+    stage.replaceChildren(tree.picture);
+    rank();
+  };
   root.classList.add("cw", "cw-beam");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "From which beam size on does the search find something more probable than greedy search, which is beam 1? At which step would a narrower beam have dropped it? Does a length penalty α choose another output?"),
-    el("div", { class: "cw-row" }, textbox(model, "text", { label: "English", button: "Search" })),
+    el("div", { class: "cw-row" }, textbox(kernel, "text", { label: "English", button: "Search" })),
     el("div", { class: "cw-row" },
-      slider(model, "beam_size", { label: "beam size", min: 1, max: 8 }),
+      slider(model, "beam_size", { label: "beam size", min: 1, max: 6 }),
       slider(model, "length_penalty", { label: "length penalty α", min: 0, max: 3, step: 0.05, format: (value) => value.toFixed(2) }),
       toggle(model, "dropped", { label: "show what was dropped" })),
-    message, stage, legend(), details, ranking);
-  listen(model, "message", () => (message.textContent = model.get("message")));
-  listen(model, ["beams", "beam_size", "length_penalty", "dropped"], draw);
+    message, stage, looks(), details, ranking);
+  listen(kernel, "message", () => (message.textContent = kernel.get("message")));
+  listen(model, ["beams", "beam_size", "dropped"], draw);
+  listen(model, "length_penalty", rank);
 }
 
 export default { render };

@@ -159,11 +159,12 @@ function roving(items) {
   });
 }
 
-/** As roving, in two dimensions: rows of items, one stop of the Tab key for all of them. */
+/** As roving, in two dimensions: rows of items (null is a hole), one stop of the Tab key for all of them. */
 function rovingGrid(rows) {
-  const all = rows.flat();
+  const all = rows.flat().filter(Boolean);
   const make = (item) => all.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));
   rows.forEach((items, row) => items.forEach((item, column) => {
+    if (!item) return;
     item.setAttribute("data-lm-suppress-shortcuts", "true");
     item.addEventListener("focus", () => make(item));
     item.addEventListener("keydown", (event) => {
@@ -178,9 +179,9 @@ function rovingGrid(rows) {
   make(all[0]);
 }
 
-/** The color of a signed number in -1..1: the second color below 0, the page at 0, the accent above. */
+/** The color of a signed number in -1..1, like the course's figures: blue below 0, the page at 0, orange above. */
 function tint(value) {
-  const side = value < 0 ? "second" : "accent";
+  const side = value < 0 ? "accent" : "second";
   return `color-mix(in srgb, var(--cw-${side}) ${(100 * Math.min(1, Math.abs(value))).toFixed(1)}%, var(--cw-page))`;
 }
 

@@ -56,7 +56,7 @@ function render({ model: kernels, el: root }) {
     let place = 0;
     for (let position = 0; position < now.length; position++)
       for (const value of encoding(position, now)) {
-        const color = value < 0 ? second : accent;
+        const color = value < 0 ? accent : second;
         for (let index = 0; index < 3; index++) picture.data[place++] = page[index] + Math.abs(value) * (color[index] - page[index]);
         picture.data[place++] = 255;
       }
@@ -70,7 +70,7 @@ function render({ model: kernels, el: root }) {
       words(TABLE.left, 14, "dimension 0", "start"), words(right, 14, String(now.d_model - 1), "end"),
       words(TABLE.left, bottom + 15, `once around in ${grouped(wavelength(0, now.d_model, now.base))} words`, "start"),
       words(right, bottom + 15, last ? `in ${grouped(wavelength(last, now.d_model, now.base))}` : "", "end"),
-      words(TABLE.left, bottom + 31, "+1 is blue, −1 is orange, 0 is the page", "start"));
+      words(TABLE.left, bottom + 31, "+1 is orange, −1 is blue, 0 is the page", "start"));
     overlay.setAttribute("aria-label", `table of ${now.length} positions and ${now.d_model} dimensions`);
   }
 
@@ -198,7 +198,7 @@ function render({ model: kernels, el: root }) {
 
   root.classList.add("cw");
   root.replaceChildren(
-    el("p", { class: "cw-question" }, "Slide the offset: both positions move on together. What becomes of their dot product, and of each hand? Then a base of 10: which far positions look near?"),
+    el("p", { class: "cw-question" }, "Slide the offset: both positions move on together. What becomes of their dot product, and of each hand? Then d_model 4 and base 10: which far positions look near?"),
     el("div", { class: "cw-row" },
       slider(model, "length", { label: "length", min: 2, max: limits.length }),
       slider(model, "d_model", { label: "d_model", min: 2, max: limits.d_model, step: 2 }),
