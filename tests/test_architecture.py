@@ -16,7 +16,7 @@ LAYERS = (
     ("files",),
     ("config", "masks", "loss", "schedule", "metrics", "tokenizer", "ibm"),
     ("interrupt", "allocator", "inference", "grammar", "alignment", "bpe"),
-    ("presets", "attention", "position", "checkpoint", "data"),
+    ("presets", "anatomy", "attention", "position", "checkpoint", "data"),
     ("subword_dropout",),
     ("blocks",),
     ("transformer",),

@@ -1,5 +1,6 @@
 """Interactive views for JupyterLab and its relatives; what they show is computed by the library."""
 
+from course_lib.widgets.architecture import ArchitectureMap
 from course_lib.widgets.beam_tree import BeamTreeExplorer
 from course_lib.widgets.calculator import AttentionCalculator
 from course_lib.widgets.decoder_stepper import DecoderStepper
@@ -14,6 +15,7 @@ from course_lib.widgets.schedule import ScheduleExplorer
 from course_lib.widgets.training import TrainingDashboard
 
 __all__ = [
+    "ArchitectureMap",
     "AttentionCalculator",
     "AttentionExplorer",
     "BeamTreeExplorer",

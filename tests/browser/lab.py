@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import nbformat
@@ -41,6 +41,18 @@ LATENCIES = """async (controls, [values, watched, event]) => {
 }"""
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
 PICTURES = os.environ.get("COURSE_SCREENSHOTS")  # a folder that keeps a picture of each widget in both themes
+
+
+def eventually(law: Callable[[], None], page: Page, *, seconds: float = 5) -> None:
+    """Calls a law until it holds; raises its AssertionError where it does not in time (a busy machine draws late)."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return law()
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+        page.wait_for_timeout(50)
 
 
 class Lab:
@@ -125,9 +137,7 @@ class Lab:
         found.scroll_into_view_if_needed()
         return found
 
-    def latencies(
-        self, controls: Locator, values: Sequence, watched: Locator, *, event: str = "input"
-    ) -> list[float]:
+    def latencies(self, controls: Locator, values: Sequence, watched: Locator, *, event: str = "input") -> list[float]:
         """Milliseconds from each event to the paint that shows its effect, measured in the browser.
 
         Args:

@@ -234,24 +234,14 @@ def test_any_text_is_answered(widget, translator):
 # --- how fast, how it looks ---------------------------------------------------------------------
 
 
-def law_answered_within(milliseconds, lab: Lab, *arguments, **named) -> None:
-    """The median of a round of events; the best of three rounds, because other programs may keep the machine busy."""
-    for left in (2, 1, 0):
-        times = sorted(lab.latencies(*arguments, **named))
-        print(f"median {times[len(times) // 2]:.0f} ms, p95 {times[int(0.95 * len(times))]:.0f} ms")
-        if times[len(times) // 2] <= milliseconds or not left:
-            assert times[len(times) // 2] <= milliseconds
-            return
-
-
 def test_pointing_and_dragging_are_answered_at_once(widget, lab):
     stage, ends = widget.locator(".cw-scroll"), widget.locator(".cw-ends")
-    law_answered_within(50, lab, widget.locator("g[data-node]"), range(1, 31), stage, event="mouseenter")
+    lab.answers_within(50, widget.locator("g[data-node]"), range(1, 31), stage, event="mouseenter")
     penalties = [step / 20 for step in range(1, 31)]
-    law_answered_within(50, lab, widget.get_by_label("length penalty"), penalties, ends)
-    law_answered_within(100, lab, widget.get_by_label("beam size"), [1, 2, 3, 4, 6] * 5, stage)  # a whole new tree
+    lab.answers_within(50, widget.get_by_label("length penalty"), penalties, ends)
+    lab.answers_within(100, widget.get_by_label("beam size"), [1, 2, 3, 4, 6] * 5, stage)  # a whole new tree
     with pytest.raises(AssertionError):
-        law_answered_within(1, lab, widget.get_by_label("length penalty"), penalties[:3], ends)
+        lab.answers_within(1, widget.get_by_label("length penalty"), penalties[:3], ends)
 
 
 def test_it_is_photographed(widget, lab, translator):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from lab import Lab
+from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
 from course_lib.attention import attention, attention_scores
@@ -56,9 +56,12 @@ def cell(calculator: Locator, label: str) -> Locator:
     return calculator.get_by_label(label, exact=True)
 
 
-def shows(calculator: Locator, expected: dict) -> None:
+def shows(calculator: Locator, expected: dict, **wait) -> None:
+    eventually(lambda: law_results_are(calculator, expected), calculator.page, **wait)
+
+
+def law_results_are(calculator: Locator, expected: dict) -> None:
     """All three results are the expected ones, and their texts are their numbers."""
-    calculator.page.wait_for_timeout(100)  # the frame in which a change is drawn
     for name, numbers in expected.items():
         torch.testing.assert_close(shown(calculator, name), numbers, rtol=1e-6, atol=1e-6)
     texts = calculator.locator(".cw-result").all_inner_texts()
@@ -94,7 +97,7 @@ def test_the_first_state_is_the_lessons(calculator):
     shows(calculator, first)
     for wrong in (results(Q, K, V, scaled=False), results(K, Q, V), results(Q, K, V.flip(1))):
         with pytest.raises(AssertionError):
-            shows(calculator, wrong)
+            shows(calculator, wrong, seconds=0.2)
 
 
 def test_every_number_that_is_typed_is_computed_with(calculator, lab):
@@ -158,8 +161,11 @@ def moved(calculator: Locator) -> dict[str, set[tuple[int, int]]]:
     }
 
 
+def marks(calculator: Locator, before: dict, after: dict, **wait) -> None:
+    eventually(lambda: law_marks_are_what_moved(calculator, before, after), calculator.page, **wait)
+
+
 def law_marks_are_what_moved(calculator, before, after):
-    calculator.page.wait_for_timeout(100)
     for name, places in moved(calculator).items():
         apart = (after[name] - before[name]).abs() >= 0.005
         assert places == {tuple(each) for each in apart.nonzero().tolist()}, name
@@ -170,25 +176,25 @@ def test_q_moves_its_row_k_all_rows_and_v_the_context_only(calculator):
     query, key, value = Q.clone(), K.clone(), V.clone()
     set_cell(calculator, "Q, cat, article", "2")
     query[1, 0] = 2
-    law_marks_are_what_moved(calculator, before, results(query, K, V))
+    marks(calculator, before, results(query, K, V))
     words = "Q, “cat”, article: 5 → 2 moves scores of “cat”; weights of “cat”; context of “cat”."
     expect(told).to_have_text(words)
     with pytest.raises(AssertionError):
-        law_marks_are_what_moved(calculator, before, results(Q, key * 2, V))
+        marks(calculator, before, results(Q, key * 2, V), seconds=0.2)
     set_cell(calculator, "V, The, animal", "-3")
     value[0, 0] = -3
     before, after = results(query, K, V), results(query, K, value)
-    law_marks_are_what_moved(calculator, before, after)
+    marks(calculator, before, after)
     assert moved(calculator)["weights"] == set() != moved(calculator)["context"]
     expect(told).to_contain_text("V, “The”, animal: 0 → −3 moves no scores; no weights; context of ")
     set_cell(calculator, "K, sleeps, verb", "0")
     key[2, 2] = 0
-    law_marks_are_what_moved(calculator, after, results(query, key, value))
+    marks(calculator, after, results(query, key, value))
     calculator.get_by_label("scale").uncheck()
-    law_marks_are_what_moved(calculator, results(query, key, value), results(query, key, value, scaled=False))
+    marks(calculator, results(query, key, value), results(query, key, value, scaled=False))
     expect(told).to_contain_text("scale: on → off moves scores of ")
     calculator.get_by_role("button", name="Reset").click()
-    law_marks_are_what_moved(calculator, before, before)
+    marks(calculator, before, before)
 
 
 def test_dragging_steps_a_number_and_stops_at_the_limits(calculator, lab):
@@ -202,7 +208,7 @@ def test_dragging_steps_a_number_and_stops_at_the_limits(calculator, lab):
     query = Q.clone()
     query[1, 0] = 3
     shows(calculator, results(query, K, V))
-    law_marks_are_what_moved(calculator, results(Q, K, V), results(query, K, V))  # since the drag began
+    marks(calculator, results(Q, K, V), results(query, K, V))  # since the drag began
     page.mouse.move(x, y - 8)  # up is more
     expect(cell(calculator, "Q, cat, article")).to_have_value("5.5")
     for far, number in ((1000, "20"), (-1000, "−20")):
@@ -260,9 +266,7 @@ def test_every_result_tells_its_sum(calculator):
     cells.nth(4).hover()
     expect(told).to_have_text("score of “cat” with “The”: (5·1 + 0·0 + 5·0 + 0·0) / 2.00 = 2.50")
     cells.nth(16 + 6).focus()
-    expect(told).to_have_text(
-        "weight of “cat” on “sleeps”: e^2.50 / (e^2.50 + e^0.00 + e^2.50 + e^0.00) = 0.46"
-    )
+    expect(told).to_have_text("weight of “cat” on “sleeps”: e^2.50 / (e^2.50 + e^0.00 + e^2.50 + e^0.00) = 0.46")
     calculator.page.keyboard.press("ArrowLeft")
     expect(told).to_contain_text("weight of “cat” on “cat”: e^0.00 / ")
     cells.nth(32 + 3).hover()

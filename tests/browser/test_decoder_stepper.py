@@ -65,7 +65,8 @@ def shows(stepper: Locator, found: Exploration, step: int, *, layer: int = 1, he
     lefts = [left for *_, left in parts["predicts"]]
     assert [left for *_, left in [*parts["cw-past"], *parts["cw-unseen"]]] == lefts == sorted(lefts)
     shifts = stepper.locator("line[data-shift]").evaluate_all(
-        "lines => lines.map(l => [+l.dataset.shift, +l.getAttribute('x1'), +l.getAttribute('x2'), l.classList.contains('cw-next')])"
+        "lines => lines.map(l => [+l.dataset.shift, +l.getAttribute('x1'), +l.getAttribute('x2'), "
+        "l.classList.contains('cw-next')])"
     )
     assert [index for index, *_ in shifts] == list(range(min(step, count - 1)))
     for index, start, end, ahead in shifts:  # from a prediction to the place one further, where it is read
@@ -169,21 +170,11 @@ def test_the_keyboard_is_enough(stepper, found):
 # --- how fast, how it looks ---------------------------------------------------------------------
 
 
-def law_answered_within(milliseconds, lab: Lab, *arguments, **named) -> None:
-    """The median of a round of events; the best of three rounds, because other programs may keep the machine busy."""
-    for left in (2, 1, 0):
-        times = sorted(lab.latencies(*arguments, **named))
-        print(f"median {times[len(times) // 2]:.0f} ms, p95 {times[int(0.95 * len(times))]:.0f} ms")
-        if times[len(times) // 2] <= milliseconds or not left:
-            assert times[len(times) // 2] <= milliseconds
-            return
-
-
 def test_stepping_is_answered_at_once(stepper, lab):
     slider, stage = stepper.get_by_label("step", exact=True), stepper.locator(".cw-scroll")
-    law_answered_within(50, lab, slider, [2, 3, 4, 5, 6, 7] * 4, stage)
+    lab.answers_within(50, slider, [2, 3, 4, 5, 6, 7] * 4, stage)
     with pytest.raises(AssertionError):
-        law_answered_within(1, lab, slider, [2, 3, 4], stage)
+        lab.answers_within(1, slider, [2, 3, 4], stage)
 
 
 def test_it_is_photographed(stepper, lab, translator):

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from lab import Lab
+from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
 from course_lib.bpe import learn_merges
@@ -45,15 +45,19 @@ def go(stepper: Locator, merges: int) -> None:
     stepper.get_by_label("merges", exact=True).fill(str(merges))
 
 
-def shows(stepper: Locator, merges: int, learned=LEARNED) -> None:
+def shows(stepper: Locator, merges: int, learned=LEARNED, **wait) -> None:
+    eventually(lambda: law_the_step_is_the_librarys(stepper, merges, learned), stepper.page, **wait)
+
+
+def law_the_step_is_the_librarys(stepper, merges, learned):
     """The words in pieces, the pairs and the numbers that the library has after so many merges."""
     count = len(learned.pairs)
     begins = f"Merge {merges} of {count}: " if merges else f"No merge yet, {count} to come. "
-    expect(told(stepper)).to_contain_text(begins)
     words = stepper.locator(".cw-word").evaluate_all("nodes => nodes.map(n => [...n.children].map(c => c.textContent))")
     assert words == [learned.stages[merges][word] for word in learned.words]
     symbols = [symbol for word in words for symbol in word]
     sentence = told(stepper).inner_text()
+    assert sentence.startswith(begins)
     assert f"The text has {len(symbols)} symbol" in sentence
     merged = {"".join(pair) for pair in learned.pairs[:merges]}
     characters = len({symbol for word in learned.stages[0].values() for symbol in word})
@@ -90,7 +94,7 @@ def test_every_step_forwards_and_backwards(stepper, lab):
     shows(stepper, 0)
     for wrong in (1, 2):
         with pytest.raises(AssertionError):
-            shows(stepper, wrong)
+            shows(stepper, wrong, seconds=0.2)
     for merges in range(1, 20):
         on.click()
         shows(stepper, merges)

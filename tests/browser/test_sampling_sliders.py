@@ -204,16 +204,6 @@ def test_the_keyboard_is_enough(widget, translator):
 # --- how fast, how it looks ---------------------------------------------------------------------
 
 
-def law_answered_within(milliseconds, lab: Lab, *arguments, **named) -> None:
-    """The median of a round of events; the best of three rounds, because other programs may keep the machine busy."""
-    for left in (2, 1, 0):
-        times = sorted(lab.latencies(*arguments, **named))
-        print(f"median {times[len(times) // 2]:.0f} ms, p95 {times[int(0.95 * len(times))]:.0f} ms")
-        if times[len(times) // 2] <= milliseconds or not left:
-            assert times[len(times) // 2] <= milliseconds
-            return
-
-
 def test_dragging_is_answered_at_once(widget, lab):
     bars = widget.locator("svg").first
     for name, values in (
@@ -222,9 +212,9 @@ def test_dragging_is_answered_at_once(widget, lab):
         ("top-p", [each / 20 for each in range(1, 21)]),
     ):
         slide(widget, "top-k", 0)  # else top-p would have nothing left to cut
-        law_answered_within(50, lab, widget.get_by_label(name), values, bars)
+        lab.answers_within(50, widget.get_by_label(name), values, bars)
     with pytest.raises(AssertionError):
-        law_answered_within(1, lab, widget.get_by_label("temperature"), [1, 2, 3], bars)
+        lab.answers_within(1, widget.get_by_label("temperature"), [1, 2, 3], bars)
 
 
 def test_it_is_photographed(widget, lab, translator):

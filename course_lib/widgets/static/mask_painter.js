@@ -78,6 +78,7 @@ function render({ model: kernels, el: root }) {
     event.target.focus();
     paint(stroke.open, (i, j) => i === Number(row) && j === Number(column));
   });
+  painter.node.addEventListener("mousedown", (event) => event.target.dataset.row && event.preventDefault()); // selects no text, drags none away
   painter.node.addEventListener("pointermove", (event) => {
     if (!stroke) return;
     const [from, to] = [stroke.last, cellAt(event)], steps = Math.max(1, Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1]));

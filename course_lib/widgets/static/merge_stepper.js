@@ -14,21 +14,38 @@ function render({ model: kernels, el: root }) {
   /** Symbols of a word after so many merges. */
   const symbolsOf = (word, merges) => word.reduce((found, [at, symbols]) => (at <= merges ? symbols : found), []);
 
+  /** Makes a symbol the one stop of the Tab key for all of them; arrow keys lead on. */
+  function stop(symbol) {
+    text.querySelectorAll("[tabindex='0']").forEach((other) => (other.tabIndex = -1));
+    symbol.tabIndex = 0;
+  }
+
+  let groups = []; // a node for each word of the text, and what it shows
   function drawText(merges) {
     const { words, order } = model.get("view");
     const newest = merges ? steps()[merges - 1].pair.join("") : null;
     const cut = words.map((word) => symbolsOf(word, merges));
-    const pieces = [];
-    const groups = order.map((index) => el("span", { class: "cw-word" }, ...cut[index].map((symbol) => {
-      const piece = el("span", { class: `cw-symbol${[...symbol].length > 1 ? " cw-merged" : ""}${symbol === newest ? " cw-newest" : ""}`, role: "img",
-        "aria-label": symbol, "data-symbol": symbol }, symbol);
-      pieces.push(piece);
-      return piece;
-    })));
-    text.replaceChildren(...groups);
-    roving(pieces);
-    return pieces.length;
+    if (groups.length !== order.length) groups = order.map(() => ({ node: el("span", { class: "cw-word" }), shown: null }));
+    order.forEach((index, place) => { // most words stay as they are from step to step
+      const group = groups[place], shown = JSON.stringify([cut[index], cut[index].includes(newest) && newest]);
+      if (group.shown === shown) return;
+      group.shown = shown;
+      group.node.replaceChildren(...cut[index].map((symbol) => el("span", { "data-symbol": symbol, role: "img", "aria-label": symbol, tabindex: -1,
+        class: `cw-symbol${[...symbol].length > 1 ? " cw-merged" : ""}${symbol === newest ? " cw-newest" : ""}` }, symbol)));
+    });
+    if (text.firstChild !== groups[0].node) text.replaceChildren(...groups.map(({ node }) => node));
+    stop(text.querySelector(".cw-symbol"));
+    return order.reduce((sum, index) => sum + cut[index].length, 0);
   }
+
+  text.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const all = [...text.querySelectorAll(".cw-symbol")];
+    all[(all.indexOf(event.target) + step + all.length) % all.length].focus();
+  });
 
   /** A symbol in words: its number, where it comes from, how often it stands in the text. */
   function explain(symbol) {
@@ -84,9 +101,12 @@ function render({ model: kernels, el: root }) {
     details.textContent = "Click the pair that you expect to be merged next; point at a symbol to see its number.";
   }
 
-  const point = ({ target }) => target.dataset.symbol !== undefined && explain(target.dataset.symbol);
-  text.addEventListener("mouseover", point);
-  text.addEventListener("focusin", point);
+  for (const event of ["mouseover", "focusin"])
+    text.addEventListener(event, ({ target }) => {
+      if (target.dataset.symbol === undefined) return;
+      explain(target.dataset.symbol);
+      if (event === "focusin") stop(target);
+    });
   root.classList.add("cw");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Which pair is merged next? Say it, then step on. Which words are whole first, and what becomes of a word that occurs once?"),
