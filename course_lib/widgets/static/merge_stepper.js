@@ -5,7 +5,7 @@ function render({ model: kernels, el: root }) {
   const model = unhurried(kernels); // steps need no kernel, texts do
   const told = el("div", { class: "cw-message", role: "status" });
   const details = el("div", { class: "cw-message", role: "status" });
-  const text = el("div", { class: "cw-row cw-text" });
+  const text = el("div", { class: "cw-text" });
   const pairs = el("div", { class: "cw-row cw-pairs" });
   const steps = () => model.get("view").steps;
   const made = () => Math.min(model.get("merges"), steps().length);
