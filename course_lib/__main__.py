@@ -121,7 +121,9 @@ def _parser() -> argparse.ArgumentParser:
 
     for run in (evaluate, translate):
         command = _command(commands, run)
-        command.add_argument("--model", default="course", help="course, or a folder of a translator (default: course)")
+        default = "course" if run is evaluate else "everyday"  # each for the sentences that it gets by default
+        names = f"everyday, course, or a folder of a translator (default: {default})"
+        command.add_argument("--model", default=default, help=names)
         command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
         command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
         command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")

@@ -21,7 +21,7 @@ from course_lib.transformer import Transformer
 
 BATCH_SENTENCES = 64
 PRETRAINED = Path(__file__).parent / "pretrained"
-SHIPPED = ("course",)  # translators that come with the course
+SHIPPED = ("everyday", "course")  # translators that come with the course
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,12 @@ class Translator:
             save_tensors(folder / "model.safetensors", self.model.state_dict(), {}, dtype=dtype)
 
     @classmethod
-    def from_pretrained(cls, name_or_folder: str | Path = "course") -> "Translator":
+    def from_pretrained(cls, name_or_folder: str | Path = "everyday") -> "Translator":
         """Reads a translator that comes with the course, or one that save_pretrained wrote.
 
         Args:
-            name_or_folder: "course", for sentences of the course corpus only; or a folder.
+            name_or_folder: "everyday", for short everyday sentences; "course", small, for sentences of the course
+                corpus only; or a folder.
 
         Raises:
             FileNotFoundError: if a file is missing.

@@ -229,14 +229,17 @@ assert len(wrong) == round((1 - result.exact_match) * len(corpus.test))
 # One LSTM reads the sentence, another one writes, and attention connects the two (Bahdanau et al. 2015, Luong et al. 2015).
 # `course_lib.alternatives` has such a model.
 # It is called like the Transformer, so the same `fit` trains it.
-# We gave both the same sentences, the same recipe, and as many parameters.
+# We gave both the same sentences, as many parameters, and the same time: about 320 seconds of one CPU thread.
+# The Transformer makes four passes in it, the LSTM five.
+# Each has the better one of two learning rates, chosen on the validation part.
 # Which one would you bet on?
 #
 # The two runs take about ten minutes, so we kept their logs. These commands make them again:
 #
 # ```
 # python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --out runs/transformer
-# python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --out runs/lstm --architecture lstm
+# python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --out runs/lstm \
+#     --architecture lstm --epochs 5 --peak-lr 0.004
 # ```
 
 # %% tags=["nbval-check-output"]
@@ -257,31 +260,32 @@ for name, log in race.items():
     print(f"  test, greedy: {entry['exact_match']:.1%} exact, {entry['bleu']:.1f} BLEU")
 transformer, lstm = race.values()
 assert abs(transformer["parameters"] / lstm["parameters"] - 1) < 0.01
-assert transformer["training"] == lstm["training"]
+assert abs(transformer["cpu_seconds"] / lstm["cpu_seconds"] - 1) < 0.02
 
 # %%
-series, right = {}, {}
+series = {}
 for name, log in race.items():
-    right[name] = [100 * epoch["valid_exact_match"] for epoch in log["epochs"]]
     minutes = [epoch["cpu_seconds"] / 60 for epoch in log["epochs"]]
-    series[name] = (minutes, right[name])
-ours, theirs = right.values()
-assert theirs[0] > ours[0] + 10 and theirs[1] > ours[1] and ours[3] > theirs[3]
-assert lstm["cpu_seconds"] < transformer["cpu_seconds"]
-assert 100 - ours[3] < 0.7 * (100 - theirs[3])
+    series[name] = minutes, [100 * epoch["valid_exact_match"] for epoch in log["epochs"]]
+ours, theirs = (values for _, values in series.values())
+assert theirs[0] > ours[0] + 10 and theirs[1] > ours[1] + 5  # after one and two passes
+assert abs(ours[-1] - theirs[-1]) < 1 and min(ours[-1], theirs[-1]) > 95
 curves(
     series,
     xlabel="minutes of one CPU thread",
     ylabel="exact match, validation (%)",
-    title="The LSTM is ahead at first; the Transformer makes fewer mistakes in the end",
+    title="The LSTM learns faster at first; in the same time they end level",
 )
 
 # %% [markdown]
-# The points are the four passes.
-# After one and two of them the LSTM is ahead, and it needs less time for each.
-# After four, the Transformer makes about 40 % fewer mistakes.
-# This is one run of each, and one small corpus of short sentences: do not read more into it.
-# What a Transformer gains with long sentences, and on hardware that computes all positions at once, is for a later lesson.
+# The points are the passes.
+# The LSTM is ahead for more than half of the time, and in the end they are less than one point apart.
+# On the test part the difference is a few sentences of a thousand: one run of each cannot tell who is better.
+#
+# So a recurrent model with attention is no straw man, on short sentences and one core.
+# Why did the Transformer replace it?
+# It has no step that must wait for the step before: given hardware that computes all positions at once, it trains on far more text in the same time.
+# That is the argument of the paper's introduction; a later lesson measures it.
 #
 # ## Where it must fail
 #
@@ -347,8 +351,81 @@ curves(
 # %%
 by_beam = {entry["beam_size"]: entry["bleu"] for entry in log["test"]}
 assert by_beam[4] > by_beam[1]
+
+# %% [markdown]
+# ## The translator that came with the course
+#
+# You know it from lesson [00](00_welcome.ipynb).
+# It is twice as wide and one layer deeper, and it learned from 160,000 everyday sentences of Tatoeba, which volunteers wrote and translated.
+# Its [model card](../course_lib/pretrained/everyday/README.md) says how they were cleaned and split.
+#
+# Many of these English sentences have several German translations, and all of them are right.
+# So each output is compared with all of them: BLEU counts a sequence of words that stands in any.
+# The signature says `nrefs:var`, because their number varies.
+
+# %% tags=["nbval-check-output"]
+from course_lib.translator import PRETRAINED
+
+everyday = json.loads((PRETRAINED / "everyday" / "log.json").read_text(encoding="utf-8"))
+print(f"{everyday['parameters']:,} parameters, {len(everyday['epochs'])} passes")
+for entry in everyday["test"]:
+    print(f"beam {entry['beam_size']}: {entry['bleu']:.1f} BLEU ({entry['signature']})")
+    assert "nrefs:var" in entry["signature"]
+assert everyday["parameters"] < 8_000_000
+
+# %%
+bleu = [epoch["valid_bleu"] for epoch in everyday["epochs"]]
+gains = [after - before for before, after in zip(bleu, bleu[1:], strict=False)]
+assert gains[0] > 5 and max(gains[len(gains) // 2 :]) < 5
+curves(
+    {"validation, greedy": (range(1, len(bleu) + 1), bleu)},
+    xlabel="passes over the training pairs",
+    ylabel="BLEU, several references",
+    title="Every further pass brings less than the first ones",
+)
+
+# %% [markdown]
+# Now both translators get the same hundred sentences of our grammar.
+# One has learned from 60,000 such sentences, the other has seen more words than we can list.
+# Which one would you trust?
+
+# %%
+torch.set_num_threads(1)  # one sentence after the other: one thread is enough
+at_home = Translator.from_pretrained("everyday")
+hundred = corpus.test[:100]
+guest = score(at_home, hundred, beam_size=1)
+host = score(translator, hundred, beam_size=1)
+for name, found in (("trained here", host), ("everyday", guest)):
+    print(f"{name:14}{found.summary}")
+assert host.bleu.score > guest.bleu.score + 10
+for pair, output in list(zip(hundred, guest.outputs, strict=True))[:5]:
+    print(f"\n{pair.src}\n  expected {pair.tgt}\n  got      {output}")
+
+# %% [markdown]
+# The specialist wins at home, by far.
+# Not every difference is a mistake: the grammar has one right answer for each sentence, and German has more.
+#
+# And away from home?
+
+# %%
+for source, right in outside.items():
+    tried = at_home.translate(source).text
+    print(f"{source}\n  {tried}{'' if tried == right else f'   (one right answer: {right})'}")
+snow = "Two dogs are playing in the snow."
+assert at_home.translate(snow).text == outside[snow]
+
+# %% [markdown]
+# Snow and dogs are everyday matters; the parliament is not.
+# A model translates what it was trained on, and the borders of that are nowhere written on its face.
+# Try sentences of your own: where does it break?
+
+# %%
+start = time.perf_counter()
+print(at_home.translate("I would like to know where the next train station is."))
+print(f"{1000 * (time.perf_counter() - start):.0f} milliseconds")
 minutes_here = (time.perf_counter() - started) / 60
 print(f"this notebook took {minutes_here:.1f} minutes")
+assert minutes_here > history.seconds / 60
 
 # %% [markdown]
 # ## Summary
@@ -357,6 +434,6 @@ print(f"this notebook took {minutes_here:.1f} minutes")
 # We score it on sentences it has never seen, free-running, and give BLEU with its signature.
 # Tags of the grammar show what it has learned: word order, cases, endings, separable verbs.
 # Outside of its world it fails, and answers all the same.
-# With more data, the same code and half an hour, it translates real captions.
+# With real sentences, the same code and more time, it translates captions and everyday German.
 #
 # **Next**: lesson [11](11_decoding.ipynb) asks how to turn the model's probabilities into a sentence.
