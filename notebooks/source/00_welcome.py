@@ -43,11 +43,11 @@ print(translator.translate(sentence))
 # %% [markdown]
 # Change the sentence and run the cell again: **Shift + Enter**.
 # Here are a few to try, each with something that German does differently.
-# What do you expect for *the child* after *gives*, and where will the verb stand after *Today*?
+# What do you expect for *the child* after *gave*, and where will the verb stand after *Today*?
 
 # %% tags=["nbval-check-output"]
 examples = [
-    "The old woman gives the child a red apple.",
+    "The old woman gave the child a red apple.",
     "Today the boy opens the window.",
     "The boy is sleeping because he is tired.",
     "We have to get up early tomorrow.",
@@ -78,6 +78,18 @@ assert if_i.startswith("Wenn ich mehr Zeit hätte, würde ich") and if_i.endswit
 assert years.split()[1] in ("wohne", "lebe") and "seit zehn Jahren" in years
 
 # %% [markdown]
+# Now you.
+# Type a sentence of your own; it is translated while you type.
+# The darker a piece, the surer was the model of it: where does it hesitate?
+
+# %%
+from course_lib.widgets import Playground
+
+playground = Playground(translator, examples[3])
+assert playground.exploration.text == early
+playground
+
+# %% [markdown]
 # ## Look inside
 #
 # The model writes one token after another.
@@ -91,7 +103,7 @@ assert years.split()[1] in ("wohne", "lebe") and "seit zehn Jahren" in years
 # %%
 import math
 
-sentence = "The old woman gives the child a red apple."
+sentence = "The old woman gave the child a red apple."
 plain = translator.translate(sentence)
 seen = translator.translate(sentence, attention=True)
 print(seen.src_tokens, seen.tgt_tokens, translator.tokenizer.tokens("enzyme"), sep="\n")
@@ -125,13 +137,22 @@ attention_map(weights, seen.tgt_tokens, seen.src_tokens, title=finding)
 # %%
 for german, row in zip(seen.tgt_tokens, weights, strict=True):
     print(f"{german:8}{seen.src_tokens[row.argmax()]}")
-in_english = "▁The ▁old ▁woman ▁gives ▁the ▁child ▁a ▁red ▁apple".split()
+in_english = "▁The ▁old ▁woman ▁gave ▁the ▁child ▁a ▁red ▁apple".split()
 assert [seen.src_tokens[row.argmax()] for row in weights[: len(in_english)]] == in_english
 
 # %% [markdown]
 # Nobody told the model which words belong together: it learned from whole sentences.
 # Other layers are less tidy, and single heads too; lesson [12](12_reading_attention.ipynb) scores them all.
-#
+# Look at them here: choose a layer and a head, point at a word, type another sentence.
+
+# %%
+from course_lib.widgets import AttentionExplorer
+
+explorer = AttentionExplorer(translator, sentence, layer=1)
+assert explorer.view["src"] == seen.src_tokens
+explorer
+
+# %% [markdown]
 # ## What goes where
 #
 # ```text
@@ -153,7 +174,7 @@ assert [seen.src_tokens[row.argmax()] for row in weights[: len(in_english)]] == 
 # It goes on until it predicts `</s>`, the sign that ends a sentence.
 
 # %% tags=["nbval-check-output"]
-for text in ("The cat sleeps.", "The old woman gives the child a red apple."):
+for text in ("The cat sleeps.", "The old woman gave the child a red apple."):
     ids = [*translator.tokenizer.encode(text), translator.model.config.eos_id]
     ids = torch.tensor([ids], device=device)  # (batch, src_len)
     memory = translator.model.encode(ids)  # (batch, src_len, d_model)

@@ -763,7 +763,15 @@ stacked_bars(
 # Why never near 100 %?
 # Training asked for 90 % on the right token and spread the rest over all: label smoothing (section 5.4; lesson [09](09_training.ipynb)).
 #
-# <!-- widget: decoder stepper -->
+# Go through it step by step, with this sentence or one of your own.
+# What does the decoder look at when it chooses the noun, and what when it chooses its article?
+
+# %%
+from course_lib.widgets import DecoderStepper
+
+stepper = DecoderStepper(translator, english, step=3)
+assert stepper.view["text"] == german and stepper.view["predicted"] == tokens(tgt_out)
+stepper
 
 # %% [markdown]
 # ## Teacher forcing against free running
