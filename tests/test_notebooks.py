@@ -143,7 +143,7 @@ WIDGETS = {
     "04_multi_head": ("AttentionExplorer",),
     "05_masks": ("MaskPainter",),
     "06_encoder": ("DepthExplorer",),
-    "07_decoder": ("DecoderStepper",),
+    "07_decoder": ("DecoderStepper", "AttentionExplorer"),
     "08_transformer": ("ArchitectureMap",),
     "09_training": ("ScheduleExplorer", "LiveTraining"),
     "10_translation": ("LiveTraining",),

@@ -936,7 +936,16 @@ for number, layer in enumerate(many_maps.cross, start=1):
 
 # %% [markdown]
 # Every head of both layers says the same.
-#
+# Here they all are, for a sentence of your own: point at a German token, and see what was looked at to predict it.
+
+# %%
+from course_lib.widgets import AttentionExplorer
+
+explorer = AttentionExplorer(translator, english, kind="cross")
+assert explorer.view["text"] == german and explorer.view["tgt"] == tokens(tgt_out)
+explorer
+
+# %% [markdown]
 # **A common mistake** in published plots: the source tokens stand on the axis of the target.
 # *The old woman gives the child a red apple.* and its translation have twelve tokens each, so no shape warns us.
 # But one axis can be told from the other. How?
