@@ -100,10 +100,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
-    command.add_argument("--vocab-size", type=int, default=6000, help="most subwords (default: 6000)")
+    command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
-    command.add_argument("--average", type=int, default=5, help="epochs averaged at the end (default: 5)")
+    command.add_argument("--average", type=int, default=1, help="last epochs averaged at the end (default: 1)")
     command.add_argument(
         "--report", default="test", choices=("valid", "test"), help="part to score at the end: valid while choosing"
     )
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--data", default="multi30k", help=f"{corpus_help} (default: multi30k)")
     command.add_argument("--out", type=Path, required=True, help="folder for the runs and results.json")
     command.add_argument("--seeds", type=int, default=3, help="runs of each variant (default: 3)")
-    command.add_argument("--epochs", type=int, default=10, help="of each run (default: 10)")
+    command.add_argument("--epochs", type=int, default=8, help="of each run (default: 8)")
     command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
 
     for run in (evaluate, translate):

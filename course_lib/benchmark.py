@@ -13,7 +13,7 @@ from course_lib.presets import train_preset
 from course_lib.translator import Translator
 
 # The whole recipe, and what is changed in it: options of train_translator, fields of TrainConfig and of ModelConfig.
-RECIPE = dict(preset="tiny", vocab_size=6000, average=5, beam_size=5)
+RECIPE = dict(preset="tiny", vocab_size=4000, average=5, beam_size=5)
 VARIANTS = {
     "the whole recipe": {},
     "subword dropout 0.1": {"options": dict(subword_dropout=0.1)},

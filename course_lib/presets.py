@@ -6,7 +6,7 @@ from course_lib.config import ModelConfig, TrainConfig
 
 _MODELS = {
     "mini": dict(d_model=128, num_heads=4, num_layers=2, d_ff=256, dropout=0.0, norm_first=True),
-    "tiny": dict(d_model=128, num_heads=4, num_layers=4, d_ff=256, dropout=0.15, norm_first=True),
+    "tiny": dict(d_model=128, num_heads=4, num_layers=4, d_ff=256, dropout=0.1, norm_first=True),
     "small": dict(d_model=256, num_heads=8, num_layers=3, d_ff=1024, dropout=0.1, norm_first=True),
     "base": dict(d_model=512, num_heads=8, num_layers=6, d_ff=2048, dropout=0.1),
     "big": dict(d_model=1024, num_heads=16, num_layers=6, d_ff=4096, dropout=0.3),
@@ -14,7 +14,7 @@ _MODELS = {
 
 _RUNS = {
     "mini": dict(epochs=4, batch_tokens=1024, peak_lr=6e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
-    "tiny": dict(epochs=22, batch_tokens=2048, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
+    "tiny": dict(epochs=14, batch_tokens=1024, peak_lr=4e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
     "small": dict(epochs=14, batch_tokens=2048, peak_lr=1.5e-3, warmup_steps=800, decay="linear", clip_norm=1.0),
     "base": dict(epochs=20, batch_tokens=25_000),
     "big": dict(epochs=20, batch_tokens=25_000),

@@ -90,13 +90,17 @@ def test_the_folder_holds_a_translator_its_log_and_checkpoints(finished):
 
 
 def weights_are_the_average_of_the_kept_epochs(train, folder):
-    """Of eight epochs the last quarter."""
-    run(folder, train=train, config=replace(CONFIG, epochs=8))
-    paths = sorted((folder / "checkpoints").glob("epoch-*.safetensors"))
-    assert [path.name for path in paths] == ["epoch-0007.safetensors", "epoch-0008.safetensors"]
-    saved, _ = load_tensors(folder / "model.safetensors")
-    for name, tensor in average_checkpoints(paths).items():
-        assert torch.equal(saved[name], tensor), name
+    """As many as asked for, also when asked later, but at most a quarter of the run, and what is there."""
+    for average, kept in ((5, 2), (1, 1), (5, 2)):
+        log = run(folder, train=train, config=replace(CONFIG, epochs=8), average=average)
+        paths = sorted((folder / "checkpoints").glob("epoch-*.safetensors"))
+        assert [path.name for path in paths] == ["epoch-0007.safetensors", "epoch-0008.safetensors"]
+        saved, _ = load_tensors(folder / "model.safetensors")
+        for name, tensor in average_checkpoints(paths[-kept:]).items():
+            assert torch.equal(saved[name], tensor), name
+        assert log["averaged_epochs"] == kept
+    paths[0].unlink()
+    assert run(folder, train=train, config=replace(CONFIG, epochs=8), average=5)["averaged_epochs"] == 1
 
 
 def the_test_part_can_be_scored_after_the_choice(train, folder):
@@ -132,11 +136,21 @@ def newest_only(paths):
     return average_checkpoints(paths[-1:])
 
 
+def all_that_are_there(corpus, folder, *, average, **options):
+    return train_translator(corpus, folder, average=5, **options)
+
+
+def asked_for(corpus, folder, *, average, **options):
+    log = train_translator(corpus, folder, average=average, **options)
+    return log | {"averaged_epochs": average}
+
+
 def test_the_saved_weights_are_the_average_of_the_newest_epochs(tmp_path):
     weights_are_the_average_of_the_kept_epochs(train_translator, tmp_path / "ours")
     mutant = patched(train_translator, mock.patch.object(experiment, "average_checkpoints", newest_only))
-    with pytest.raises(AssertionError):
-        weights_are_the_average_of_the_kept_epochs(mutant, tmp_path / "mutant")
+    for number, wrong in enumerate((mutant, all_that_are_there, asked_for)):
+        with pytest.raises(AssertionError):
+            weights_are_the_average_of_the_kept_epochs(wrong, tmp_path / f"wrong {number}")
 
 
 def subwords_come_from_the_training_part(train, folder):
@@ -257,10 +271,10 @@ def test_choosing_never_reads_the_test_part(tmp_path):
 def test_changes_of_model_and_data_are_used_and_logged(finished, tmp_path):
     config = replace(CONFIG, epochs=8)
     plain = run(tmp_path / "plain", config=config)
-    assert (plain["subword_dropout"], plain["averaged_epochs"]) == (0, 2)
-    pieces = run(tmp_path / "pieces", config=config, subword_dropout=0.3, average=1)
-    assert (pieces["subword_dropout"], pieces["averaged_epochs"]) == (0.3, 1)
-    assert len(list((tmp_path / "pieces/checkpoints").glob("epoch-*"))) == 1
+    assert (plain["subword_dropout"], plain["averaged_epochs"]) == (0, 1)
+    pieces = run(tmp_path / "pieces", config=config, subword_dropout=0.3, average=2)
+    assert (pieces["subword_dropout"], pieces["averaged_epochs"]) == (0.3, 2)
+    assert len(list((tmp_path / "pieces/checkpoints").glob("epoch-*"))) == 2
     assert pieces["epochs"][0]["train_loss"] != plain["epochs"][0]["train_loss"]
     wider = run(tmp_path / "wider", config=replace(CONFIG, epochs=1), model_changes={"d_ff": 50})
     assert wider["model"] == plain["model"] | {"d_ff": 50} and wider["parameters"] > plain["parameters"]

@@ -266,7 +266,8 @@ assert abs(transformer["cpu_seconds"] / lstm["cpu_seconds"] - 1) < 0.02
 series = {}
 for name, log in race.items():
     minutes = [epoch["cpu_seconds"] / 60 for epoch in log["epochs"]]
-    series[name] = minutes, [100 * epoch["valid_exact_match"] for epoch in log["epochs"]]
+    right = [100 * epoch["valid_exact_match"] for epoch in log["epochs"]]
+    series[name] = minutes, right
 ours, theirs = (values for _, values in series.values())
 assert theirs[0] > ours[0] + 10 and theirs[1] > ours[1] + 5  # after one and two passes
 assert abs(ours[-1] - theirs[-1]) < 1 and min(ours[-1], theirs[-1]) > 95
@@ -310,47 +311,51 @@ assert not {translation.text for translation in failures} & set(outside.values()
 #
 # ## Real sentences
 #
-# The same code learns from real captions.
-# Multi30k has 29,000 English descriptions of pictures, with German translations by people.
-# It is free for research and education, so everybody downloads it for themselves:
+# The same code learns from sentences that people wrote.
+# We take two collections:
+#
+# | corpus | what it is | pairs to learn from |
+# |---|---|---|
+# | Multi30k | captions of pictures, translated by professionals | 29,000 |
+# | Tatoeba | everyday sentences, translated by volunteers | 160,000 |
+#
+# Multi30k is for research and education only, so everybody downloads it for themselves.
+# The runs below took half an hour and some hours, so we kept their logs.
+#
+# What changes when people write, instead of a grammar?
+# There are more words than anyone can list, and every sentence has many right translations.
+# Exact match no longer says much; from here on we use BLEU.
+#
+# ### Half an hour for captions
 #
 # ```
 # python -m course_lib data multi30k
 # python -m course_lib train --data multi30k --preset tiny --out runs/multi30k
 # ```
-#
-# Training takes about half an hour on two cores.
-# We keep the log of such a run in the course; here is what it says.
 
 # %% tags=["nbval-check-output"]
-log = record("multi30k_tiny")
-machine = log["machine"]
-print(f"{log['parameters']:,} parameters, {len(log['epochs'])} epochs")
-minutes = log["seconds"] / 60
-print(f"{minutes:.0f} minutes on {machine['cores']} cores, {machine['processor']}")
-print(f"PyTorch {machine['torch']}")
-for entry in log["test"]:
+half_hour = record("multi30k_half_hour")
+minutes = half_hour["cpu_seconds"] / 60
+print(f"{half_hour['parameters']:,} parameters, {len(half_hour['epochs'])} passes")
+print(f"{minutes:.0f} minutes of one CPU thread ({half_hour['machine']['processor']})")
+for entry in half_hour["test"]:
     print(f"beam {entry['beam_size']}: {entry['bleu']:.1f} BLEU ({entry['signature']})")
-    assert "case:mixed" in entry["signature"] and "tok:13a" in entry["signature"]
-assert log["test"][-1]["bleu"] >= 36 and log["seconds"] <= 1800
-
-# %%
-minutes = [epoch["seconds"] / 60 for epoch in log["epochs"]]
-valid_bleu = [epoch["valid_bleu"] for epoch in log["epochs"]]
-assert valid_bleu[-1] > valid_bleu[len(valid_bleu) // 2] > valid_bleu[0]
-curves(
-    {"validation, greedy": (minutes, valid_bleu)},
-    xlabel="minutes of training on two cores",
-    ylabel="BLEU",
-    title="Half an hour of training reaches real translation",
-)
+assert minutes <= 30
+assert half_hour["test"][1]["bleu"] > half_hour["test"][0]["bleu"] > 36
 
 # %% [markdown]
 # Beam search, which lesson [11](11_decoding.ipynb) explains, adds to greedy search without any more training.
 
 # %%
-by_beam = {entry["beam_size"]: entry["bleu"] for entry in log["test"]}
-assert by_beam[4] > by_beam[1]
+minutes = [epoch["cpu_seconds"] / 60 for epoch in half_hour["epochs"]]
+bleu = [epoch["valid_bleu"] for epoch in half_hour["epochs"]]
+assert bleu[2] > bleu[-1] / 2
+curves(
+    {"validation, greedy": (minutes, bleu)},
+    xlabel="minutes of one CPU thread",
+    ylabel="BLEU",
+    title="Three passes reach half of the score; the rest is hard work",
+)
 
 # %% [markdown]
 # ## The translator that came with the course
@@ -366,7 +371,7 @@ assert by_beam[4] > by_beam[1]
 # %% tags=["nbval-check-output"]
 from course_lib.translator import PRETRAINED
 
-everyday = json.loads((PRETRAINED / "everyday" / "log.json").read_text(encoding="utf-8"))
+everyday = json.loads((PRETRAINED / "everyday" / "log.json").read_text("utf-8"))
 print(f"{everyday['parameters']:,} parameters, {len(everyday['epochs'])} passes")
 for entry in everyday["test"]:
     print(f"beam {entry['beam_size']}: {entry['bleu']:.1f} BLEU ({entry['signature']})")
@@ -410,7 +415,7 @@ for pair, output in list(zip(hundred, guest.outputs, strict=True))[:5]:
 # %%
 for source, right in outside.items():
     tried = at_home.translate(source).text
-    print(f"{source}\n  {tried}{'' if tried == right else f'   (one right answer: {right})'}")
+    print(f"{source}\n  {tried}   (one right answer: {right})")
 snow = "Two dogs are playing in the snow."
 assert at_home.translate(snow).text == outside[snow]
 
