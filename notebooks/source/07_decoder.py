@@ -393,7 +393,7 @@ with torch.no_grad():
     last = model.encoder.layers[1]  # it gets `first`, the first layer's output
     x = last.self_attn_path.norm(first)
     keys = {"last encoder layer": last.self_attn.key_proj(x)}
-    for number, layer in enumerate(model.decoder.layers, start=1):
+    for number, layer in enumerate(model.decoder.layers):
         keys[f"decoder layer {number}"] = layer.cross_attn.key_proj(memory)
 for each in keys.values():
     assert each.shape == (3, 7, 128)  # (batch, src_len, d_model)
@@ -649,11 +649,12 @@ assert stays == [True, False, False]
 assert torch.equal(ours_self[0], other_self[0])
 assert (ours_self[1] - other_self[1]).abs().max() > 0.01
 difference = (ours_self[1] - other_self[1]).abs().max().item()
-print(f"layer 1: the same map; layer 2: weights differ by up to {difference:.2f}")
+print(f"layer 0: the same map; layer 1: weights differ by up to {difference:.2f}")
 
 # %% [markdown]
-# In layer 1 the weights are the same to the last bit: it knows German only.
-# Layer 2 reads what layer 1 has fetched from the memory.
+# We count layers and heads from 0.
+# In layer 0 the weights are the same to the last bit: it knows German only.
+# Layer 1 reads what layer 0 has fetched from the memory.
 #
 # ## The same function as PyTorch's
 #
@@ -928,7 +929,7 @@ bars(
 
 # %%
 print("            predicts   reads")
-for number, layer in enumerate(many_maps.cross, start=1):
+for number, layer in enumerate(many_maps.cross):
     for head, weights in enumerate(layer.cpu().unbind(dim=1)):
         shares = agreement(weights)
         print(f"layer {number} head {head}{shares[0]:8.0%}{shares[1]:8.0%}")

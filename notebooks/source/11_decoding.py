@@ -898,7 +898,7 @@ torch.testing.assert_close(logits, precise(home, tgt_in), rtol=1e-9, atol=1e-9)
 # What is in the cache now?
 
 # %% tags=["nbval-check-output"]
-for number, layer in enumerate(cache, start=1):
+for number, layer in enumerate(cache):
     shapes = {name: tuple(kept.shape) for name, kept in vars(layer).items()}
     print(f"layer {number}", *(f"{name} {shape}" for name, shape in shapes.items()))
 config, lengths = model.config, home.shape[1] + tgt_in.shape[1]

@@ -109,7 +109,7 @@ def test_each_step_is_the_librarys(stepper, found):
 def test_each_layer_and_head_is_the_librarys(stepper, found):
     stepper.get_by_label("step", exact=True).fill("3")
     for layer in (0, 1):
-        stepper.get_by_label("layer").select_option(str(layer + 1))
+        stepper.get_by_label("layer").select_option(str(layer))
         for head in (None, 0, 1, 2, 3):
             stepper.get_by_label("head").select_option(index=0 if head is None else head + 1)
             shows(stepper, found, 3, layer=layer, head=head)
@@ -183,6 +183,6 @@ def test_it_is_photographed(stepper, lab, translator):
     lab.photograph(stepper, "decoder_stepper_3")
     enter(stepper, BEAR)
     shows(stepper, explore(translator, BEAR), 1)
-    stepper.get_by_label("layer").select_option("1")
+    stepper.get_by_label("layer").select_option("0")
     stepper.get_by_label("step", exact=True).fill("14")
     lab.photograph(stepper, "decoder_stepper_long")

@@ -81,11 +81,11 @@ function drawCandidates({ candidates, others }, now) {
 
 /** The step in words. */
 function tell(model) {
-  const { src, predicted, candidates, layers, heads, text } = model.get("view");
+  const { src, predicted, candidates, heads, text } = model.get("view");
   const now = model.get("step") - 1;
   const cross = weightsOf(model, "cross", src.length);
   const best = src.map((_, column) => column).sort((a, b) => cross(now, b) - cross(now, a))[0];
-  const where = `layer ${model.get("layer") + 1} of ${layers}, ${model.get("head") < 0 ? `mean of ${heads} heads` : `head ${model.get("head")}`}`;
+  const where = `layer ${model.get("layer")}, ${model.get("head") < 0 ? `mean of ${heads} heads` : `head ${model.get("head")}`}`;
   const read = ["<s>", ...predicted.slice(0, now)];
   const end = predicted[now] === "</s>" ? ` It is done: ${text}` : "";
   return `Step ${now + 1} of ${predicted.length}: has read ${read.length > 6 ? "… " : ""}${read.slice(-6).join(" ")}, predicts ${predicted[now]} ` +
@@ -119,7 +119,7 @@ function render({ model: kernel, el: root }) {
     el("p", { class: "cw-question" }, "Before each step: which token comes next, and which English token will the decoder look at to predict it? Does it look at the translation of what it has read, or of what it predicts?"),
     el("div", { class: "cw-row" }, textbox(kernel, "text", { label: "English", button: "Translate" })),
     el("div", { class: "cw-row" }, steps, el("span", { class: "cw-control" }, back, on),
-      choice(model, "layer", { label: "layer", options: () => Array.from({ length: model.get("view").layers }, (_, layer) => [layer, String(layer + 1)]), depends: ["view"] }),
+      choice(model, "layer", { label: "layer", options: () => Array.from({ length: model.get("view").layers }, (_, layer) => [layer, String(layer)]), depends: ["view"] }),
       choice(model, "head", { label: "head", options: () => [[-1, "mean of all"], ...Array.from({ length: model.get("view").heads }, (_, head) => [head, String(head)])], depends: ["view"] })),
     message, stage, told, candidates);
   listen(kernel, "message", () => (message.textContent = kernel.get("message")));
