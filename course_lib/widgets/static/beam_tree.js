@@ -161,7 +161,7 @@ function render({ model: kernel, el: root }) {
   root.classList.add("cw", "cw-beam");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "From which beam size on does the search find something more probable than greedy search, which is beam 1? At which step would a narrower beam have dropped it? Does a length penalty α choose another output?"),
-    el("div", { class: "cw-row" }, textbox(kernel, "text", { label: "English", button: "Search" })),
+    el("div", { class: "cw-row" }, textbox(model, "text", { label: "English", button: "Search" })),
     el("div", { class: "cw-row" },
       slider(model, "beam_size", { label: "beam size", min: 1, max: 6 }),
       slider(model, "length_penalty", { label: "length penalty α", min: 0, max: 3, step: 0.05, format: (value) => value.toFixed(2) }),

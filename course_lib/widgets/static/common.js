@@ -42,6 +42,7 @@ function unhurried(model) {
   const waiting = new Map(), listeners = new Map();
   let timer = null;
   const flush = () => {
+    clearTimeout(timer);
     for (const [name, value] of waiting) model.set(name, value);
     waiting.clear();
     model.save_changes();
@@ -61,6 +62,7 @@ function unhurried(model) {
       clearTimeout(timer);
       timer = setTimeout(flush, 200);
     },
+    flush, // at once
   };
 }
 
@@ -104,7 +106,10 @@ function toggle(model, name, { label }) {
 /** A line of text for a text trait, sent with Enter or the button. */
 function textbox(model, name, { label, button, maxlength = 2000 }) {
   const input = el("input", { type: "text", maxlength, spellcheck: "false", "data-lm-suppress-shortcuts": "true" });
-  const go = () => send(model, { [name]: input.value });
+  const go = () => {
+    send(model, { [name]: input.value });
+    if (model.flush) model.flush(); // behind what was set before
+  };
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") go();
     event.stopPropagation(); // the notebook's own keys stay away from what is typed

@@ -117,7 +117,7 @@ function render({ model: kernel, el: root }) {
   root.classList.add("cw", "cw-stepper");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Before each step: which token comes next, and which English token will the decoder look at to predict it? Does it look at the translation of what it has read, or of what it predicts?"),
-    el("div", { class: "cw-row" }, textbox(kernel, "text", { label: "English", button: "Translate" })),
+    el("div", { class: "cw-row" }, textbox(model, "text", { label: "English", button: "Translate" })),
     el("div", { class: "cw-row" }, steps, el("span", { class: "cw-control" }, back, on),
       choice(model, "layer", { label: "layer", options: () => Array.from({ length: model.get("view").layers }, (_, layer) => [layer, String(layer)]), depends: ["view"] }),
       choice(model, "head", { label: "head", options: () => [[-1, "mean of all"], ...Array.from({ length: model.get("view").heads }, (_, head) => [head, String(head)])], depends: ["view"] })),

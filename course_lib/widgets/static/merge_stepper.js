@@ -110,7 +110,7 @@ function render({ model: kernels, el: root }) {
   root.classList.add("cw");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Which pair is merged next? Say it, then step on. Which words are whole first, and what becomes of a word that occurs once?"),
-    el("div", { class: "cw-row" }, textbox(kernels, "text", { label: "text", button: "Learn" })),
+    el("div", { class: "cw-row" }, textbox(model, "text", { label: "text", button: "Learn" })),
     el("div", { class: "cw-row" }, back, on, track),
     told, text, pairs, details);
   listen(model, ["merges", "view", "message"], refresh);

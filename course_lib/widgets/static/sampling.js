@@ -110,7 +110,7 @@ function render({ model: kernel, el: root }) {
   root.classList.add("cw", "cw-sampling");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Make most of the draws what greedy search writes: how far down must the temperature go, and does a cut do it without? Click a token to see the distribution at its place: where is the model sure, and what do top-k and top-p keep there?"),
-    el("div", { class: "cw-row" }, textbox(kernel, "text", { label: "English", button: "Translate" })),
+    el("div", { class: "cw-row" }, textbox(model, "text", { label: "English", button: "Translate" })),
     message, places,
     el("div", { class: "cw-row" },
       slider(model, "temperature", { label: "temperature", min: 0.05, max: 5, step: 0.05, format: (value) => value.toFixed(2) }),
