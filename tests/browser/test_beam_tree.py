@@ -49,10 +49,12 @@ def written(number: float) -> str:
     return f"{number:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
-def shows(widget: Locator, tree: BeamTree, translator: Translator, *, dropped: bool = True) -> None:
+def shows(
+    widget: Locator, tree: BeamTree, translator: Translator, *, dropped: bool = True, within: int = SEARCHES
+) -> None:
     """The page has a box and an edge for each node, with its token and total, the winner's way, and the ranking."""
     shown = {index: node for index, node in enumerate(tree.nodes) if dropped or node.fate != "dropped"}
-    expect(widget.locator("[data-node] rect")).to_have_count(len(shown), timeout=SEARCHES)
+    expect(widget.locator("[data-node] rect")).to_have_count(len(shown), timeout=within)
     rows = widget.locator("tbody tr")
     best = output(translator, tree, tree.best[0]) or "(empty)"
     expect(rows.first.locator("td").nth(1)).to_have_text(best)
@@ -119,7 +121,7 @@ def test_what_was_dropped_can_be_hidden(widget, translator):
     tree = searched(translator, TEXT, 3)
     shows(widget, tree, translator, dropped=False)
     with pytest.raises(AssertionError):
-        shows(widget, searched(translator, TEXT, 2), translator, dropped=False)
+        shows(widget, searched(translator, TEXT, 2), translator, dropped=False, within=500)
     widget.get_by_label("show what was dropped").check()
     shows(widget, tree, translator)
 
