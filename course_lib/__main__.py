@@ -37,10 +37,13 @@ def train(options: argparse.Namespace) -> None:
         preset=options.preset,
         config=train_preset(options.preset, **changes),
         vocab_size=options.vocab_size,
+        lowercase=options.lowercase,
         architecture=options.architecture,
         model_changes=None if options.dropout is None else {"dropout": options.dropout},
         subword_dropout=options.subword_dropout,
         average=options.average,
+        beam_size=options.beam_size,
+        length_penalty=options.length_penalty,
         report=options.report,
         device=_device(options),
     )
@@ -101,12 +104,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
     command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
+    command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
     command.add_argument("--average", type=int, default=1, help="last epochs averaged at the end (default: 1)")
     command.add_argument(
         "--report", default="test", choices=("valid", "test"), help="part to score at the end: valid while choosing"
     )
+    _add_search(command)
     command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
     for name in _OVERRIDES:
         kind = {"precision": str, "peak_lr": float}.get(name, int)
@@ -124,8 +129,7 @@ def _parser() -> argparse.ArgumentParser:
         default = "course" if run is evaluate else "everyday"  # each for the sentences that it gets by default
         names = f"everyday, course, or a folder of a translator (default: {default})"
         command.add_argument("--model", default=default, help=names)
-        command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
-        command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
+        _add_search(command)
         command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
         if run is evaluate:
             command.add_argument("--data", default="course", help=f"{corpus_help} (default: course)")
@@ -139,6 +143,11 @@ def _command(commands, run) -> argparse.ArgumentParser:
     command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
     command.set_defaults(run=run)
     return command
+
+
+def _add_search(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
+    command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
 
 
 def _corpus(options: argparse.Namespace):

@@ -49,8 +49,8 @@ def run_benchmark(
         progress: show a progress bar and a line for each epoch.
 
     Returns:
-        for each finished run its variant, seed, parameters, epochs, cpu_seconds, valid_loss, and scores: entries with
-        beam_size, bleu, tokenized_bleu and their signatures. Fewer than asked for if the training was interrupted.
+        for each finished run its variant, seed, parameters, epochs, cpu_seconds, valid_loss, and scores, see
+        Score.entry. Fewer than asked for if the training was interrupted.
 
     Raises:
         ValueError: on an unknown variant.
@@ -104,7 +104,7 @@ def _last_epoch(run: Path, corpus: Corpus, device: str) -> list[dict]:
         tensors, _ = load_tensors(sorted((run / "checkpoints").glob("epoch-*.safetensors"))[-1])
         load_weights(translator.model, tensors)
         translator.model.to(device)
-        entry = score(translator, corpus.valid, beam_size=RECIPE["beam_size"]).entry(RECIPE["beam_size"])
+        entry = score(translator, corpus.valid, beam_size=RECIPE["beam_size"]).entry
         with replacing(path) as temporary:
             temporary.write_text(json.dumps([entry]), encoding="utf-8")
     return json.loads(path.read_text(encoding="utf-8"))

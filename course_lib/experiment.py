@@ -32,23 +32,28 @@ class Score:
         exact_match: share of outputs equal to a reference.
         outputs: the translations, one for each source, in the order of the pairs.
         references: of each output.
+        beam_size, length_penalty: of the search.
     """
 
     bleu: Bleu
     exact_match: float
     outputs: list[str]
     references: list[list[str]]
+    beam_size: int
+    length_penalty: float
 
     @property
     def tokenized_bleu(self) -> Bleu:
         """Lower-cased, over Moses tokens: for comparison with papers that print it."""
         return tokenized_bleu(self.outputs, self.references)
 
-    def entry(self, beam_size: int) -> dict:
+    @property
+    def entry(self) -> dict:
         """JSON values for a log: all scores with their signatures, and the search that they belong to."""
         tokenized = self.tokenized_bleu
         return {
-            "beam_size": beam_size,
+            "beam_size": self.beam_size,
+            "length_penalty": self.length_penalty,
             "bleu": self.bleu.score,
             "signature": self.bleu.signature,
             "tokenized_bleu": tokenized.score,
@@ -65,6 +70,8 @@ class Score:
 def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: float = 0.6) -> Score:
     """Translates each source of the pairs once, free-running, and compares with all its targets.
 
+    A translator whose tokenizer makes all texts lower case is compared without case, as the signature says.
+
     Args:
         translator: to be scored.
         pairs: objects with texts `src` and `tgt`; the targets of one source are references for one another.
@@ -75,7 +82,11 @@ def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: 
         targets.setdefault(pair.src, []).append(pair.tgt)
     translations = translator.translate_batch(list(targets), beam_size=beam_size, length_penalty=length_penalty)
     outputs, references = [translation.text for translation in translations], list(targets.values())
-    return Score(bleu(outputs, references), exact_match(outputs, references), outputs, references)
+    lowercase = translator.tokenizer.lowercase
+    if lowercase:
+        references = [[text.lower() for text in texts] for texts in references]
+    found = bleu(outputs, references, lowercase=lowercase)
+    return Score(found, exact_match(outputs, references), outputs, references, beam_size, length_penalty)
 
 
 def train_translator(
@@ -85,11 +96,13 @@ def train_translator(
     preset: str,
     config: TrainConfig,
     vocab_size: int,
+    lowercase: bool = False,
     architecture: str = "transformer",
     model_changes: dict | None = None,
     subword_dropout: float = 0.0,
     average: int = 1,
     beam_size: int = 4,
+    length_penalty: float = 0.6,
     report: str = "test",
     device: str = "cpu",
     progress: bool = True,
@@ -104,6 +117,7 @@ def train_translator(
         preset: of the model, see model_preset.
         config: of the training.
         vocab_size: most subwords.
+        lowercase: learn from, and translate to, lower case only, as many papers do.
         architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
             checkpoints/.
         model_changes: fields of the model's configuration that differ from the preset.
@@ -111,7 +125,7 @@ def train_translator(
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
             that comes down to 0, 1 can be better.
-        beam_size: of the final scores, beside greedy search.
+        beam_size, length_penalty: of the final scores, beside greedy search.
         report: part that is scored at the end: "test", or "valid" while choosing between models.
         device: to train on.
         progress: show a progress bar and a line for each epoch.
@@ -123,7 +137,8 @@ def train_translator(
     folder = Path(folder)
     checkpoints, keep = folder / "checkpoints", max(1, min(average, config.epochs // 4))
     checkpoints.mkdir(parents=True, exist_ok=True)
-    tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size)
+    texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
+    tokenizer = Tokenizer.train(texts, vocab_size, lowercase=lowercase)
     torch.manual_seed(config.seed)
     model = build_model(architecture, model_preset(preset, tokenizer.vocab_size, **(model_changes or {}))).to(device)
     translator = Translator(model, tokenizer)
@@ -146,6 +161,7 @@ def train_translator(
         "architecture": architecture,
         "model": model.config.to_dict(),
         "parameters": model.config.num_parameters,
+        "lowercase": lowercase,
         "training": config.to_dict(),
         "subword_dropout": subword_dropout,
         "averaged_epochs": keep,
@@ -163,8 +179,8 @@ def train_translator(
             translator.save_pretrained(folder)
         log[report] = []
         for size in (1, beam_size):
-            result = score(translator, getattr(corpus, report), beam_size=size)
-            log[report].append(result.entry(size))
+            result = score(translator, getattr(corpus, report), beam_size=size, length_penalty=length_penalty)
+            log[report].append(result.entry)
             if progress:
                 print(f"{report}, beam {size}: {result.summary}")
     with replacing(folder / "log.json") as path:

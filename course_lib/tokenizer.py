@@ -33,12 +33,13 @@ class Tokenizer:
         self._backend = backend
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocab_size: int) -> "Tokenizer":
+    def train(cls, texts: Iterable[str], vocab_size: int, *, lowercase: bool = False) -> "Tokenizer":
         """Learns the merges from texts: of the training split only, both languages together.
 
         Args:
             texts: sentences.
             vocab_size: most subwords, the four specials and all single characters included.
+            lowercase: make all texts lower case first; what is decoded is lower case then.
 
         Raises:
             ValueError: if there is no text, or vocab_size has no room for the characters.
@@ -46,9 +47,8 @@ class Tokenizer:
         if vocab_size <= len(SPECIALS):
             raise ValueError(f"vocab_size must be above {len(SPECIALS)}, the number of specials, got {vocab_size}")
         backend = tokenizers.Tokenizer(models.BPE(unk_token=SPECIALS[UNK_ID]))
-        backend.normalizer = normalizers.Sequence(
-            [normalizers.NFC(), normalizers.Replace(Regex(r"\s"), " "), normalizers.Strip()]
-        )
+        cleaned = [normalizers.NFC(), normalizers.Replace(Regex(r"\s"), " "), normalizers.Strip()]
+        backend.normalizer = normalizers.Sequence(cleaned + [normalizers.Lowercase()] * lowercase)
         backend.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
         )
@@ -68,6 +68,12 @@ class Tokenizer:
     def vocab_size(self) -> int:
         """Number of subwords, specials included."""
         return self._backend.get_vocab_size()
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether it makes all texts lower case."""
+        normalizer = self._backend.normalizer
+        return normalizer is not None and normalizer.normalize_str("A") == "a"
 
     def encode(self, text: str) -> list[int]:
         """Text to ids, without specials; a character outside the vocabulary becomes unk_id."""

@@ -109,7 +109,7 @@ def test_without_averaging_the_last_epoch_is_scored(whole):
     expected = {}
     for name, tensors in (("mean", average_checkpoints(paths)), ("last", load_tensors(paths[-1])[0])):
         translator.model.load_state_dict(tensors)
-        expected[name] = score(translator, CORPUS.valid, beam_size=2).entry(2)
+        expected[name] = score(translator, CORPUS.valid, beam_size=2).entry
     assert results[0]["scores"][-1] == expected["mean"] and results[1]["scores"] == [expected["last"]]
     assert not all(
         torch.equal(average_checkpoints(paths)[key], value) for key, value in load_tensors(paths[-1])[0].items()

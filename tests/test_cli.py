@@ -91,14 +91,15 @@ def tiny_preset(name, vocab_size, **changes):
 
 def test_every_option_of_train_reaches_the_training(tmp_path):
     options = dict(subword_dropout=0.2, average=3, architecture="lstm", vocab_size=90, preset="mini", report="valid")
+    options |= dict(beam_size=7, length_penalty=1.5)
     given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    given += ["--dropout", "0.4"]
+    given += ["--dropout", "0.4", "--lowercase"]
     with mock.patch.object(experiment, "train_translator", return_value={"stopped": "finished"}) as training:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
     (corpus, folder), called = training.call_args
     assert len(corpus.train) == 7 and folder == tmp_path
     assert called == options | dict(
-        config=train_preset("mini", epochs=3), model_changes={"dropout": 0.4}, device="cpu"
+        config=train_preset("mini", epochs=3), model_changes={"dropout": 0.4}, device="cpu", lowercase=True
     )
 
 

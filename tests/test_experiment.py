@@ -71,14 +71,6 @@ def test_the_log_tells_the_whole_experiment(finished):
     assert all("case:lc|eff:no|tok:moses" in entry["tokenized_signature"] for entry in log["test"])
 
 
-def test_the_saved_translator_scores_as_logged(finished):
-    folder, log = finished
-    translator = Translator.from_pretrained(folder)
-    for entry in log["test"]:
-        found = score(translator, CORPUS.test, beam_size=entry["beam_size"])
-        assert (found.bleu.score, found.exact_match) == (entry["bleu"], entry["exact_match"])
-
-
 def test_the_folder_holds_a_translator_its_log_and_checkpoints(finished):
     folder, _ = finished
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
@@ -87,6 +79,25 @@ def test_the_folder_holds_a_translator_its_log_and_checkpoints(finished):
 
 
 # --- laws ---------------------------------------------------------------------------------------
+
+
+def the_saved_translator_scores_as_logged(train, folder):
+    log = run(folder, train=train, beam_size=3, length_penalty=5.0)
+    translator = Translator.from_pretrained(folder)
+    assert [(entry["beam_size"], entry["length_penalty"]) for entry in log["test"]] == [(1, 5.0), (3, 5.0)]
+    for entry in log["test"]:
+        search = {name: entry[name] for name in ("beam_size", "length_penalty")}
+        assert score(translator, CORPUS.test, **search).entry == entry
+
+
+def with_another_penalty(corpus, folder, *, length_penalty, **options):
+    return train_translator(corpus, folder, **options)
+
+
+def test_the_saved_translator_scores_as_logged(tmp_path):
+    the_saved_translator_scores_as_logged(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        the_saved_translator_scores_as_logged(with_another_penalty, tmp_path / "mutant")
 
 
 def weights_are_the_average_of_the_kept_epochs(train, folder):
@@ -111,7 +122,7 @@ def the_test_part_can_be_scored_after_the_choice(train, folder):
     assert final["epochs"] == chosen["epochs"]
     for part in ("valid", "test"):
         found = score(Translator.from_pretrained(folder), getattr(CORPUS, part), beam_size=4)
-        assert {"valid": chosen, "test": final}[part][part][1] == found.entry(4)
+        assert {"valid": chosen, "test": final}[part][part][1] == found.entry
 
 
 def looking_at_the_test_part(corpus, folder, *, report, **options):
@@ -160,8 +171,8 @@ def subwords_come_from_the_training_part(train, folder):
     assert 3 not in [i for pair in CORPUS.train for text in pair for i in tokenizer.encode(text)]
 
 
-def from_all_parts(texts, vocab_size, train=Tokenizer.train):
-    return train([*texts, *(text for pair in CORPUS.test for text in pair)], vocab_size)
+def from_all_parts(texts, vocab_size, train=Tokenizer.train, **options):
+    return train([*texts, *(text for pair in CORPUS.test for text in pair)], vocab_size, **options)
 
 
 def test_subwords_come_from_the_training_part_only(tmp_path):
@@ -322,6 +333,32 @@ def test_targets_of_one_source_are_references_for_one_another():
     targets_of_one_source_are_references_for_one_another(score)
     with pytest.raises(AssertionError):
         targets_of_one_source_are_references_for_one_another(first_target_only)
+
+
+def lower_case_is_compared_without_case(train, folder):
+    """Learned from the same pairs in capitals, the scores are those of small letters, and the signature tells."""
+    texts = [(pair.src, pair.tgt) for pair in PAIRS[:48]]
+    small, capital = (
+        Corpus("toy", pairs[:40], pairs[40:44], pairs[44:])
+        for pairs in ([Pair(*map(change, pair)) for pair in texts] for change in (str.lower, str.upper))
+    )
+    expected, log = (
+        run(folder / name, train=train, corpus=corpus, config=replace(CONFIG, epochs=1), lowercase=True)
+        for name, corpus in (("small", small), ("capital", capital))
+    )
+    assert log["test"] == expected["test"] and log["lowercase"]
+    assert all("case:lc" in entry["signature"] for entry in log["test"])
+    assert Translator.from_pretrained(folder / "capital").tokenizer.lowercase
+
+
+def with_capitals(corpus, folder, *, lowercase, **options):
+    return train_translator(corpus, folder, **options) | {"lowercase": lowercase}
+
+
+def test_lower_case_is_compared_without_case(tmp_path):
+    lower_case_is_compared_without_case(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        lower_case_is_compared_without_case(with_capitals, tmp_path / "mutant")
 
 
 def test_the_summary_is_one_line_with_the_signature():

@@ -147,6 +147,18 @@ def test_words_are_what_is_split_into_subwords(tokenizer):
             law_words_are_what_is_split_into_subwords(wrong, tokenizer)
 
 
+def law_case_is_lost_where_asked_for(tokenizer, tmp_path):
+    tokenizer.save(tmp_path / "tokenizer.json")
+    for each in (tokenizer, Tokenizer.load(tmp_path / "tokenizer.json")):
+        assert each.lowercase and each.decode(each.encode("Der HUND sieht Äpfel.")) == "der hund sieht äpfel."
+
+
+def test_case_is_lost_where_asked_for(tokenizer, tmp_path):
+    law_case_is_lost_where_asked_for(Tokenizer.train(TEXTS, 300, lowercase=True), tmp_path)
+    with pytest.raises(AssertionError):
+        law_case_is_lost_where_asked_for(tokenizer, tmp_path)
+
+
 def test_decoding_leaves_specials_out_and_shows_unk(tokenizer):
     ids = tokenizer.encode("Ein Mann")
     assert tokenizer.decode([BOS_ID, *ids, EOS_ID, PAD_ID, PAD_ID]) == "Ein Mann"
