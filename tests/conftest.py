@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import matplotlib
@@ -39,6 +39,17 @@ def course_data() -> Path:
 def stranger_env() -> dict[str, str]:
     """Environment variables of a user who has set nothing for this course."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_SET_BY_MAKE)}
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch computes with one thread."""
+    import torch  # here, because few tests need it
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -13,15 +13,7 @@ from course_lib.decoding import greedy
 from course_lib.transformer import Transformer
 
 HELD_OUT = 500
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """So small a model gains little from a second one, which costs tenfold where another program wants the core."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")  # a second one gains little, and costs tenfold on a busy machine
 
 
 def reversing_transformer(symbols):
