@@ -39,7 +39,7 @@ def train(options: argparse.Namespace) -> None:
         vocab_size=options.vocab_size,
         lowercase=options.lowercase,
         architecture=options.architecture,
-        model_changes=None if options.dropout is None else {"dropout": options.dropout},
+        model_changes=_model_changes(options),
         subword_dropout=options.subword_dropout,
         average=options.average,
         beam_size=options.beam_size,
@@ -84,7 +84,16 @@ def benchmark(options: argparse.Namespace) -> None:
         print(f"{result['variant']:24}seed {result['seed']}  beam {best['beam_size']}  {best['bleu']:.1f} BLEU")
 
 
-_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "accumulate", "precision", "seed")
+def _model_changes(options: argparse.Namespace) -> dict | None:
+    changes = {} if options.dropout is None else {"dropout": options.dropout}
+    if options.post_norm:
+        if options.architecture == "lstm":
+            raise ValueError("--post-norm moves a Transformer's layer norms; an LSTM has none")
+        changes["norm_first"] = False
+    return changes or None
+
+
+_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
     command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
+    command.add_argument("--post-norm", action="store_true", help="normalize after the residual, as the paper does")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
     command.add_argument("--average", type=int, default=1, help="last epochs averaged at the end (default: 1)")
     command.add_argument(
@@ -114,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_search(command)
     command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
     for name in _OVERRIDES:
-        kind = {"precision": str, "peak_lr": float}.get(name, int)
+        kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
 
     command = _command(commands, benchmark)

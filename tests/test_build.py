@@ -89,15 +89,39 @@ def test_of_a_widget_the_picture_is_stored_and_not_the_view(wrong) -> None:
         keeps_the_picture_of_a_widget_and_not_its_view(wrong)
 
 
-def test_a_damaged_or_unexecuted_notebook_is_not_fresh(tmp_path: Path) -> None:
-    generated, target = build.generate(write(tmp_path, "# %%\n1\n")), tmp_path / "01_lesson.ipynb"
+def test_new_prose_keeps_the_outputs_and_new_code_does_not(tmp_path: Path) -> None:
+    source, target = write(tmp_path, LESSON), tmp_path / "01_lesson.ipynb"
+
+    def runs_after(text: str) -> int:
+        write(tmp_path, text)
+        assert build.build(source, target)
+        return len((tmp_path / "runs.txt").read_text())
+
+    assert runs_after(LESSON) == 1
+    first = nbformat.read(target, as_version=4)
+    assert runs_after("# %% [markdown]\n# A cell in front\n\n" + LESSON.replace("# # A lesson", "# # Prose")) == 1
+    second = nbformat.read(target, as_version=4)
+    assert [cell.source for cell in second.cells[:2]] == ["A cell in front", "# Prose"]
+    assert second.cells[2:] == first.cells[1:]
+    assert runs_after(LESSON.replace("done", "ready")) == 2
+    assert runs_after(LESSON.replace('print("done")', 'print("done")  # really')) == 3
+    swapped = "# %%\nfirst = 1\n\n# %%\nfirst = 2\n"
+    assert runs_after(f"{LESSON}\n{swapped}") == 4
+    assert runs_after(LESSON + "\n# %%\nfirst = 2\n\n# %%\nfirst = 1\n") == 5, "their order counts"
+
+
+def test_a_damaged_or_unexecuted_notebook_is_executed(tmp_path: Path) -> None:
+    source, target = write(tmp_path, "# %% [markdown]\n# Prose\n\n# %%\n1\n"), tmp_path / "01_lesson.ipynb"
     target.write_text("{ not json")
-    assert not build._is_fresh(generated, target)
+    assert build.build(source, target)
+    executed = target.read_bytes()
+    assert nbformat.read(target, as_version=4).cells[1].execution_count == 1
+    generated = build.generate(source)
     nbformat.write(generated, target)
-    assert build.differences(generated, nbformat.read(target, as_version=4)) == ["cell 0: never executed"]
-    generated.cells[0].execution_count = 1
-    nbformat.write(generated, target)
-    assert build._is_fresh(generated, target)
+    assert build.differences(generated, nbformat.read(target, as_version=4)) == ["cell 1: never executed"]
+    write(tmp_path, "# %% [markdown]\n# Other prose\n\n# %%\n1\n")
+    assert build.build(source, target) and target.read_bytes() != executed
+    assert nbformat.read(target, as_version=4).cells[1].execution_count == 1
 
 
 def check_ids_survive_edits(ids_of: Callable[[str], list[str]]) -> None:

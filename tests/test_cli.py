@@ -89,18 +89,22 @@ def tiny_preset(name, vocab_size, **changes):
     return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64) | changes)
 
 
-def test_every_option_of_train_reaches_the_training(tmp_path):
-    options = dict(subword_dropout=0.2, average=3, architecture="lstm", vocab_size=90, preset="mini", report="valid")
+@pytest.mark.parametrize(
+    "architecture, flags, changes", [("transformer", ["--post-norm"], {"norm_first": False}), ("lstm", [], {})]
+)
+def test_every_option_of_train_reaches_the_training(architecture, flags, changes, tmp_path):
+    options = dict(subword_dropout=0.2, average=3, vocab_size=90, preset="mini", report="valid")
+    options["architecture"] = architecture
     options |= dict(beam_size=7, length_penalty=1.5)
     given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    given += ["--dropout", "0.4", "--lowercase"]
+    given += ["--dropout", "0.4", "--lowercase", "--decay", "inverse_sqrt", *flags]
     with mock.patch.object(experiment, "train_translator", return_value={"stopped": "finished"}) as training:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
     (corpus, folder), called = training.call_args
     assert len(corpus.train) == 7 and folder == tmp_path
-    assert called == options | dict(
-        config=train_preset("mini", epochs=3), model_changes={"dropout": 0.4}, device="cpu", lowercase=True
-    )
+    config = train_preset("mini", epochs=3, decay="inverse_sqrt")
+    changes = {"dropout": 0.4} | changes
+    assert called == options | dict(config=config, model_changes=changes, device="cpu", lowercase=True)
 
 
 def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_path, capsys):
@@ -180,6 +184,7 @@ ERRORS = {
     "no such file": (["evaluate", "--model", "MODEL", "--data", "nowhere.tsv"], "nowhere.tsv"),
     "no translator": (["translate", "--model", "nowhere", "a dog"], "nowhere"),
     "no epochs": ([*TRAIN, "--epochs", 0], "epochs must be at least 1, got 0"),
+    "norms of an LSTM": ([*TRAIN, "--architecture", "lstm", "--post-norm"], "an LSTM has none"),
     "precision": ([*TRAIN, "--precision", "int4"], "'float32' or 'bfloat16'"),
     "no room for characters": ([*TRAIN, "--vocab-size", 9], "vocab_size must hold"),
     "negative vocabulary": ([*TRAIN, "--vocab-size", -1], "vocab_size"),

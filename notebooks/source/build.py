@@ -3,8 +3,8 @@
     source/NN_topic.py -> read_source -> transforms -> assign_ids -> execute -> write -> NN_topic.ipynb
 
 A lesson whose notebook already has exactly these cells, executed, is left alone, so that rebuilding an
-unchanged source changes no byte. Another rendering of the same source (an assignment, its solution) is
-another tuple of transforms and another target.
+unchanged source changes no byte. Where only prose changed, the outputs of the same code stay.
+Another rendering of the same source (an assignment, its solution) is another tuple of transforms and another target.
 
 Usage: python notebooks/source/build.py [--force] [08 10 ...]
 """
@@ -211,26 +211,40 @@ def build(
         force: execute even when nothing changed.
 
     Returns:
-        Whether the notebook was executed and written.
+        Whether the notebook was written.
 
     Raises:
         BuildError: naming the lesson, the cell and the error; the target is untouched.
     """
     try:
         generated = generate(source, transforms)
-        if not force and _is_fresh(generated, target):
+        stored = None if force else _stored(target)
+        if stored is not None and not differences(generated, stored):
             return False
-        write(execute(generated, target.parent), target)
+        if stored is None or not _carry_outputs(stored, generated):
+            execute(generated, target.parent)
+        write(generated, target)
     except (BuildError, nbformat.ValidationError) as error:
         raise BuildError(f"{source.name}, {error}") from error
     return True
 
 
-def _is_fresh(generated: NotebookNode, target: Path) -> bool:
+def _stored(target: Path) -> NotebookNode | None:
     try:
-        return not differences(generated, nbformat.read(target, as_version=4))
+        return nbformat.read(target, as_version=4)
     except (FileNotFoundError, NotJSONError, nbformat.ValidationError):
-        return False  # missing or damaged
+        return None  # missing or damaged
+
+
+def _carry_outputs(stored: NotebookNode, generated: NotebookNode) -> bool:
+    """Give the generated code cells the stored outputs, if the code is the same from the first cell to the last."""
+    ours, theirs = ([cell for cell in book.cells if cell.cell_type == "code"] for book in (generated, stored))
+    same = [(cell.source, cell.metadata) for cell in ours] == [(cell.source, cell.metadata) for cell in theirs]
+    if not same or any(cell.execution_count is None for cell in theirs):
+        return False
+    for cell, executed in zip(ours, theirs, strict=True):
+        cell.execution_count, cell.outputs = executed.execution_count, executed.outputs
+    return True
 
 
 def lessons(numbers: Sequence[str] = ()) -> list[Path]:
