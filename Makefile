@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab test notebooks assignments lint release autograde feedback test-class clean .moved
+.PHONY: help lab test test-browser notebooks assignments lint release autograde feedback test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -79,7 +79,10 @@ lab: $(VENV)/.lab-ready ## Open the course in JupyterLab; ARGS="--no-browser --p
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check
-	$(PY) -m pytest tests $(LESSONS) $(SOLUTIONS) $(NBVAL) $(ARGS)
+	$(PY) -m pytest tests $(LESSONS) $(SOLUTIONS) $(NBVAL) --ignore=tests/browser $(ARGS)
+
+test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, operated in a real browser
+	$(PY) -m pytest tests/browser $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) notebooks/source/build.py $(if $(FORCE),--force) $(LESSON)
@@ -117,6 +120,9 @@ endif
 ifneq ($(shell cat $(VENV)/.teach-ready 2>/dev/null),$(CURDIR))
 $(VENV)/.teach-ready: .moved
 endif
+ifneq ($(shell cat $(VENV)/.browser-ready 2>/dev/null),$(CURDIR))
+$(VENV)/.browser-ready: .moved
+endif
 .moved:
 
 $(VENV)/.lab-ready: pyproject.toml constraints.txt
@@ -136,4 +142,8 @@ $(VENV)/.test-ready: $(VENV)/.lab-ready
 
 $(VENV)/.teach-ready: $(VENV)/.lab-ready
 	$(PIP) install --quiet -c constraints.txt -e ".[instructor]"
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/.browser-ready: $(VENV)/.test-ready
+	$(PIP) install --quiet -c constraints.txt -e ".[browser]"
 	@echo "$(CURDIR)" > $@

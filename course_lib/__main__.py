@@ -85,7 +85,8 @@ def benchmark(options: argparse.Namespace) -> None:
 
 
 def _model_changes(options: argparse.Namespace) -> dict | None:
-    changes = {} if options.dropout is None else {"dropout": options.dropout}
+    given = {"dropout": options.dropout, "d_ff": options.d_ff}
+    changes = {name: value for name, value in given.items() if value is not None}
     if options.post_norm:
         if options.architecture == "lstm":
             raise ValueError("--post-norm moves a Transformer's layer norms; an LSTM has none")
@@ -115,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
     command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
+    command.add_argument("--d-ff", type=int, help="instead of the preset's inner width of the feed-forward network")
     command.add_argument("--post-norm", action="store_true", help="normalize after the residual, as the paper does")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
     command.add_argument("--average", type=int, default=1, help="last epochs averaged at the end (default: 1)")

@@ -9,6 +9,31 @@ from torch import Tensor, nn
 from course_lib.masks import check_mask
 
 
+def attention_scores(query: Tensor, key: Tensor, *, temperature: float | None = None) -> Tensor:
+    """How well each query matches each key: query @ keyᵀ / temperature.
+
+    Args:
+        query: (..., queries, d_k).
+        key: (..., keys, d_k).
+        temperature: above 0; √d_k, the paper's, where none is given.
+
+    Returns:
+        (..., queries, keys).
+
+    Raises:
+        ValueError: if the widths differ or the temperature is not above 0.
+
+    Paper: section 3.2.1, equation 1, which has no other temperature.
+    """
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key must share d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
+    if temperature is None:
+        temperature = math.sqrt(query.shape[-1])
+    if not temperature > 0:
+        raise ValueError(f"temperature must be above 0, got {temperature}")
+    return query @ key.transpose(-2, -1) / temperature  # (..., queries, keys)
+
+
 def attention_weights(
     query: Tensor, key: Tensor, mask: Tensor | None = None, *, bias: Tensor | None = None
 ) -> Tensor:
@@ -28,9 +53,7 @@ def attention_weights(
 
     Paper: section 3.2.1, equation 1.
     """
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query and key must share d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., queries, keys)
+    scores = attention_scores(query, key)
     if bias is not None:
         scores = scores + bias
     if mask is not None:

@@ -63,6 +63,18 @@ class BeamTree:
         """Token ids on the way to this node, without <s>."""
         return [self.nodes[step].token for step in self.path(index)[1:]]
 
+    def rescored(self, length_penalty: float) -> "BeamTree":
+        """The tree of the same search under another length penalty, which only ranks the outputs that have ended."""
+        ended = {FINISHED, UNFINISHED}
+        nodes = [
+            replace(node, score=_score(node.total, node.step, length_penalty)) if node.fate in ended else node
+            for node in self.nodes
+        ]
+        fate = FINISHED if any(node.fate == FINISHED for node in nodes) else UNFINISHED
+        ends = [index for index, node in enumerate(nodes) if node.fate == fate]
+        best = sorted(ends, key=lambda index: -nodes[index].score)[: self.beam_size]
+        return BeamTree(nodes, best, self.beam_size, length_penalty)
+
     def to_dict(self) -> dict:
         """The tree as plain JSON values."""
         return asdict(self)
@@ -179,7 +191,7 @@ class _Beam:
             parent, token = divmod(index, vocab)
             ids, fate = self.live[parent][0], DROPPED
             if token == eos_id and rank < self.size:
-                self.finished.append(Hypothesis(ids, total, self._score(total, len(ids) + 1), True))
+                self.finished.append(Hypothesis(ids, total, _score(total, len(ids) + 1, self.length_penalty), True))
                 fate = FINISHED
             elif token != eos_id and len(live) < self.size:
                 live.append((ids + [token], total))
@@ -188,7 +200,9 @@ class _Beam:
         if self.nodes:
             self._record(log_probs, considered)
         if last:
-            self.unfinished = [Hypothesis(ids, total, self._score(total, len(ids)), False) for ids, total in live]
+            self.unfinished = [
+                Hypothesis(ids, total, _score(total, len(ids), self.length_penalty), False) for ids, total in live
+            ]
             live = []
         self.live = live
         kept = [(parent, token) for parent, token, _, fate in considered if fate == KEPT]
@@ -202,23 +216,20 @@ class _Beam:
         """What was recorded; the nodes of `best` are in the order of the hypotheses."""
         nodes = list(self.nodes)
         for index in self.front:  # kept by the last step, but there was no next one
-            score = self._score(nodes[index].total, nodes[index].step)
-            nodes[index] = replace(nodes[index], fate=UNFINISHED, score=score)
-        ends = [i for i, node in enumerate(nodes) if node.fate == (FINISHED if self.finished else UNFINISHED)]
-        best = sorted(ends, key=lambda index: -nodes[index].score)[: self.size]
-        return BeamTree(nodes, best, self.size, self.length_penalty)
+            nodes[index] = replace(nodes[index], fate=UNFINISHED)
+        return BeamTree(nodes, [], self.size, self.length_penalty).rescored(self.length_penalty)
 
     def _record(self, log_probs: Tensor, considered: list[tuple[int, int, float, str]]) -> None:
         front = []
         for parent, token, total, fate in considered:
             above = self.nodes[self.front[parent]]
             step, log_prob = above.step + 1, log_probs[parent, token].item()
-            score = self._score(total, step) if fate == FINISHED else None
             if fate == KEPT:
                 front.append(len(self.nodes))
-            self.nodes.append(BeamNode(token, step, self.front[parent], log_prob, total, fate, score))
+            self.nodes.append(BeamNode(token, step, self.front[parent], log_prob, total, fate))
         self.front = front
 
-    def _score(self, log_prob: float, length: int) -> float:
-        """Log-probability over the length penalty of Wu et al. 2016; length counts </s>."""
-        return log_prob / ((5 + length) / 6) ** self.length_penalty
+
+def _score(log_prob: float, length: int, length_penalty: float) -> float:
+    """Log-probability over the length penalty of Wu et al. 2016; length counts </s>."""
+    return log_prob / ((5 + length) / 6) ** length_penalty

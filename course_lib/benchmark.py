@@ -22,6 +22,7 @@ VARIANTS = {
     "no label smoothing": {"training": dict(label_smoothing=0.0)},
     "no weight tying": {"model": dict(tie_weights=False)},
     "post-norm": {"model": dict(norm_first=False)},
+    "post-norm, a quarter of the rate": {"model": dict(norm_first=False), "training": dict(peak_lr=0.001)},
     "LSTM with attention": {"options": dict(architecture="lstm")},
 }
 WITHOUT_AVERAGING = "no averaging"  # of the whole recipe's runs, the last epoch instead of the mean

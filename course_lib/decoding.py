@@ -1,7 +1,7 @@
 """From a source sentence to target ids, greedy or sampled, with the key-value cache; beam search is in beam.py."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,21 +30,37 @@ class Hypothesis:
     finished: bool
 
 
-def greedy(model: Transformer, src: Tensor, *, max_len: int | None = None) -> list[Hypothesis]:
+def greedy(
+    model: Transformer, src: Tensor, *, prefix: Sequence[int] = (), max_len: int | None = None
+) -> list[Hypothesis]:
     """Takes the most probable token at each step.
 
     Args:
         model: put into evaluation mode meanwhile.
         src: (batch, src_len), padded source ids.
+        prefix: ids that every output must begin with, whatever their probabilities.
         max_len: most target tokens, </s> included; None allows 50 more than the source has (paper, section 6.1).
 
     Returns:
         one hypothesis for each row.
 
     Raises:
-        ValueError: on bad ids, or max_len beyond the model's positions.
+        ValueError: on bad ids, max_len beyond the model's positions, or a prefix that leaves no room, or holds <pad>,
+            <s> or </s>.
     """
-    return _one_path(model, src, max_len, lambda log_probs: log_probs.argmax(dim=-1))
+    config = model.config
+    unusable = {config.pad_id, config.bos_id, config.eos_id}
+    if any(i in unusable or not 0 <= i < config.vocab_size for i in prefix):
+        raise ValueError(f"a prefix holds ids of the vocabulary, and none of <pad>, <s> and </s>; got {list(prefix)}")
+    if len(prefix) >= (limit := output_limit(model, src, max_len)):
+        raise ValueError(f"the prefix of {len(prefix)} tokens leaves no room for more, the output has at most {limit}")
+    forced = iter(prefix)
+
+    def choose(log_probs: Tensor) -> Tensor:
+        token = next(forced, None)
+        return log_probs.argmax(dim=-1) if token is None else log_probs.new_full((len(log_probs),), token).long()
+
+    return _one_path(model, src, max_len, choose)
 
 
 def sample(
@@ -70,7 +86,27 @@ def sample(
         one hypothesis for each row; log_prob is the model's own, at temperature 1.
 
     Raises:
-        ValueError: as greedy, or if temperature is not positive, top_k below 1, or top_p outside (0, 1].
+        ValueError: as greedy and sampling_probs.
+    """
+
+    def choose(log_probs: Tensor) -> Tensor:
+        probs = sampling_probs(log_probs, temperature=temperature, top_k=top_k, top_p=top_p)
+        return probs.multinomial(1, generator=generator).squeeze(1)
+
+    return _one_path(model, src, max_len, choose)
+
+
+def sampling_probs(
+    log_probs: Tensor, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> Tensor:
+    """The model's log-probabilities of a next token (rows, vocab) to the probabilities that `sample` draws with.
+
+    Args:
+        log_probs: may hold -inf.
+        temperature, top_k, top_p: as in sample; the temperature acts first, top_p on what top_k has left.
+
+    Raises:
+        ValueError: if temperature is not positive, top_k below 1, or top_p outside (0, 1].
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be positive, got {temperature}")
@@ -78,12 +114,24 @@ def sample(
         raise ValueError(f"top_k must be at least 1, got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p must be in (0, 1], got {top_p}")
+    return _cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)
 
-    def choose(log_probs: Tensor) -> Tensor:
-        probs = _cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)  # (rows, vocab)
-        return probs.multinomial(1, generator=generator).squeeze(1)
 
-    return _one_path(model, src, max_len, choose)
+def place_log_probs(model: Transformer, src: Tensor, ids: Sequence[int]) -> Tensor:
+    """Log-probabilities of every token at each place of an output, as a search reads them.
+
+    Args:
+        model: put into evaluation mode meanwhile.
+        src: (1, src_len).
+        ids: of the output, with its </s> if it has one.
+
+    Returns:
+        (len(ids), vocab); row t is what might follow the first t tokens.
+    """
+    with eval_mode(model):
+        steps = Steps(model, src)
+        read = [model.config.bos_id, *ids[:-1]]
+        return torch.cat([steps(torch.tensor([token], device=src.device)) for token in read])
 
 
 class Steps:

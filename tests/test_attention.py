@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from parity import assert_same_function, assert_same_module, close, double_precision, noise, scrambled
 from torch import nn
 
-from course_lib.attention import FusedAttention, MultiHeadAttention, attention, attention_weights
+from course_lib.attention import FusedAttention, MultiHeadAttention, attention, attention_scores, attention_weights
 from course_lib.masks import causal_mask, padding_mask
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, 0, 0]])
@@ -74,6 +74,34 @@ def law_a_bias_is_added_to_the_scores(fused, mask):
     theirs = lambda *x: F.scaled_dot_product_attention(*x, attn_mask=floating)  # noqa: E731
     assert_same_function(lambda *x: fused(*x, mask, bias), theirs, heads())
     assert_same_function(lambda *x: attention_weights(*x[:2], mask, bias=bias) @ x[2], theirs, heads())
+
+
+def law_scores_are_dot_products_divided_by_the_temperature(scores_of):
+    query, key, _ = heads(queries=2, keys=3, d_k=5)
+    raw = torch.stack([(query * key[..., each, :][..., None, :]).sum(dim=-1) for each in range(3)], dim=-1)
+    close(scores_of(query, key), raw / math.sqrt(5))
+    for temperature in (0.1, 1.0, 7.5):
+        close(scores_of(query, key, temperature=temperature), raw / temperature)
+
+
+def test_scores_are_dot_products_divided_by_the_temperature():
+    law_scores_are_dot_products_divided_by_the_temperature(attention_scores)
+    query, key, _ = heads()
+    close(attention_scores(query, key).softmax(dim=-1), attention_weights(query, key))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda q, k, temperature=1.0: attention_scores(q, k, temperature=temperature),  # no scale by itself
+        lambda q, k, temperature=1.0: attention_scores(q, k) / temperature,  # the scale always
+        lambda q, k, temperature=None: attention_scores(q, k, temperature=temperature) * (temperature or 1.0),
+        lambda q, k, temperature=None: attention_scores(k, q, temperature=temperature).mT.flip(-1),
+    ],
+)
+def test_the_law_of_scores_can_fail(wrong):
+    with pytest.raises(AssertionError):
+        law_scores_are_dot_products_divided_by_the_temperature(wrong)
 
 
 class BiasInsteadOfMask(FusedAttention):
@@ -267,6 +295,12 @@ def test_widths_and_lengths_must_fit():
     query, key, value = heads()
     refuses(r"query and key must share d_k, got \(2, 3, 5, 3\) and \(2, 3, 5, 4\)", query[..., :3], key, value)
     refuses(r"each key needs one value, got key \(2, 3, 5, 4\) and value \(2, 3, 4, 4\)", query, key, value[:, :, :4])
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, math.nan])
+def test_a_temperature_is_above_0(temperature):
+    with pytest.raises(ValueError, match=f"temperature must be above 0, got {temperature}"):
+        attention_scores(*heads()[:2], temperature=temperature)
 
 
 def test_only_d_k_must_match():

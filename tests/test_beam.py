@@ -332,6 +332,39 @@ def test_a_wrong_tree_is_caught(law, mutant):
         law(mutant)
 
 
+def rescoring_is_searching_again(rescored):
+    """The length penalty ranks what has ended, and nothing else of a search depends on it."""
+    moved = 0
+    for model, options in itertools.product(MODELS, [*TREE_OPTIONS, dict(beam_size=5, max_len=8)]):
+        for tree in record_beam(model, SRC, length_penalty=0.0, **options):
+            assert rescored(tree, 0.0) == tree
+        for penalty in (0.6, 2.0):
+            trees = record_beam(model, SRC, length_penalty=0.0, **options)
+            again = record_beam(model, SRC, length_penalty=penalty, **options)
+            assert [rescored(tree, penalty) for tree in trees] == again
+            moved += sum(ours.best != theirs.best for ours, theirs in zip(trees, again, strict=True))
+    assert moved > 5, "too uniform to compare"
+
+
+RESCORING_MUTANTS = {
+    "scores stay": lambda tree, penalty: replace(tree, length_penalty=penalty),
+    "order stays": lambda tree, penalty: replace(tree.rescored(penalty), best=tree.best),
+    "only the best are ranked": lambda tree, penalty: replace(
+        tree.rescored(penalty), best=sorted(tree.best, key=lambda index: -tree.rescored(penalty).nodes[index].score)
+    ),
+}
+
+
+def test_rescoring_a_tree_is_searching_again():
+    rescoring_is_searching_again(BeamTree.rescored)
+
+
+@pytest.mark.parametrize("mutant", RESCORING_MUTANTS.values(), ids=RESCORING_MUTANTS.keys())
+def test_wrong_rescoring_is_caught(mutant):
+    with pytest.raises(AssertionError):
+        rescoring_is_searching_again(mutant)
+
+
 def test_a_tree_is_plain_data():
     for tree in record_beam(MODELS[1], SRC, beam_size=3, max_len=6):
         assert BeamTree.from_dict(json.loads(json.dumps(tree.to_dict(), allow_nan=False))) == tree

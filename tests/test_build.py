@@ -68,6 +68,27 @@ def test_building_is_stable_lazy_and_safe(tmp_path: Path) -> None:
     assert notebook.metadata == build.METADATA
 
 
+def keeps_the_picture_of_a_widget_and_not_its_view(keep) -> None:
+    def shown(data: dict[str, str]) -> nbformat.NotebookNode:
+        return nbformat.v4.new_output("display_data", data=data)
+
+    text, picture, view = {"text/plain": "1"}, {"image/png": "x"}, {build.WIDGET_VIEW: "id"}
+    assert keep(shown(text | picture)) == shown(text | picture)
+    assert keep(shown(view | text | picture)) == shown(text | picture)
+    assert keep(shown(view | text)) is None
+    stream = nbformat.v4.new_output("stream", text="1")
+    assert keep(stream) == stream
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda output: output, lambda output: None if build.WIDGET_VIEW in output.get("data", {}) else output]
+)
+def test_of_a_widget_the_picture_is_stored_and_not_the_view(wrong) -> None:
+    keeps_the_picture_of_a_widget_and_not_its_view(build._without_view)
+    with pytest.raises(AssertionError):
+        keeps_the_picture_of_a_widget_and_not_its_view(wrong)
+
+
 def test_new_prose_keeps_the_outputs_and_new_code_does_not(tmp_path: Path) -> None:
     source, target = write(tmp_path, LESSON), tmp_path / "01_lesson.ipynb"
 

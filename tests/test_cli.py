@@ -97,13 +97,13 @@ def test_every_option_of_train_reaches_the_training(architecture, flags, changes
     options["architecture"] = architecture
     options |= dict(beam_size=7, length_penalty=1.5)
     given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    given += ["--dropout", "0.4", "--lowercase", "--decay", "inverse_sqrt", *flags]
+    given += ["--dropout", "0.4", "--d-ff", "96", "--lowercase", "--decay", "inverse_sqrt", *flags]
     with mock.patch.object(experiment, "train_translator", return_value={"stopped": "finished"}) as training:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
     (corpus, folder), called = training.call_args
     assert len(corpus.train) == 7 and folder == tmp_path
     config = train_preset("mini", epochs=3, decay="inverse_sqrt")
-    changes = {"dropout": 0.4} | changes
+    changes = {"dropout": 0.4, "d_ff": 96} | changes
     assert called == options | dict(config=config, model_changes=changes, device="cpu", lowercase=True)
 
 

@@ -1,6 +1,7 @@
 """Greedy decoding: the cache, the batch and the padding change nothing, and the log-probability is the model's."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from unittest import mock
 
@@ -10,7 +11,7 @@ from tiny import padded, patched, raised, sources, tiny_model
 
 from course_lib import transformer
 from course_lib.blocks import LayerCache
-from course_lib.decoding import Steps, greedy, sample
+from course_lib.decoding import Steps, greedy, place_log_probs, sample
 from course_lib.transformer import Embedding
 
 MODELS = [tiny_model(seed, spread=4, norm_first=seed % 2 == 1, vocab_size=8) for seed in range(6)]
@@ -160,6 +161,64 @@ def max_len_is_respected(decode):
                 assert cut.finished == (full.finished and len(full.ids) < max_len)
 
 
+def a_prefix_is_kept_and_gone_on_from(decode):
+    """The rest is the most probable one after it; the log-probability counts the prefix too."""
+    changed = 0
+    for model in MODELS:
+        for row in SOURCES:
+            free = greedy(model, torch.tensor([row]), max_len=12)[0]
+            for prefix in ([5], [4, 6], free.ids[:2]):
+                (ours,) = decode(model, torch.tensor([row]), prefix=prefix, max_len=12)
+                outputs = ours.ids + [2] * ours.finished
+                assert outputs[: len(prefix)] == prefix
+                total, begun = 0.0, []
+                for place, token in enumerate(outputs):
+                    log_probs = next_log_probs(model, begun, row)
+                    total += log_probs[token].item()
+                    if place >= len(prefix):
+                        log_probs[[0, 1]] = -math.inf
+                        assert token == int(log_probs.argmax())
+                    begun.append(token)
+                assert ours.log_prob == pytest.approx(total, abs=1e-4)
+                assert ours.finished or len(outputs) == 12
+                changed += ours.ids != free.ids
+    assert changed > 10, "too few prefixes that change something"
+
+
+def prefix_ignored(model, src, *, prefix, max_len):
+    return greedy(model, src, max_len=max_len)
+
+
+def prefix_glued_on(model, src, *, prefix, max_len):
+    (free,) = greedy(model, src, max_len=max_len - len(prefix))
+    return [replace(free, ids=[*prefix, *free.ids])]
+
+
+@pytest.mark.parametrize("wrong", [prefix_ignored, prefix_glued_on])
+def test_a_prefix_is_kept_and_gone_on_from(wrong):
+    a_prefix_is_kept_and_gone_on_from(greedy)
+    with pytest.raises(AssertionError):
+        a_prefix_is_kept_and_gone_on_from(wrong)
+
+
+def test_a_prefix_holds_for_every_row_of_a_batch():
+    for ours, row in zip(greedy(MODELS[0], SRC, prefix=[5, 4], max_len=12), SOURCES, strict=True):
+        alone = greedy(MODELS[0], torch.tensor([row]), prefix=[5, 4], max_len=12)[0]
+        assert (ours.ids, ours.finished) == (alone.ids, alone.finished)
+
+
+@pytest.mark.parametrize("prefix", [[0], [5, 1], [2], [8], [-1]])
+def test_a_prefix_of_unusable_tokens_is_refused(prefix):
+    error = raised(ValueError, lambda: greedy(MODELS[0], SRC, prefix=prefix))
+    assert str(error) == f"a prefix holds ids of the vocabulary, and none of <pad>, <s> and </s>; got {prefix}"
+
+
+def test_a_prefix_leaves_room_for_a_token():
+    assert greedy(MODELS[0], SRC, prefix=[5] * 2, max_len=3)
+    error = raised(ValueError, lambda: greedy(MODELS[0], SRC, prefix=[5] * 3, max_len=3))
+    assert str(error) == "the prefix of 3 tokens leaves no room for more, the output has at most 3"
+
+
 def one_token_more(model, src, *, max_len):
     return greedy(model, src, max_len=max_len + 1)
 
@@ -197,3 +256,24 @@ def test_the_mode_of_the_model_is_restored(decode):
     decode(model, SRC, max_len=3)
     assert model.training
     assert raised(ValueError, lambda: decode(model, SRC, max_len=99)) and model.training
+
+
+def places_are_what_might_follow_each_beginning(places):
+    for model in MODELS[:3]:
+        ids = [5, 7, 3, 2]
+        found = places(model, torch.tensor([SOURCES[0]]), ids)
+        assert found.shape == (len(ids), 8)
+        for place, row in enumerate(found):
+            expected = next_log_probs(model, ids[:place], SOURCES[0])
+            expected[[0, 1]] = -math.inf
+            torch.testing.assert_close(row, expected, rtol=0, atol=1e-4)
+
+
+def test_places_are_what_might_follow_each_beginning():
+    places_are_what_might_follow_each_beginning(place_log_probs)
+    for wrong in (
+        lambda model, src, ids: place_log_probs(model, src, [*ids[1:], 2]),
+        patched(place_log_probs, mock.patch.object(Embedding, "forward", always_at_the_start)),
+    ):
+        with pytest.raises(AssertionError):
+            places_are_what_might_follow_each_beginning(wrong)

@@ -4,7 +4,7 @@ import pytest
 from tiny import toy_translator
 
 from course_lib import live
-from course_lib.live import LiveTraining, is_sampling_step, loss_figure, progress_html, samples_html
+from course_lib.live import LiveTraining, is_sampling_step, samples_html
 from course_lib.training import History
 
 HISTORY = History(
@@ -39,18 +39,6 @@ def test_samples_become_rarer_and_end_with_the_last_step():
         samples_become_rarer(lambda step, total: step % 100 == 0)
 
 
-def test_the_bar_is_as_long_as_the_work_that_is_done():
-    text = progress_html(HISTORY, width=10)
-    assert text.count("█") == 5 and text.count("░") == 5
-    assert "step 3 of 6 · 7 s · loss 3.000 · learning rate 3.0e-01" in text
-
-
-def test_the_figure_shows_the_history():
-    training, validation = loss_figure(HISTORY).axes[0].lines[:2]
-    assert list(training.get_ydata()) == HISTORY.losses and list(training.get_xdata()) == [1, 2, 3]
-    assert list(validation.get_xdata()) == [2] and list(validation.get_ydata()) == [3.5]
-
-
 def nothing_is_markup(table):
     text = table(["1 < 2"], [(100, ["<script>"])])
     assert "1 &lt; 2" in text and "<script>" not in text and "<td>100</td>" in text
@@ -63,10 +51,19 @@ def test_sentences_are_text_and_not_markup():
 
 
 def test_the_view_follows_the_run(shown):
+    assert shown.dashboard.steps == [] and "not begun" in shown.dashboard.picture().get_suptitle()
     shown.on_step(None, HISTORY)
-    assert shown.translations == [] and "step 3 of 6" in shown._bar.content.data
-    last = History(**vars(HISTORY) | dict(losses=[5.0] * 6))
+    assert shown.translations == [] and shown.dashboard.steps == [1, 2, 3]
+    last = History(**vars(HISTORY) | dict(losses=[5.0] * 6, rates=[0.1] * 6))
     shown.on_step(None, last)
+    assert shown.dashboard.steps == [1, 2, 3, 4, 5, 6], "the last step is shown at once"
     shown.on_epoch(None, last)
-    assert [step for step, _ in shown.translations] == [6]
-    assert "step 6 of 6" in shown._bar.content.data and "&lt;b&gt;" in shown._table.content.data
+    assert shown._view.content is shown.dashboard, "the stored picture is renewed"
+    assert [step for step, _ in shown.translations] == [6] and "&lt;b&gt;" in shown._table.content.data
+
+
+def test_the_page_is_not_flooded(shown):
+    """A step in between waits until half a second has passed."""
+    shown.on_step(None, HISTORY)
+    shown.on_step(None, History(**vars(HISTORY) | dict(losses=[5.0] * 4, rates=[0.1] * 4)))
+    assert shown.dashboard.steps == [1, 2, 3]

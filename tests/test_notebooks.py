@@ -7,8 +7,9 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 
 import build
@@ -19,9 +20,11 @@ from notebook_laws import (
     CHECKED,
     LAWS,
     asserts_on_the_data_of_each_figure,
+    code_cells,
     fits_a_narrow_page,
     has_checked_cells,
     has_output_wherever_it_is_checked,
+    has_picture,
     is_executed_from_top_to_bottom,
     is_fresh,
     links_to_lessons_that_exist,
@@ -132,24 +135,44 @@ VIEW = nbformat.v4.new_output("display_data", {build.WIDGET_VIEW: {"model_id": "
 REPR = nbformat.v4.new_output("display_data", {"text/plain": "Path('/root/x')"})
 
 # Cells: 0 text, 1 checked, 2 progress, 3 figure, 4 its assertion, 5 summary.
-WIDGETS = {lesson: 2 if lesson[:2] == "11" else 1 for lesson in LESSONS if lesson[:2] not in ("00", "10")}
+WIDGETS = {
+    "00_welcome": ("Playground", "AttentionExplorer"),
+    "01_text_to_tensors": ("MergeStepper",),
+    "02_position": ("PositionExplorer",),
+    "03_attention": ("AttentionCalculator",),
+    "04_multi_head": ("AttentionExplorer",),
+    "05_masks": ("MaskPainter",),
+    "06_encoder": ("DepthExplorer",),
+    "07_decoder": ("DecoderStepper", "AttentionExplorer"),
+    "08_transformer": ("ArchitectureMap",),
+    "09_training": ("ScheduleExplorer", "LiveTraining"),
+    "10_translation": ("LiveTraining",),
+    "11_decoding": ("SamplingSliders", "BeamTreeExplorer"),
+    "12_reading_attention": ("AttentionExplorer",),
+}
 
 
-def has_places_for_its_widgets(text: str, count: int) -> None:
-    places = re.findall(r"^# <!-- widget: [a-zA-Z -]+ -->$", text, flags=re.MULTILINE)
-    assert len(set(places)) == len(places) == count, f"expected places for {count} widgets, got {places}"
+def has_its_widgets(notebook: NotebookNode, names: Iterable[str]) -> None:
+    """Each is made in a cell that keeps a picture of it."""
+    for name in names:
+        cells = [cell for cell in code_cells(notebook) if re.search(rf"\b{name}\(", cell.source)]
+        assert any(map(has_picture, chain.from_iterable(cell.outputs for cell in cells))), f"no picture of {name}"
+
+
+def test_every_lesson_has_widgets() -> None:
+    assert list(WIDGETS) == LESSONS
 
 
 @pytest.mark.parametrize("lesson", WIDGETS)
-def test_lesson_has_places_for_its_widgets(lesson: str) -> None:
-    has_places_for_its_widgets((build.SOURCES / f"{lesson}.py").read_text(encoding="utf-8"), WIDGETS[lesson])
+def test_lesson_has_its_widgets(lesson: str) -> None:
+    has_its_widgets(nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4), WIDGETS[lesson])
 
 
-@pytest.mark.parametrize("text", [TOY, "# <!-- widget: a -->\n" * 2, "# <!-- widget: -->\n", "<!-- widget: a -->\n"])
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_lesson_without_its_places_is_found(text: str, count: int) -> None:
-    with pytest.raises(AssertionError, match="expected places for"):
-        has_places_for_its_widgets(text, count)
+def test_a_lesson_without_its_widgets_is_found(toy: NotebookNode) -> None:
+    has_its_widgets(toy, ["pyplot.subplots"])  # its picture stands for a widget's
+    for name in ("Playground", "print"):
+        with pytest.raises(AssertionError, match=f"no picture of {name}"):
+            has_its_widgets(toy, [name])
 
 
 MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode], object]]] = {

@@ -10,7 +10,7 @@ from test_decoding import MODELS, SOURCES, SRC, log_prob_is_the_teacher_forced_o
 from tiny import patched, raised, tiny_model
 
 from course_lib import decoding
-from course_lib.decoding import greedy, sample
+from course_lib.decoding import greedy, sample, sampling_probs
 
 DRAWS = 4000
 UNSURE = tiny_model(1, spread=1.5, vocab_size=8)
@@ -81,6 +81,62 @@ def test_sampling_law(law, mutant):
     law(sample)
     with pytest.raises(AssertionError):
         law(mutant)
+
+
+def by_hand(row, *, temperature=1.0, top_k=None, top_p=None):
+    """One row of log-probabilities: temperature first, then the k best, then the fewest of these that reach p."""
+    weights = [math.exp(log_prob / temperature) for log_prob in row]
+    order = sorted(range(len(row)), key=lambda index: -row[index])[: top_k or len(row)]
+    total, kept = sum(weights[index] for index in order), []
+    for index in order:
+        kept.append(index)
+        if top_p is not None and sum(weights[index] for index in kept) >= top_p * total:
+            break
+    total = sum(weights[index] for index in kept)
+    return [weights[index] / total if index in kept else 0.0 for index in range(len(row))]
+
+
+def probs_are_those_by_hand(probs_of):
+    rows = torch.randn(3, 8, generator=seeded(), dtype=torch.float64).mul(2).log_softmax(dim=-1)
+    rows[:, 5] = -math.inf
+    for options in (
+        dict(),
+        dict(temperature=0.4),
+        dict(top_k=3),
+        dict(top_p=0.7),
+        dict(temperature=3.0, top_k=4),
+        dict(temperature=3.0, top_p=0.6),
+        dict(temperature=2.0, top_k=4, top_p=0.7),
+    ):
+        expected = torch.tensor([by_hand(row, **options) for row in rows.tolist()], dtype=torch.float64)
+        torch.testing.assert_close(probs_of(rows, **options), expected, rtol=1e-9, atol=1e-12)
+
+
+def tempered_last(rows, *, temperature=1.0, **cuts):
+    return (sampling_probs(rows, **cuts).log() / temperature).softmax(dim=-1)
+
+
+def top_p_first(rows, *, temperature=1.0, top_k=None, top_p=None):
+    return sampling_probs(sampling_probs(rows, temperature=temperature, top_p=top_p).log(), top_k=top_k)
+
+
+PROBS_MUTANTS = {
+    "cut before the temperature": tempered_last,
+    "top-p before top-k": top_p_first,
+    "not divided again": lambda rows, **o: (
+        (rows / o.get("temperature", 1)).softmax(-1) * (sampling_probs(rows, **o) > 0)
+    ),
+}
+
+
+def test_the_probabilities_of_a_draw_are_those_by_hand():
+    probs_are_those_by_hand(sampling_probs)
+
+
+@pytest.mark.parametrize("mutant", PROBS_MUTANTS.values(), ids=PROBS_MUTANTS.keys())
+def test_wrong_probabilities_of_a_draw_are_caught(mutant):
+    with pytest.raises(AssertionError):
+        probs_are_those_by_hand(mutant)
 
 
 @pytest.mark.parametrize("options", [dict(temperature=1e-4), dict(top_k=1), dict(top_p=1e-6)])

@@ -79,6 +79,18 @@ assert if_i.endswith(" lernen.")
 assert years.split()[1] in ("wohne", "lebe") and "seit zehn Jahren" in years
 
 # %% [markdown]
+# Now you.
+# Type a sentence of your own; it is translated while you type.
+# The darker a piece, the surer was the model of it: where does it hesitate?
+
+# %%
+from course_lib.widgets import Playground
+
+playground = Playground(translator, examples[3])
+assert playground.exploration.text == early
+playground
+
+# %% [markdown]
 # ## Look inside
 #
 # The model writes one token after another.
@@ -136,7 +148,16 @@ for other in (seen.attention.cross[0], seen.attention.cross[2]):
 # %% [markdown]
 # Nobody told the model which words belong together: it learned from whole sentences.
 # The two other layers are less tidy; lesson [12](12_reading_attention.ipynb) scores layers and heads, of a smaller model.
-#
+# Look at them here: choose a layer and a head, point at a word, type another sentence.
+
+# %%
+from course_lib.widgets import AttentionExplorer
+
+explorer = AttentionExplorer(translator, sentence, layer=1)
+assert explorer.view["src"] == seen.src_tokens
+explorer
+
+# %% [markdown]
 # ## What goes where
 #
 # ```text

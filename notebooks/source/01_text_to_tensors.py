@@ -372,7 +372,16 @@ figure
 # Every line spells the same text.
 # Only the borders between the symbols disappear, one merge after another.
 #
-# <!-- widget: BPE merge stepper -->
+# Now merge by hand, a step at a time.
+# Which pair is next, and why? And what must you add to the text, so that *sleeps* is whole before *cat*?
+
+# %%
+from course_lib.widgets import MergeStepper
+
+stepper = MergeStepper(" ".join(tiny))
+assert stepper.learned.pairs == merges
+assert stepper.pieces() == [symbol for piece in pieces(" ".join(tiny)) for symbol in piece]
+stepper
 
 # %% [markdown]
 # ## As a function

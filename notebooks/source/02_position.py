@@ -374,7 +374,17 @@ assert slow_sines.abs().max() < 0.1 and slow_cosines.min() > 0.9
 # Left, the wave repeats every 6 words: it tells neighbors apart.
 # Right, its wavelength is thousands of words: within a sentence the sines stay near 0 and the cosines near 1.
 #
-# <!-- widget: position explorer -->
+# Take the table into your hands: choose two positions, then shift both.
+# What becomes of their dot product?
+
+# %%
+from course_lib.widgets import PositionExplorer
+
+explorer = PositionExplorer(length=64, d_model=32, first=5, second=12, offset=3)
+rows, products = explorer.compute()
+torch.testing.assert_close(rows[:64], heatmap.float())
+torch.testing.assert_close(products[5, 12], products[8, 15])
+explorer
 
 # %% [markdown]
 # ## Two drawings of one table

@@ -379,7 +379,16 @@ figure
 # From *The* comes nothing, from *sleeps* comes *asleep*: now *cat* knows that it is asleep.
 # That it is an animal is almost gone from its context; lesson [06](06_encoder.ipynb) adds the token itself back.
 #
-# <!-- widget: attention calculator -->
+# All numbers of this example can be changed here, and everything after them is computed anew.
+# Can you make *cat* look at *The* only, by changing its query and nothing else?
+
+# %%
+from course_lib.widgets import AttentionCalculator
+
+calculator = AttentionCalculator(Q, K, V, tokens, tokens, kinds, facts)
+for ours, computed in zip((scores, weights, context), calculator.compute(), strict=True):
+    torch.testing.assert_close(ours.double(), computed)
+calculator
 
 # %% [markdown]
 # ## Three words

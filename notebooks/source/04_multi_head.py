@@ -812,9 +812,14 @@ figure
 # Head 2: the articles of the two objects look at the verb, whose objects they are; the article of the subject does not.
 #
 # These are pictures of one sentence.
-# Does it hold?
-#
-# <!-- widget: head picker -->
+# Does it hold? Try others, and the other heads: type a sentence with several articles.
+
+# %%
+from course_lib.widgets import AttentionExplorer
+
+picker = AttentionExplorer(translator, text, kind="encoder", head=3)
+assert picker.view["src"] == src_tokens
+picker
 
 # %% [markdown]
 # ## Attention, scored

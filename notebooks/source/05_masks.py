@@ -586,7 +586,18 @@ figure
 # The cross mask is no square: it is tgt_len × src_len.
 # And no row of any of them is empty, not even those of `<pad>`.
 #
-# <!-- widget: mask painter -->
+# Paint your own: hide a cell, and see where its weight goes.
+# What does the widget say when a whole row is hidden?
+
+# %%
+from course_lib.widgets import MaskPainter
+
+generator = torch.Generator().manual_seed(3)
+asks, found_by = torch.randn(2, 7, d_model, generator=generator)  # queries and keys, drawn
+offered = {name: drawn[name] for name in ("padding", "causal", "both")}
+painter = MaskPainter(asks, found_by, german, german, offered, mask="both")
+assert torch.equal(painter.compute() > 0, both[0, 0])
+painter
 
 # %% [markdown]
 # Section 3.2.3 of the paper names three uses of attention.

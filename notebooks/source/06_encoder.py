@@ -854,7 +854,15 @@ figure
 # With residuals alone it is the opposite.
 # With residuals and norms, the largest gradient of a run is less than 30 times its smallest, and pre-norm is the flattest.
 #
-# <!-- widget: depth and norm explorer -->
+# Is 24 special? Try other depths, and other weights.
+
+# %%
+from course_lib.widgets import DepthExplorer
+
+explorer = DepthExplorer(through_the_stack, depth=depth)
+shown = torch.tensor(explorer.view["gradients"], dtype=torch.double)
+torch.testing.assert_close(shown, gradient_norm["residual, pre-norm"][0].double())
+explorer
 
 # %% [markdown]
 # Why do residuals alone explode?

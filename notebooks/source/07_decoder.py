@@ -393,7 +393,7 @@ with torch.no_grad():
     last = model.encoder.layers[1]  # it gets `first`, the first layer's output
     x = last.self_attn_path.norm(first)
     keys = {"last encoder layer": last.self_attn.key_proj(x)}
-    for number, layer in enumerate(model.decoder.layers, start=1):
+    for number, layer in enumerate(model.decoder.layers):
         keys[f"decoder layer {number}"] = layer.cross_attn.key_proj(memory)
 for each in keys.values():
     assert each.shape == (3, 7, 128)  # (batch, src_len, d_model)
@@ -649,11 +649,12 @@ assert stays == [True, False, False]
 assert torch.equal(ours_self[0], other_self[0])
 assert (ours_self[1] - other_self[1]).abs().max() > 0.01
 difference = (ours_self[1] - other_self[1]).abs().max().item()
-print(f"layer 1: the same map; layer 2: weights differ by up to {difference:.2f}")
+print(f"layer 0: the same map; layer 1: weights differ by up to {difference:.2f}")
 
 # %% [markdown]
-# In layer 1 the weights are the same to the last bit: it knows German only.
-# Layer 2 reads what layer 1 has fetched from the memory.
+# We count layers and heads from 0.
+# In layer 0 the weights are the same to the last bit: it knows German only.
+# Layer 1 reads what layer 0 has fetched from the memory.
 #
 # ## The same function as PyTorch's
 #
@@ -763,7 +764,15 @@ stacked_bars(
 # Why never near 100 %?
 # Training asked for 90 % on the right token and spread the rest over all: label smoothing (section 5.4; lesson [09](09_training.ipynb)).
 #
-# <!-- widget: decoder stepper -->
+# Go through it step by step, with this sentence or one of your own.
+# What does the decoder look at when it chooses the noun, and what when it chooses its article?
+
+# %%
+from course_lib.widgets import DecoderStepper
+
+stepper = DecoderStepper(translator, english, step=3)
+assert stepper.view["text"] == german and stepper.view["predicted"] == tokens(tgt_out)
+stepper
 
 # %% [markdown]
 # ## Teacher forcing against free running
@@ -920,7 +929,7 @@ bars(
 
 # %%
 print("            predicts   reads")
-for number, layer in enumerate(many_maps.cross, start=1):
+for number, layer in enumerate(many_maps.cross):
     for head, weights in enumerate(layer.cpu().unbind(dim=1)):
         shares = agreement(weights)
         print(f"layer {number} head {head}{shares[0]:8.0%}{shares[1]:8.0%}")
@@ -928,7 +937,16 @@ for number, layer in enumerate(many_maps.cross, start=1):
 
 # %% [markdown]
 # Every head of both layers says the same.
-#
+# Here they all are, for a sentence of your own: point at a German token, and see what was looked at to predict it.
+
+# %%
+from course_lib.widgets import AttentionExplorer
+
+explorer = AttentionExplorer(translator, english, kind="cross")
+assert explorer.view["text"] == german and explorer.view["tgt"] == tokens(tgt_out)
+explorer
+
+# %% [markdown]
 # **A common mistake** in published plots: the source tokens stand on the axis of the target.
 # *The old woman gives the child a red apple.* and its translation have twelve tokens each, so no shape warns us.
 # But one axis can be told from the other. How?

@@ -215,7 +215,15 @@ figure
 # The two stacks meet in one place: every decoder layer attends to the same memory.
 # And two boxes say *same matrix*: they have no numbers of their own.
 #
-# <!-- widget: architecture map -->
+# Change the sizes, and look into the boxes.
+# What doubles when d_model doubles, and what grows fourfold? Which boxes do not care about num_heads?
+
+# %%
+from course_lib.widgets import ArchitectureMap
+
+explorer = ArchitectureMap(base)
+assert explorer.view["parameters"] == base.num_parameters
+explorer
 
 # %% [markdown]
 # ## The paper's table

@@ -486,7 +486,16 @@ figure
 # %% [markdown]
 # Up to the peak the two are the same, so a short test would not tell.
 #
-# <!-- widget: schedule explorer -->
+# Now the right one, to play with.
+# Which lowers the peak more: twice the warm-up, or twice the width?
+
+# %%
+from course_lib.widgets import ScheduleExplorer
+
+explorer = ScheduleExplorer(d_model=512, warmup_steps=4000)
+peak_step, peak_rate = explorer.view["peak"]
+assert peak_step == 4000 and math.isclose(peak_rate, max(rates))
+explorer
 
 # %% [markdown]
 # The paper's rate depends on the step alone: it does not know when a run ends.

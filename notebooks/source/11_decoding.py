@@ -295,7 +295,15 @@ curves(
 # %% [markdown]
 # Far to the left, sampling becomes greedy search; far to the right, it is noise.
 #
-# <!-- widget: sampling sliders -->
+# Turn the knobs yourself: temperature, top-k and top-p, at every place of the output.
+# How hot must it be, until most of the twenty drawn translations are wrong?
+
+# %%
+from course_lib.widgets import SamplingSliders
+
+sliders = SamplingSliders(translator, "I play.", place=1)
+assert sliders.probs[0].item() == max(sliders.probs.tolist()) and len(sliders.probs) == possible
+sliders
 
 # %% [markdown]
 # ### Is sampling good for translating?
@@ -512,7 +520,15 @@ assert paid == [False, True, True, True, False, False]  # ▁sp, ran and g
 # A total can only fall, because each token adds the logarithm of a probability.
 # What matters is who falls least: greedy search leads with `▁sp`, and then it pays twice more, for `ran` and for `g`.
 #
-# <!-- widget: beam tree -->
+# Here is the search for any sentence, with every beam.
+# From which beam on does *I play.* come out well, and does a wider one always find the same?
+
+# %%
+from course_lib.widgets import BeamTreeExplorer
+
+explorer = BeamTreeExplorer(translator, "I play.", beam_size=3)
+assert [node.total for node in explorer.tree.nodes] == [node.total for node in tree.nodes]
+explorer
 
 # %% [markdown]
 # Is the winner the right translation?
@@ -882,7 +898,7 @@ torch.testing.assert_close(logits, precise(home, tgt_in), rtol=1e-9, atol=1e-9)
 # What is in the cache now?
 
 # %% tags=["nbval-check-output"]
-for number, layer in enumerate(cache, start=1):
+for number, layer in enumerate(cache):
     shapes = {name: tuple(kept.shape) for name, kept in vars(layer).items()}
     print(f"layer {number}", *(f"{name} {shape}" for name, shape in shapes.items()))
 config, lengths = model.config, home.shape[1] + tgt_in.shape[1]

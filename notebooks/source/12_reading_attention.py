@@ -126,8 +126,6 @@ draw("cross", "Heads 1 to 3 of layer 1 find the word that is translated")
 # **A common mistake** in published plots: the source tokens stand on the axis of the target.
 # Both sentences have twelve tokens here, so no shape warns us.
 # But every query shares out a weight of 1, so each row of a true map sums to 1: rows are target queries, columns are source keys.
-#
-# <!-- widget: attention explorer -->
 
 # %% tags=["nbval-check-output"]
 weights = maps["cross"][1, 1]
@@ -135,6 +133,18 @@ for name, each in (("as recorded", weights), ("transposed", weights.T)):
     sums_to_one = (each.sum(dim=1) - 1).abs() < 1e-5
     print(f"{name:12}{int(sums_to_one.sum()):3} of 12 rows sum to 1")
     assert sums_to_one.all() == (name == "as recorded")
+
+# %% [markdown]
+# Now look for yourself.
+# Every head of every layer is here, for this sentence or any other one: point at a token, or at a cell of the map.
+# Click a German token to see what else might have stood there, and put it there: how does the sentence go on?
+
+# %%
+from course_lib.widgets import AttentionExplorer
+
+explorer = AttentionExplorer(translator, text, head=1)
+assert explorer.view["text"] == seen.text and explorer.view["tgt"] == tgt
+explorer
 
 # %% [markdown]
 # ## From a picture to a number

@@ -172,10 +172,20 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
         raise BuildError(f"cell {current['index']}\n{ANSI.sub('', str(error))}") from error
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            # A widget without its state shows an error; its ids are random.
-            cell.outputs = [out for out in cell.outputs if WIDGET_VIEW not in out.get("data", {})]
+            cell.outputs = [out for out in map(_without_view, cell.outputs) if out is not None]
     notebook.metadata = nbformat.from_dict(METADATA)
     return notebook
+
+
+def _without_view(output: NotebookNode) -> NotebookNode | None:
+    """Of a widget only its picture: without its state the view shows an error, and its ids are random."""
+    data = output.get("data", {})
+    if WIDGET_VIEW not in data:
+        return output
+    if not any(kind.startswith("image/") for kind in data):
+        return None
+    del data[WIDGET_VIEW]
+    return output
 
 
 def write(notebook: NotebookNode, path: Path) -> None:

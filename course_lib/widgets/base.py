@@ -1,0 +1,43 @@
+"""What all widgets share: how a script and a style come into the page, and a picture where no script runs."""
+
+import base64
+from pathlib import Path
+from typing import ClassVar
+
+import anywidget
+
+from course_lib.canvas import CourseFigure
+
+STATIC = Path(__file__).with_name("static")
+
+
+class CourseWidget(anywidget.AnyWidget):
+    """An anywidget whose script is common.js and the class's own, and whose style is widgets.css.
+
+    A subclass names its script, and draws its first state as a figure, which a notebook keeps: pages that run no
+    script, such as a stored lesson before its cells are run, show that. Nothing is fetched from the network.
+
+    Args:
+        script: name of the file in static/, without .js.
+    """
+
+    script: ClassVar[str]
+
+    def __init_subclass__(cls, *, script: str | None = None, **named):
+        super().__init_subclass__(**named)
+        if script is None:
+            return  # anywidget makes a subclass of each object's class to add traits to it
+        cls.script = script
+        cls._esm = "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in ("common", script))
+        cls._css = (STATIC / "widgets.css").read_text(encoding="utf-8")
+
+    def picture(self) -> CourseFigure:
+        """The present state as a figure; its title says what is seen."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **named) -> tuple[dict, dict]:
+        data, metadata = super()._repr_mimebundle_(**named)
+        png, about = self.picture()._repr_png_()
+        data = {**data, "image/png": base64.b64encode(png).decode()}
+        data["text/plain"] = about["alt"]
+        return data, {**metadata, "image/png": about}

@@ -1,0 +1,39 @@
+function render({ model, el: root }) {
+  const bar = el("progress", { max: 1, value: 0, "aria-label": "steps done" });
+  const progress = el("span", {});
+  const stage = el("div", {});
+  const told = el("div", { class: "cw-message", role: "status" });
+  const what = el("select", { "data-lm-suppress-shortcuts": "true" }, el("option", {}, "loss"), el("option", {}, "learning rate"));
+  const logY = el("input", { type: "checkbox" });
+  const draw = onceAFrame(() => {
+    const [total, seconds, steps, losses, rates, valid] = ["total", "seconds", "steps", "losses", "rates", "valid"].map((name) => model.get(name));
+    if (!steps.length) {
+      progress.textContent = "waiting for the first step …";
+      return;
+    }
+    const done = steps.at(-1);
+    bar.value = done / total;
+    progress.textContent = `step ${done.toLocaleString("en-US")} of ${total.toLocaleString("en-US")} · ${seconds.toFixed(0)} s · loss ${losses.at(-1).toFixed(3)}`;
+    const loss = what.selectedIndex === 0;
+    const series = [{ name: loss ? "training" : "learning rate", xs: steps, ys: loss ? losses : rates }];
+    if (loss && valid.length) series.push({ name: "validation", xs: valid.map(([step]) => step), ys: valid.map(([, value]) => value) });
+    const chart = lineChart({ xlabel: "step", ylabel: loss ? "loss (nats per token)" : "learning rate", series, logY: logY.checked, height: 260,
+      onpoint: (step) => {
+        const index = steps.reduce((best, each, place) => (Math.abs(each - step) < Math.abs(steps[best] - step) ? place : best), 0);
+        chart.at(steps[index]);
+        told.textContent = `step ${steps[index].toLocaleString("en-US")}: loss ${losses[index].toFixed(3)}, learning rate ${rates[index].toExponential(2)}`;
+      } });
+    stage.replaceChildren(chart, ...(series.length > 1 ? [legend(series.map(({ name }) => name))] : []));
+  });
+  what.addEventListener("change", draw);
+  logY.addEventListener("change", draw);
+  root.classList.add("cw");
+  root.replaceChildren(
+    el("p", { class: "cw-question" }, "Where does the loss fall fastest? Does the validation loss still follow it?"),
+    el("div", { class: "cw-row" }, bar, progress),
+    el("div", { class: "cw-row" }, labelled("show", what), labelled("logarithmic", logY)),
+    stage, told);
+  listen(model, ["total", "seconds", "steps", "losses", "rates", "valid"], draw);
+}
+
+export default { render };

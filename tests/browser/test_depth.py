@@ -1,0 +1,106 @@
+"""The depth explorer in the browser: both charts are the probe's numbers, on logarithmic axes."""
+
+import math
+
+import pytest
+from lab import Lab
+from playwright.sync_api import Locator, expect
+
+from course_lib.widgets import DepthExplorer
+
+# A stack of linear layers: quick, and with every way of building it.
+CELL = """import torch
+from course_lib.widgets import DepthExplorer
+
+
+def probe(num_layers, residual, norm, seed):
+    generator = torch.Generator().manual_seed(seed)
+    vectors = [torch.randn(8, 32, generator=generator).requires_grad_()]
+    for _ in range(num_layers):
+        weight = torch.randn(32, 32, generator=generator) * 32**-0.5
+        x = vectors[-1]
+        y = (torch.layer_norm(x, (32,)) if norm == "pre" else x) @ weight
+        y = x + y if residual else y
+        vectors.append(torch.layer_norm(y, (32,)) if norm == "post" else y)
+    return vectors, torch.autograd.grad(vectors[-1].square().sum(), vectors)
+"""
+PROBE: dict = {}
+exec(CELL, PROBE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened(lab: Lab) -> None:
+    lab.open_cells("depth", CELL, "DepthExplorer(probe)")
+
+
+@pytest.fixture
+def explorer(lab: Lab) -> Locator:
+    lab.run_all()
+    return lab.widget()
+
+
+def expected(**state) -> dict:
+    explorer = DepthExplorer(PROBE["probe"])
+    for name, value in state.items():
+        setattr(explorer, name, value)
+    return explorer.view
+
+
+def set_depth(explorer: Locator, value: int) -> None:
+    slider = explorer.get_by_label("layers", exact=True)
+    slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
+
+
+def draws(explorer: Locator, **state) -> None:
+    """The first line of each chart has the probe's numbers: equal steps in their logarithm are equal heights."""
+    view = expected(**state)
+    for number, values in enumerate((view["gradients"], view["sizes"])):
+        line = explorer.locator("svg[role=img]").nth(number).locator("polyline").first
+        expect(line).to_have_attribute("data-name", view["name"])
+        heights = [float(point.split(",")[1]) for point in line.get_attribute("points").split()]
+        logs = [math.log10(value) for value in values]
+        assert len(heights) == len(logs)
+        span = math.ceil(max(logs) + 0.01) - math.floor(min(logs))  # decades that the axis shows
+        for height, log in zip(heights, logs, strict=True):
+            assert abs((heights[0] - height) / (260 - 12 - 44) - (log - logs[0]) / span) < 2e-3
+
+
+def test_each_control_shows_the_probes_numbers(explorer):
+    draws(explorer)
+    for depth in (1, 48, 12):
+        set_depth(explorer, depth)
+        draws(explorer, depth=depth)
+    explorer.get_by_label("residuals").uncheck()
+    draws(explorer, depth=12, residual=False)
+    for words, norm in (("none", ""), ("post-norm (paper)", "post"), ("pre-norm", "pre")):
+        explorer.get_by_label("norm", exact=True).select_option(words)
+        draws(explorer, depth=12, residual=False, norm=norm)
+    explorer.get_by_role("button", name="other weights").click()
+    draws(explorer, depth=12, residual=False, norm="pre", seed=1)
+    with pytest.raises(AssertionError):
+        draws(explorer, depth=12, residual=True, norm="pre", seed=1)
+
+
+def test_curves_can_be_kept_and_forgotten(explorer):
+    for depth in (3, 6, 9, 12):
+        explorer.get_by_role("button", name="keep these curves").click()
+        set_depth(explorer, depth)
+        expect(explorer.locator("polyline").first).to_have_attribute("data-name", expected(depth=depth)["name"])
+    lines = explorer.locator("svg[role=img]").nth(1).locator("polyline")
+    names = lines.evaluate_all("nodes => nodes.map(n => n.dataset.name)")
+    assert names == [expected(depth=depth)["name"] for depth in (12, 9, 6, 3)]
+    explorer.get_by_role("button", name="forget the others").click()
+    expect(explorer.locator("polyline")).to_have_count(2)
+
+
+def test_dragging_is_answered_soon(explorer, lab):
+    slider = explorer.get_by_label("layers", exact=True)
+    lab.answers_within(100, slider, range(1, 22), explorer.locator(".cw-message"))
+
+
+def test_it_is_photographed(explorer, lab):
+    explorer.get_by_role("button", name="keep these curves").click()
+    explorer.get_by_label("residuals").uncheck()
+    explorer.get_by_label("norm", exact=True).select_option("none")
+    expect(explorer.locator(".cw-message")).to_contain_text("no residual, no norm")
+    lab.photograph(explorer, "depth")

@@ -1,0 +1,39 @@
+"""Every lesson in JupyterLab: all cells run, without an error, a warning, or a complaint of the page."""
+
+import build
+import pytest
+from lab import Lab
+
+LESSONS = [path.stem for path in build.lessons()]
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_lesson_runs_from_top_to_bottom(lesson: str, lab: Lab) -> None:
+    lab.open(lesson)
+    lab.run_all(timeout=1200)
+    counts = [cell["count"] for cell in lab.cells()]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+SCRIPT = "export default { render() { throw new Error('broken script') } }"
+
+
+@pytest.mark.parametrize(
+    "source, complaint",
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("import warnings; warnings.warn('old')", "old"),
+        (f"import anywidget\nclass W(anywidget.AnyWidget):\n    _esm = {SCRIPT!r}\nW()", "broken script"),
+    ],
+    ids=["error", "warning", "script"],
+)
+def test_a_broken_lesson_is_noticed(source: str, complaint: str, lab: Lab) -> None:
+    lab.open_cells("broken", "1 + 1", source)
+    try:
+        lab.run_all()
+    except AssertionError as error:
+        assert complaint in str(error)
+    else:
+        lab.page.wait_for_timeout(2000)  # until the script ran
+        assert any(complaint in each for each in lab.complaints)
+    lab.complaints.clear()

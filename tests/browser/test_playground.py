@@ -1,0 +1,67 @@
+"""The playground, typed into: the German on the page is the library's, and the page takes any text."""
+
+import pytest
+from lab import Lab
+from playwright.sync_api import Locator, expect
+
+from course_lib.exploration import explore
+from course_lib.translator import Translator
+
+CELL = """from course_lib.translator import Translator
+from course_lib.widgets import Playground
+Playground(Translator.from_pretrained("course"), "The cat sleeps.")"""
+TRANSLATOR = Translator.from_pretrained("course")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened(lab: Lab) -> None:
+    lab.open_cells("playground", CELL)
+
+
+@pytest.fixture
+def playground(lab: Lab) -> Locator:
+    lab.run_all()
+    return lab.widget()
+
+
+def answers(playground: Locator, text: str) -> None:
+    expected = explore(TRANSLATOR, text)
+    expect(playground.locator(".cw-answer")).to_have_text(expected.text)
+    pieces = playground.locator(".cw-chip[data-probability]")
+    expect(pieces).to_have_count(len(expected.tgt_tokens))
+    found = pieces.evaluate_all("nodes => nodes.map(n => Number(n.dataset.probability))")
+    assert found == pytest.approx(expected.probabilities, abs=1e-4)
+    labels = [f"{token} {p:.2f}" for token, p in zip(expected.tgt_tokens, expected.probabilities, strict=True)]
+    assert pieces.all_inner_texts() == labels
+
+
+def test_it_translates_what_is_typed_key_by_key(playground):
+    answers(playground, "The cat sleeps.")
+    box = playground.get_by_label("English")
+    box.fill("")
+    expect(playground.locator(".cw-error")).to_have_text("Type an English sentence.")
+    box.press_sequentially("The dog sees the cat.", delay=20)
+    answers(playground, "The dog sees the cat.")
+    expect(playground.locator(".cw-message")).to_have_text("")
+    with pytest.raises(AssertionError):
+        answers(playground, "The cat sees the dog.")
+
+
+def test_any_text_is_answered(playground):
+    box = playground.get_by_label("English")
+    for text in ("😀 & <b onclick=alert(1)>bold</b>", "word " * 40):
+        box.fill(text)
+        answers(playground, text)
+    box.fill("word " * 200)
+    expect(playground.locator(".cw-error")).to_contain_text("tokens; the playground takes up to 100")
+    assert playground.locator("b").count() == 0
+
+
+def test_a_key_is_answered_soon(playground, lab):
+    """The pause after the last key is part of it; what the kernel and the page need comes on top."""
+    texts = [f"The {noun} sees the dog." for noun in "cat dog bird man woman child".split()] * 4
+    lab.answers_within(150 + 100, playground.get_by_label("English"), texts, playground.locator(".cw-answer"))
+
+
+def test_it_is_photographed(playground, lab):
+    lab.photograph(playground, "playground")

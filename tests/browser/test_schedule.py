@@ -1,0 +1,92 @@
+"""The schedule explorer in the browser: the polyline on the page is the library's curve, whatever is chosen."""
+
+import pytest
+from lab import Lab
+from playwright.sync_api import Locator, expect
+
+from course_lib.widgets import ScheduleExplorer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened(lab: Lab) -> None:
+    lab.open_cells("schedule", "from course_lib.widgets import ScheduleExplorer\nScheduleExplorer()")
+
+
+@pytest.fixture
+def explorer(lab: Lab) -> Locator:
+    lab.run_all()
+    return lab.widget()
+
+
+def set_slider(explorer: Locator, name: str, value: int) -> None:
+    slider = explorer.get_by_label(name, exact=True)
+    slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
+
+
+def draws(explorer: Locator, **state) -> None:
+    """The first line goes through the library's points: heights in proportion to the rates."""
+    view = ScheduleExplorer(**state).view
+    step, rate = view["peak"]
+    line = explorer.locator("polyline").first
+    expect(line).to_have_attribute("data-name", view["name"])
+    digits, power = f"{rate:.2e}".split("e")
+    expect(explorer.locator(".cw-message")).to_have_text(f"peak at step {step:,}: rate {digits}e{int(power)}")
+    points = [tuple(map(float, point.split(","))) for point in line.get_attribute("points").split()]
+    assert len(points) == len(view["steps"])
+    (x0, _), (x1, _) = points[0], points[-1]
+    top, bottom = min(y for _, y in points), 280 - 44
+    for (x, y), at, value in zip(points, view["steps"], view["rates"], strict=True):
+        assert abs((x - x0) / (x1 - x0) - (at - 1) / (view["steps"][-1] - 1)) < 1e-3
+        assert abs((bottom - y) / (bottom - top) - value / rate) < 2e-3
+
+
+def test_each_control_moves_the_curve_to_the_librarys(explorer):
+    draws(explorer)
+    state = {}
+    for label, words, change in (
+        ("d_model", "64", dict(d_model=64)),
+        ("d_model", "2048", dict(d_model=2048)),
+        ("steps of the run", "700", dict(total_steps=700)),
+        ("then", "linear to 0", dict(decay="linear")),
+        ("steps of the run", "300,000", dict(total_steps=300_000)),
+    ):
+        explorer.get_by_label(label, exact=True).select_option(words)
+        state |= change
+        draws(explorer, **state)
+    for value in (100, 16_000, 5_000):
+        set_slider(explorer, "warmup_steps", value)
+        state["warmup_steps"] = value
+        draws(explorer, **state)
+    with pytest.raises(AssertionError):
+        draws(explorer, **state | {"d_model": 512})
+
+
+def test_curves_can_be_kept_and_forgotten(explorer):
+    keep = explorer.get_by_role("button", name="keep this curve")
+    for value in (2_000, 8_000, 12_000):
+        keep.click()
+        set_slider(explorer, "warmup_steps", value)
+        newest = f"d_model 512, warm-up {value:,}, inverse root (paper)"
+        expect(explorer.locator("polyline").first).to_have_attribute("data-name", newest)
+    names = explorer.locator("polyline").evaluate_all("nodes => nodes.map(n => n.dataset.name)")
+    assert [name.split(", ")[1] for name in names] == [f"warm-up {n}" for n in ("12,000", "8,000", "2,000", "4,000")]
+    explorer.get_by_role("button", name="forget the others").click()
+    expect(explorer.locator("polyline")).to_have_count(1)
+
+
+def test_pointing_reads_the_rate(explorer):
+    explorer.locator("svg[role=img]").hover(position={"x": 400, "y": 100})
+    told = explorer.locator(".cw-message").inner_text()
+    step, rate = told.removeprefix("step ").replace(",", "").split(": rate ")
+    assert float(rate) == pytest.approx(ScheduleExplorer().rate(int(step)), rel=5e-3)
+
+
+def test_dragging_is_answered_soon(explorer, lab):
+    slider = explorer.get_by_label("warmup_steps", exact=True)
+    lab.answers_within(100, slider, range(1000, 15_000, 500), explorer.locator(".cw-message"))
+
+
+def test_it_is_photographed(explorer, lab):
+    explorer.get_by_role("button", name="keep this curve").click()
+    set_slider(explorer, "warmup_steps", 12_000)
+    lab.photograph(explorer, "schedule")
