@@ -111,11 +111,12 @@ def says_what_it_is_for(notebook: NotebookNode) -> None:
     assert last.startswith("## Summary") and "**Next**" in last, "expected a summary and the next lesson at the end"
 
 
-def links_to_lessons_that_exist(notebook: NotebookNode) -> None:
-    found = {path.stem for path in build.lessons()}
+def links_to_notebooks_that_exist(notebook: NotebookNode) -> None:
+    lessons, folder = {path.stem for path in build.lessons()}, build.lessons()[0].parents[1]
     for cell in notebook.cells:
-        for target in re.findall(r"\]\((\w+)\.ipynb", cell.source):
-            assert target in found, f"{cell.id}: links to {target}.ipynb, which does not exist"
+        for target in re.findall(r"\]\(([\w/]+)\.ipynb", cell.source):
+            exists = target in lessons or "/" in target and (folder / f"{target}.ipynb").is_file()
+            assert exists, f"{cell.id}: links to {target}.ipynb, which does not exist"
 
 
 LAWS = (
@@ -129,7 +130,7 @@ LAWS = (
     names_no_path_of_a_machine,
     fits_a_narrow_page,
     says_what_it_is_for,
-    links_to_lessons_that_exist,
+    links_to_notebooks_that_exist,
 )
 
 

@@ -27,7 +27,7 @@ from notebook_laws import (
     has_picture,
     is_executed_from_top_to_bottom,
     is_fresh,
-    links_to_lessons_that_exist,
+    links_to_notebooks_that_exist,
     names_no_path_of_a_machine,
     never_switches_nbval_off,
     pair_up,
@@ -201,7 +201,11 @@ MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode]
     "no question": (says_what_it_is_for, change(0, source="# A toy lesson")),
     "too many aims": (says_what_it_is_for, lambda notebook: _append(notebook, 0, "\n2. a\n3. b\n4. c")),
     "no summary": (says_what_it_is_for, lambda notebook: notebook.cells.pop()),
-    "a dead link": (links_to_lessons_that_exist, change(5, source="[99](99_none.ipynb)")),
+    "a dead link": (links_to_notebooks_that_exist, change(5, source="[99](99_none.ipynb)")),
+    "a dead link to an assignment": (
+        links_to_notebooks_that_exist,
+        change(5, source="[99](assignments/release/99_none/99_none.ipynb)"),
+    ),
 }
 
 

@@ -378,9 +378,10 @@ figure
 # %%
 from course_lib.widgets import MergeStepper
 
-stepper = MergeStepper(" ".join(tiny))
+text = " ".join(tiny)
+stepper = MergeStepper(text)
 assert stepper.learned.pairs == merges
-assert stepper.pieces() == [symbol for piece in pieces(" ".join(tiny)) for symbol in piece]
+assert stepper.pieces() == [symbol for piece in pieces(text) for symbol in piece]
 stepper
 
 # %% [markdown]
@@ -1079,5 +1080,7 @@ figure
 # Text comes back from ids, except for characters never seen and for unified white space and accents; the vocabulary is learned from the training part only.
 # A batch is (batch, length): padding belongs to the batch, is no zero, and bucketing by length makes it small.
 # An embedding looks up a row for each id, (batch, length, d_model), times √d_model, so that the position does not drown it.
+#
+# **Practice**: [assignment 01](assignments/release/01_text_to_tensors/01_text_to_tensors.ipynb): exercises that are checked at once, and a question to answer in words.
 #
 # **Next**: lesson [02](02_position.ipynb) tells the batch of vectors what it does not know yet: the order of the words.

@@ -1269,4 +1269,6 @@ assert beyond["rotary, base 100"].max() < beyond["rotary"].min() - 0.1
 # Positions can also be put beside the words, learned, subtracted from the scores (ALiBi) or turned into queries and keys (rotary), where only the difference counts.
 # At the trained length all of them tell who was named last; beyond it the tables failed, ALiBi lost some, and rotary depended on its wavelengths.
 #
+# **Practice**: [assignment 02](assignments/release/02_position/02_position.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [03](03_attention.ipynb) opens the layer that we took as given: attention.

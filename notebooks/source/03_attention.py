@@ -386,8 +386,8 @@ figure
 from course_lib.widgets import AttentionCalculator
 
 calculator = AttentionCalculator(Q, K, V, tokens, tokens, kinds, facts)
-for ours, computed in zip((scores, weights, context), calculator.compute(), strict=True):
-    torch.testing.assert_close(ours.double(), computed)
+for ours, shown in zip((scores, weights, context), calculator.compute(), strict=True):
+    torch.testing.assert_close(ours.double(), shown)
 calculator
 
 # %% [markdown]
@@ -1100,5 +1100,7 @@ assert not any(caught[attend, trial] for trial in trials)
 # Queries, keys and values are learned projections of tokens; only d_k must be shared, so any number of queries can ask any number of keys.
 # Dot products of independent numbers with variance 1 have the standard deviation √d_k; divided by it they leave the softmax its gradient, and in our small training run the unscaled model fell behind.
 # Shapes catch few mistakes: rows must sum to 1, sizes in tests must differ, and a second implementation must agree.
+#
+# **Practice**: [assignment 03](assignments/release/03_attention/03_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #
 # **Next**: lesson [04](04_multi_head.ipynb): one look-up gives one mean for each token, but a token may need several things at once, and so several look-ups.

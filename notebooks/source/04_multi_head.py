@@ -1040,4 +1040,6 @@ assert noun_score[4] - max(noun_score[5:]) > 3 * noise
 # Heads cost no further parameters or multiplications but share d_model among them, so num_heads must divide it, and heads that are too narrow cannot aim.
 # In the small course translator some heads find the translated word and others the noun of an article, and scores against gold links prove what pictures only suggest.
 #
+# **Practice**: [assignment 04](assignments/release/04_multi_head/04_multi_head.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [05](05_masks.ipynb) decides who may look at whom, because in a batch some keys are padding, and a decoder must not see the future.

@@ -593,7 +593,7 @@ figure
 from course_lib.widgets import MaskPainter
 
 generator = torch.Generator().manual_seed(3)
-asks, found_by = torch.randn(2, 7, d_model, generator=generator)  # queries and keys, drawn
+asks, found_by = torch.randn(2, 7, d_model, generator=generator)  # queries, keys
 offered = {name: drawn[name] for name in ("padding", "causal", "both")}
 painter = MaskPainter(asks, found_by, german, german, offered, mask="both")
 assert torch.equal(painter.compute() > 0, both[0, 0])
@@ -1012,5 +1012,7 @@ for name, trained in runs.items():
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
 # A mask must leave every query something, must not fit by accident, and must not mean the opposite; a loss that falls too low is how a leak shows.
+#
+# **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #
 # **Next**: lesson [06](06_encoder.ipynb): attention mixes tokens; now we build the rest of an encoder layer around it.

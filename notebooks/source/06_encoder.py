@@ -1139,4 +1139,6 @@ figure
 # The shape stays src_len × d_model from the embedding to the memory, and our layer computes what PyTorch's computes, gradients included.
 # Norms keep a deep stack's numbers and gradients in range, residuals keep its tokens apart, and without residuals eight layers learn no more than how frequent each token is.
 #
+# **Practice**: [assignment 06](assignments/release/06_encoder/06_encoder.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [07](07_decoder.ipynb) builds the decoder, which reads this memory and writes a sentence.

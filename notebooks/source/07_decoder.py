@@ -1068,4 +1068,6 @@ assert parallel.argmax(dim=1).tolist() != tgt_out
 # Thanks to the causal mask one parallel pass gives what one step for each token would give, so training is parallel, and only translating goes token by token.
 # Row *t* of a cross-attention map belongs to the token that position *t* predicts.
 #
+# **Practice**: [assignment 07](assignments/release/07_decoder/07_decoder.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [08](08_transformer.ipynb) puts embeddings, encoder, decoder and generator together.

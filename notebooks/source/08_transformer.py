@@ -1019,4 +1019,6 @@ assert context.shape == query.shape
 # Our model computes what PyTorch's stacks compute, in both norm orders; only pre-norm needs a norm at the end.
 # A model should learn one batch by heart and write it without help; a low loss alone proves nothing, because without the shift it falls sooner.
 #
+# **Practice**: [assignment 08](assignments/release/08_transformer/08_transformer.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [09](09_training.ipynb) takes training apart, until a model solves a task on inputs that it has never seen.

@@ -1220,4 +1220,6 @@ assert warm.mean() < small_rate.mean() < 0.6 * full_rate.mean()
 # A run resumes bit for bit if its file holds weights, moments, random state and place; and the average of a few checkpoints beats the mean of its members.
 # Our small Transformer copies and reverses what it has never seen; without warm-up, at the same rate, post-norm copies next to nothing, while pre-norm learns either way.
 #
+# **Practice**: [assignment 09](assignments/release/09_training/09_training.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [10](10_translation.ipynb) trains the whole model to translate.

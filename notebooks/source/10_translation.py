@@ -448,4 +448,6 @@ assert minutes_here > history.seconds / 60
 # Outside of its world it fails, and answers all the same.
 # With real sentences, the same code and more time, it translates captions and everyday German.
 #
+# **Practice**: [assignment 10](assignments/release/10_translation/10_translation.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [11](11_decoding.ipynb) asks how to turn the model's probabilities into a sentence.

@@ -302,7 +302,8 @@ curves(
 from course_lib.widgets import SamplingSliders
 
 sliders = SamplingSliders(translator, "I play.", place=1)
-assert sliders.probs[0].item() == max(sliders.probs.tolist()) and len(sliders.probs) == possible
+assert len(sliders.probs) == possible
+assert sliders.probs[0].item() == max(sliders.probs.tolist())
 sliders
 
 # %% [markdown]
@@ -527,7 +528,8 @@ assert paid == [False, True, True, True, False, False]  # ▁sp, ran and g
 from course_lib.widgets import BeamTreeExplorer
 
 explorer = BeamTreeExplorer(translator, "I play.", beam_size=3)
-assert [node.total for node in explorer.tree.nodes] == [node.total for node in tree.nodes]
+for ours, shown in zip(tree.nodes, explorer.tree.nodes, strict=True):
+    assert ours.total == shown.total
 explorer
 
 # %% [markdown]
@@ -1148,5 +1150,7 @@ assert by_intl.score > by_13a.score + 10
 # The most probable output need not be the best one: bare log-probability favors short outputs, and a length penalty, chosen on validation data, makes up for it.
 # The key-value cache keeps the keys and values that cannot change, and gives the same logits while each position is computed once.
 # A BLEU score says something if it is of free-running output, over the whole corpus, with its signature.
+#
+# **Practice**: [assignment 11](assignments/release/11_decoding/11_decoding.ipynb): exercises that are checked at once, and a question to answer in words.
 #
 # **Next**: lesson [12](12_reading_attention.ipynb) looks into the translator while it writes.

@@ -1158,4 +1158,6 @@ panels(
 # What a head is for shows when it is silent: the costliest head is no aligner, and the loss of a head with a perfect pattern may do no special harm there.
 # A map misleads where another head can stand in, where a head rests, and where a position holds more than its word.
 #
+# **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: the model is built, trained, used and opened; look once more at the first picture of lesson [00](00_welcome.ipynb), and read it with new eyes.
