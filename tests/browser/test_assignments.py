@@ -1,0 +1,93 @@
+"""Assignments in JupyterLab: a check answers a student at once; nbgrader's formgrader takes a teacher's points."""
+
+from collections.abc import Iterator
+
+import nbformat
+import pytest
+from build_assignments import FOLDER
+from classroom import Classroom, Submission
+from lab import NOTEBOOK, Lab
+from nbgrader.api import Gradebook
+from playwright.sync_api import Browser, expect
+from serving import jupyterlab
+
+ASSIGNMENT = "03_attention"
+FILL_IN = f"""(answers) => {{
+  const cells = {NOTEBOOK}.content.model.cells;
+  for (let i = 0; i < cells.length; i += 1) {{
+    const answer = answers[cells.get(i).getMetadata("nbgrader")?.grade_id];
+    if (answer) cells.get(i).sharedModel.setSource(answer);
+  }}
+}}"""
+
+
+def right_answers() -> dict[str, str]:
+    """The solution cells of the assignment by their name."""
+    solution = nbformat.read(FOLDER / "solution" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", as_version=4)
+    released = nbformat.read(FOLDER / "release" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", as_version=4)
+    pairs = zip(released.cells, solution.cells, strict=True)
+    return {released.metadata.nbgrader.grade_id: cell.source for released, cell in pairs if _is_solution(released)}
+
+
+def _is_solution(cell: nbformat.NotebookNode) -> bool:
+    return cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution", False)
+
+
+def told(lab: Lab) -> str:
+    """Everything that stands below the code cells."""
+    outputs = [output for cell in lab.cells() for output in cell["outputs"]]
+    return "".join("".join(output.get("text", "")) + "".join(output.get("traceback", [])) for output in outputs)
+
+
+def all_are_right(lab: Lab, answers: dict[str, str]) -> None:
+    lab.page.evaluate(FILL_IN, answers)
+    lab.run_all()
+    assert told(lab).count("✓") == len(answers)
+
+
+def test_a_release_answers_in_words_at_once(lab: Lab) -> None:
+    lab.open(f"assignments/release/{ASSIGNMENT}/{ASSIGNMENT}")
+    answers = right_answers()
+    unscaled = "def scores(query, key):\n    return query @ key.transpose(-2, -1)"
+    with pytest.raises(AssertionError):
+        all_are_right(lab, {"03-scores": unscaled})
+    assert "without the division by √d_k" in told(lab)
+    assert "✗ 03.scores, case 1 of" in told(lab) and "✓" not in told(lab)
+    all_are_right(lab, answers)
+    lab.complaints.clear()
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
+    """A teacher's folder with one graded submission, right in all that a machine can judge."""
+    classroom = Classroom(tmp_path_factory.mktemp("teacher") / "course", ASSIGNMENT)
+    classroom.submit(Submission("ada"))
+    classroom.autograde()
+    return classroom
+
+
+@pytest.fixture(scope="module")
+def formgrader(course: Classroom, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of formgrader's pages in a JupyterLab on the teacher's folder."""
+    with jupyterlab(course.root, tmp_path_factory.mktemp("home")) as address:
+        yield address.format("formgrader/{}")
+
+
+def test_a_teacher_grades_the_words_in_formgrader(course: Classroom, formgrader: str, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(formgrader.format("manage_assignments"))
+    row = page.locator("tr", has_text=ASSIGNMENT)
+    expect(row.locator("td.num-submissions")).to_have_text("1")
+    with Gradebook(f"sqlite:///{course.root}/gradebook.db") as gradebook:
+        (submission,) = gradebook.notebook_submissions(ASSIGNMENT, ASSIGNMENT)
+        before, submission_id = submission.score, submission.id
+    page.goto(formgrader.format(f"submissions/{submission_id}/"))
+    (words,) = (name for name in course.points if not name.endswith("-check"))
+    points = page.locator(f"input.score[id='{words}']")
+    points.fill(str(course.points[words]))
+    points.press("Tab")
+    page.wait_for_load_state("networkidle")
+    with Gradebook(f"sqlite:///{course.root}/gradebook.db") as gradebook:
+        (submission,) = gradebook.notebook_submissions(ASSIGNMENT, ASSIGNMENT)
+        assert submission.score == before + course.points[words] == sum(course.points.values())
+    page.close()
