@@ -11,7 +11,7 @@
 #
 # **You need** lesson [08](08_transformer.ipynb) for the model and lesson [09](09_training.ipynb) for the training.
 # **Time**: 35 minutes to read, under 5 minutes to run on two CPU cores, most of it one training.
-# **In the paper**: section 5 (training), 6.1 and table 2 (results).
+# **In the paper**: section 5 (training), 6.1 and table 2 (results), table 3 (one change at a time).
 
 # %%
 import random
@@ -121,7 +121,7 @@ torch.manual_seed(0)
 model = Transformer(config).to(device)
 translator = Translator(model, tokenizer)
 measured = sum(parameter.numel() for parameter in model.parameters())
-assert measured == config.num_parameters
+assert measured == config.num_parameters < 2_000_000
 
 # %% [markdown]
 # What does it say before it has learned anything?
@@ -356,13 +356,138 @@ assert half_hour["test"][1]["bleu"] > half_hour["test"][0]["bleu"] > 36
 # %%
 minutes = [epoch["cpu_seconds"] / 60 for epoch in half_hour["epochs"]]
 bleu = [epoch["valid_bleu"] for epoch in half_hour["epochs"]]
-assert bleu[2] > bleu[-1] / 2
+assert bleu[2] > bleu[-1] * 2 / 3
 curves(
     {"validation, greedy": (minutes, bleu)},
     xlabel="minutes of one CPU thread",
     ylabel="BLEU",
-    title="Three passes reach half of the score; the rest is hard work",
+    title="Three passes reach two thirds of the score; the rest is hard work",
 )
+
+# %% [markdown]
+# ### A number from the literature
+#
+# How good is that?
+# A Transformer of this size has 41.02 BLEU in the literature, on the same test sentences (Wu et al. 2021).
+# Before we compare: what was measured there, and after which training?
+# Both languages are in lower case, and the Moses tokenizer cuts them into words before these are counted.
+# Dropout is 0.3 instead of our 0.1, and training goes on until it no longer helps.
+#
+# So we trained once more, in lower case, with that dropout and for seventy passes.
+# The validation part chose how many of the last passes we average, and how much the beam prefers long sentences:
+#
+# ```
+# python -m course_lib train --data multi30k --preset tiny --lowercase --dropout 0.3 \
+#     --vocab-size 6000 --epochs 70 --batch-tokens 1024 --peak-lr 0.003 --warmup-steps 800 \
+#     --average 1 --beam-size 5 --length-penalty 1.5 --report valid --out runs/multi30k_long
+# ```
+#
+# The same command with `--report test` then scored the test part: once, at the very end.
+
+# %% tags=["nbval-check-output"]
+PUBLISHED = 41.02
+long_run = record("multi30k_long")
+hours = long_run["cpu_seconds"] / 3600
+print(f"{long_run['parameters']:,} parameters, {hours:.1f} hours of one CPU thread")
+for part in ("valid", "test"):
+    for entry in long_run[part]:
+        number = f"{entry['tokenized_bleu']:.2f} BLEU ({entry['tokenized_signature']})"
+        print(f"{part}, beam {entry['beam_size']}: {number}")
+
+# %%
+greedy, beam = (
+    [long_run[part][search]["tokenized_bleu"] for part in ("valid", "test")]
+    for search in (0, 1)
+)
+assert beam[0] > PUBLISHED > beam[1] > PUBLISHED - 1.5
+assert 0 < greedy[0] - greedy[1] < 0.5 and beam[0] - beam[1] > 1
+tried = {
+    (choice["averaged_epochs"], choice["length_penalty"]): choice["tokenized_bleu"]
+    for choice in long_run["choices"]
+}
+usual, best = tried[1, 0.6], max(tried.values())
+print(f"{len(tried)} settings tried: the usual one {usual}, the best {best}")
+assert len(tried) == 11 and best == round(beam[0], 2) and best - usual > 0.4
+
+# %% [markdown]
+# By the validation part we have reached the number; by the test part we are one point below it.
+# The second counts.
+# With greedy search the parts differ by less than half a point, with the chosen beam by more than one.
+# Whoever takes the best of eleven settings takes some luck with it, on just these sentences.
+# That is why there are two parts: what you have chosen by, you can no longer measure with.
+#
+# Is the published recipe one point better than ours, then?
+# It differs in more than we have said, and each number stands for one run, whose luck nobody has seen.
+#
+# ### What each ingredient brings
+#
+# Such a recipe has a whole list of ingredients.
+# Which of them matter?
+# The paper's table 3 changes one thing at a time, and so does `course_lib.benchmark`.
+# It trains the half-hour model again and again, for eight passes only, and scores each on the validation part.
+# Its recipe has dropout 0.1, label smoothing 0.1, tied weights, pre-norm layers, the mean of the last two passes, and a beam of 5:
+#
+# ```
+# python -m course_lib benchmark --data multi30k --epochs 8 --out runs/benchmark
+# ```
+#
+# Which change costs most? Predict it, before you run the cell.
+
+# %% tags=["nbval-check-output"]
+scores = {}
+for run in record("multi30k_benchmark"):
+    assert run["epochs"] == 8
+    scores.setdefault(run["variant"], []).append(run["scores"][-1]["bleu"])
+    if run["variant"] == "the whole recipe":
+        scores.setdefault("greedy search", []).append(run["scores"][0]["bleu"])
+mean = {name: sum(found) / len(found) for name, found in scores.items()}
+ordered = sorted(mean, key=mean.get, reverse=True)
+for name in ordered:
+    print(f"{mean[name]:5.1f}  {len(scores[name])} × {name}")
+
+# %%
+from course_lib.charts import dots
+
+shown = {name: scores[name] for name in ordered if mean[name] > 20}
+assert set(scores) - set(shown) == {"post-norm"}  # far below the others
+dots(
+    shown,
+    xlabel="BLEU, validation, after eight passes",
+    reference=("the whole recipe", mean["the whole recipe"]),
+    title="After eight passes, four ingredients make no difference beyond luck",
+)
+
+# %%
+recipe = scores["the whole recipe"]
+luck = max(recipe) - min(recipe)
+assert luck > 0.3  # another seed, and nothing else
+for name in ("no averaging", "no label smoothing", "no weight tying", "no dropout"):
+    assert abs(mean[name] - mean["the whole recipe"]) < luck
+for greedy, beam in zip(scores["greedy search"], recipe, strict=True):
+    assert beam > greedy + 0.3
+for name in ("dropout 0.3", "subword dropout 0.1"):
+    assert mean[name] < mean["the whole recipe"] - 3.5
+assert long_run["model"]["dropout"] == 0.3
+long, half = (log["test"][1]["tokenized_bleu"] for log in (long_run, half_hour))
+assert long > half + 2
+assert mean["post-norm"] < 10 and mean["post-norm, a quarter of the rate"] > 25
+
+# %%
+costs = {run["variant"]: run for run in record("multi30k_benchmark")}
+whole, untied = costs["the whole recipe"], costs["no weight tying"]
+lstm = costs["LSTM with attention"]
+assert untied["parameters"] > whole["parameters"] + 1_000_000
+assert min(scores["LSTM with attention"]) > max(recipe) + 1
+assert lstm["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
+
+# %% [markdown]
+# What can be read from this?
+#
+# - **Luck.** Another seed moves the whole recipe by half a point. Averaging, label smoothing, tied weights and dropout 0.1 move it by less: these runs cannot tell what they bring. Tying, at least, saves a million parameters.
+# - **Search.** The beam adds to greedy search, with the same weights, in each run.
+# - **Noise.** Dropout 0.3 costs about four points, subword dropout, which cuts words in ever new ways, about five. Eight passes are too short to learn through so much noise. After seventy, dropout 0.3 gave the best captions of this lesson: an ingredient is good or bad for a training of some length.
+# - **Norms.** Post-norm, as in the paper, does not learn at the rate that suits pre-norm. With a quarter of it, it learns, and in eight passes it does not catch up. Who changes one thing at a time must ask whether the rest still suits it.
+# - **The LSTM** is more than one point ahead, in less than three quarters of the time. Eight passes are the beginning of a training, and the LSTM begins fast, as it did above.
 
 # %% [markdown]
 # ## The translator that came with the course
@@ -447,6 +572,7 @@ assert minutes_here > history.seconds / 60
 # Tags of the grammar show what it has learned: word order, cases, endings, separable verbs.
 # Outside of its world it fails, and answers all the same.
 # With real sentences, the same code and more time, it translates captions and everyday German.
+# Numbers of different papers can be compared only where text, measure, search and luck are known.
 #
 # **Practice**: [assignment 10](assignments/release/10_translation/10_translation.ipynb): exercises that are checked at once, and a question to answer in words.
 #
