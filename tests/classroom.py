@@ -156,7 +156,10 @@ class Classroom:
         exercise = next(exercise for exercise in self.variables if find(exercise).ask is not value)
         function, defined = exercise.replace(".", "-"), f"def {self.variables[exercise]}(*inputs):\n    "
         no_function = {f"{function}-check": 0.0}
-        nowhere = {cell: "pass" for cell in cells}
+        nowhere = {
+            cell: f"{self.variables[exercise]} = lambda *inputs: None"
+            for cell, exercise in zip(cells, self.variables, strict=True)
+        }
         outside = f"open({str(self.root / 'gradebook.db')!r}, 'w').write('x'); open('/outside', 'w')"
         unreadable = nothing | {name: 0.0 for name in self.points}
         contained = [
@@ -176,7 +179,7 @@ class Classroom:
             Submission(
                 "late-exit", no_function, base | {function: defined + "import os; os._exit(0)"}, says="KernelDied"
             ),
-            Submission("late-loop", no_function, base | {function: defined + "while True: pass"}, says="Timeout"),
+            Submission("late-loop", no_function, base | {function: defined + "while True: pass"}, says="no answer in"),
             Submission("syntax", no_first, base | {first: "def answer(query key):\n    return"}, says="SyntaxError"),
             Submission("patched", nothing, nowhere, _insert(PATCH), says="✗"),
             Submission("forged", nothing, nowhere, _forge, says="✗"),

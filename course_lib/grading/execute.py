@@ -105,6 +105,8 @@ class ContainedExecute(Execute):
             found = read_replies(folder / f"replies-{token}")
         except (OSError, ValueError) as error:
             said = next((f"{out.ename}: {out.evalue}" for out in question.outputs if out.output_type == "error"), error)
+            if str(said).startswith("KeyboardInterrupt"):
+                raise CheckFailed(f"{name}: no answer in {self.timeout} seconds; does a loop not end?") from error
             raise CheckFailed(f"{name}: your notebook's kernel gave no answer that can be read ({said})") from error
         if found[:1] == [missing(variable)]:
             raise CheckFailed(f"{name}: {found[0].problem}")
