@@ -23,7 +23,8 @@ def jupyterlab(folder: Path, home: Path) -> Iterator[str]:
     token = secrets.token_hex(8)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={port}"]
     command += ["--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]
-    command += ["--LabApp.expose_app_in_browser=True", "--LanguageServerManager.autodetect=False"]
+    command += ["--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"]
+    command += ["--LanguageServerManager.autodetect=False"]
     environment = os.environ | {"HOME": str(home), "PYTHONPATH": str(ROOT), "JUPYTER_PREFER_ENV_PATH": "1"}
     for name in ("CONFIG", "DATA", "RUNTIME"):
         environment[f"JUPYTER_{name}_DIR"] = str(home / name.lower())

@@ -1,0 +1,25 @@
+"""The widgets in Jupyter Notebook 7: the explorer stands for all, they share what could differ."""
+
+import pytest
+from lab import Lab
+from test_explorer import CELLS, TEXT, choose, shows
+
+from course_lib.exploration import explore
+from course_lib.translator import Translator
+
+
+def test_the_explorer_draws_every_head_in_notebook_7(lab: Lab) -> None:
+    lab.address = lab.address.replace("/lab/tree/", "/notebooks/")
+    lab.open_cells("seven", *CELLS)
+    assert "/notebooks/seven.ipynb" in lab.page.url
+    lab.run_all()
+    explorer, maps = lab.widget(), explore(Translator.from_pretrained("course"), TEXT).attention.cross
+    for layer in range(2):
+        choose(explorer, "layer", str(layer))
+        for head in range(4):
+            choose(explorer, "head", str(head))
+            shows(explorer, maps[layer][head])
+    with pytest.raises(AssertionError):
+        shows(explorer, maps[0][0])
+    # An extension that looks for settings of JupyterLab complains here; nothing of the course may.
+    lab.complaints[:] = [each for each in lab.complaints if "'schema'" not in each]
