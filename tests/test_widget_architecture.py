@@ -1,10 +1,9 @@
 """The architecture map without a browser: boxes and sums are those of the library, for each size and length."""
 
-import copy
 from dataclasses import replace
 
 import pytest
-from tiny import raised
+from tiny import changed, raised
 
 from course_lib.anatomy import stations
 from course_lib.presets import model_preset
@@ -43,15 +42,6 @@ def test_the_view_is_the_models(widget):
     widget.src_len, widget.tgt_len, widget.vocab_size = 3000, 1, 1000
     law_the_view_is_the_models(widget.view, replace(BIG, vocab_size=1000), 3000, 1)
     assert widget.config == replace(BIG, dropout=BASE.dropout, vocab_size=1000)
-
-
-def changed(change):
-    def broken(view):
-        view = copy.deepcopy(view)
-        change(view)
-        return view
-
-    return broken
 
 
 BROKEN = {

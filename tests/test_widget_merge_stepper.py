@@ -1,11 +1,10 @@
 """The merge stepper without a browser: its view is what the library learns, for each text, at each step."""
 
-import copy
 import json
 
 import pytest
 import traitlets as t
-from tiny import raised
+from tiny import changed, raised
 
 from course_lib.bpe import learn_merges
 from course_lib.widgets import MergeStepper
@@ -39,15 +38,6 @@ def test_the_view_is_what_the_library_learns(text):
     stepper = MergeStepper(text)
     law_the_view_is_what_the_library_learns(stepper.view, text)
     assert json.loads(json.dumps(stepper.view)) == stepper.view  # what arrives in the browser
-
-
-def changed(change):
-    def broken(view):
-        view = copy.deepcopy(view)
-        change(view)
-        return view
-
-    return broken
 
 
 BROKEN = {

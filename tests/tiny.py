@@ -1,5 +1,6 @@
 """Small models and data that many tests share, and ways to break the library on purpose."""
 
+import copy
 import random
 from collections.abc import Callable
 from functools import partial
@@ -95,6 +96,17 @@ def patched(function: Callable, *patches) -> Callable:
                 patch.stop()
 
     return mutant
+
+
+def changed(change: Callable) -> Callable:
+    """A function that returns a copy of what it is given, to which `change` was done."""
+
+    def broken(view):
+        view = copy.deepcopy(view)
+        change(view)
+        return view
+
+    return broken
 
 
 def raised(kind: type[BaseException], call: Callable) -> BaseException | None:

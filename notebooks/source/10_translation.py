@@ -371,7 +371,7 @@ curves(
 # A Transformer of this size has 41.02 BLEU in the literature, on the same test sentences (Wu et al. 2021).
 # Before we compare: what was measured there, and after which training?
 # Both languages are in lower case, and the Moses tokenizer cuts them into words before these are counted.
-# Dropout is 0.3 instead of our 0.1, and training goes on until it no longer helps.
+# Dropout is 0.3, far more than in our half hour, and training goes on until it no longer helps.
 #
 # So we trained once more, in lower case, with that dropout and for seventy passes.
 # The validation part chose how many of the last passes we average, and how much the beam prefers long sentences:
@@ -425,7 +425,7 @@ assert len(tried) == 11 and best == round(beam[0], 2) and best - usual > 0.4
 # Which of them matter?
 # The paper's table 3 changes one thing at a time, and so does `course_lib.benchmark`.
 # It trains the half-hour model again and again, for eight passes only, and scores each on the validation part.
-# Its recipe has dropout 0.1, label smoothing 0.1, tied weights, pre-norm layers, the mean of the last two passes, and a beam of 5:
+# Its recipe has a little dropout, smoothed labels, tied weights, pre-norm layers, the average of the last passes, and a beam:
 #
 # ```
 # python -m course_lib benchmark --data multi30k --epochs 8 --out runs/benchmark
@@ -483,9 +483,9 @@ assert lstm["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 # %% [markdown]
 # What can be read from this?
 #
-# - **Luck.** Another seed moves the whole recipe by half a point. Averaging, label smoothing, tied weights and dropout 0.1 move it by less: these runs cannot tell what they bring. Tying, at least, saves a million parameters.
+# - **Luck.** Another seed moves the whole recipe by almost half a point. Averaging, label smoothing, tied weights and the little dropout move it by less: these runs cannot tell what they bring. Tying, at least, saves a million parameters.
 # - **Search.** The beam adds to greedy search, with the same weights, in each run.
-# - **Noise.** Dropout 0.3 costs about four points, subword dropout, which cuts words in ever new ways, about five. Eight passes are too short to learn through so much noise. After seventy, dropout 0.3 gave the best captions of this lesson: an ingredient is good or bad for a training of some length.
+# - **Noise.** Dropout 0.3, and subword dropout, which cuts words in ever new ways, cost almost four points and more. Eight passes are too short to learn through so much noise. After seventy, dropout 0.3 gave the best captions of this lesson: an ingredient is good or bad for a training of some length.
 # - **Norms.** Post-norm, as in the paper, does not learn at the rate that suits pre-norm. With a quarter of it, it learns, and in eight passes it does not catch up. Who changes one thing at a time must ask whether the rest still suits it.
 # - **The LSTM** is more than one point ahead, in less than three quarters of the time. Eight passes are the beginning of a training, and the LSTM begins fast, as it did above.
 

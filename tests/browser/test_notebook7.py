@@ -2,7 +2,7 @@
 
 import pytest
 from lab import Lab
-from test_explorer import CELLS, TEXT, choose, shows
+from test_explorer import CELLS, TEXT, shows, shows_every_head
 
 from course_lib.exploration import explore
 from course_lib.translator import Translator
@@ -15,10 +15,6 @@ def test_the_explorer_draws_every_head_in_notebook_7(lab: Lab) -> None:
     lab.complaints.clear()  # extensions that look for what JupyterLab alone has; none of it is the course's
     lab.run_all()
     explorer, maps = lab.widget(), explore(Translator.from_pretrained("course"), TEXT).attention.cross
-    for layer in range(2):
-        choose(explorer, "layer", str(layer))
-        for head in range(4):
-            choose(explorer, "head", str(head))
-            shows(explorer, maps[layer][head])
+    shows_every_head(explorer, maps)
     with pytest.raises(AssertionError):
         shows(explorer, maps[0][0])

@@ -28,6 +28,19 @@ function labelled(name, control, output = null) {
   return el("span", { class: "cw-control" }, label, control, ...(output ? [output] : []));
 }
 
+/** Buttons that keep the present view, the newest three in `kept`, beside those to come, and forget what was kept. */
+function keepers(model, kept, draw, label) {
+  const hold = (views) => {
+    kept.splice(0, Infinity, ...views);
+    draw();
+  };
+  const keep = () => {
+    const view = model.get("view");
+    hold([view, ...kept.filter((each) => each.name !== view.name)].slice(0, 3));
+  };
+  return [el("button", { onclick: keep }, label), el("button", { onclick: () => hold([]) }, "forget the others")];
+}
+
 /** Sends a trait to the kernel; while it is busy, only the newest value waits. */
 function send(model, changes) {
   for (const [name, value] of Object.entries(changes)) model.set(name, value);

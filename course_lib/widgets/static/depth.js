@@ -1,7 +1,7 @@
 const NORM_WORDS = [["", "none"], ["post", "post-norm (paper)"], ["pre", "pre-norm"]];
 
 function render({ model, el: root }) {
-  let kept = [];
+  const kept = [];
   const stage = el("div", { class: "cw-row" });
   const told = el("div", { class: "cw-message", role: "status" });
   const chart = (views, what, ylabel) =>
@@ -14,14 +14,6 @@ function render({ model, el: root }) {
     const ratio = view.gradients[0] / view.gradients.at(-1);
     told.textContent = `${view.name}: the bottom hears ${short(ratio)} of what the top hears`;
   };
-  const keep = () => {
-    kept = [model.get("view"), ...kept.filter((each) => each.name !== model.get("view").name)].slice(0, 3);
-    draw();
-  };
-  const forget = () => {
-    kept = [];
-    draw();
-  };
   root.classList.add("cw");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Take the residuals away: how deep may the stack be? And which norm keeps both curves flat?"),
@@ -30,8 +22,7 @@ function render({ model, el: root }) {
       toggle(model, "residual", { label: "residuals" }),
       choice(model, "norm", { label: "norm", options: NORM_WORDS }),
       el("button", { onclick: () => send(model, { seed: model.get("seed") + 1 }) }, "other weights"),
-      el("button", { onclick: keep }, "keep these curves"),
-      el("button", { onclick: forget }, "forget the others")),
+      ...keepers(model, kept, draw, "keep these curves")),
     stage, told);
   listen(model, "view", draw);
 }

@@ -2,7 +2,7 @@ const WIDTHS = [64, 96, 128, 256, 512, 1024, 2048];
 const RUNS = [700, 10000, 100000, 300000];
 
 function render({ model, el: root }) {
-  let kept = [];
+  const kept = [];
   const stage = el("div", {});
   const told = el("div", { class: "cw-message", role: "status" });
   const draw = () => {
@@ -20,14 +20,6 @@ function render({ model, el: root }) {
     stage.replaceChildren(chart, legend([name, ...others.map((each) => each.name)]));
     told.textContent = `peak at step ${peak[0].toLocaleString("en-US")}: rate ${peak[1].toExponential(2)}`;
   };
-  const keep = () => {
-    kept = [model.get("view"), ...kept.filter((each) => each.name !== model.get("view").name)].slice(0, 3);
-    draw();
-  };
-  const forget = () => {
-    kept = [];
-    draw();
-  };
   root.classList.add("cw");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Double the warm-up: what happens to the peak? Which width of the model halves it? Where does each schedule end?"),
@@ -36,8 +28,7 @@ function render({ model, el: root }) {
       slider(model, "warmup_steps", { label: "warmup_steps", min: 100, max: 16000, step: 100 }),
       choice(model, "total_steps", { label: "steps of the run", options: RUNS.map((steps) => [steps, steps.toLocaleString("en-US")]) }),
       choice(model, "decay", { label: "then", options: [["inverse_sqrt", "inverse root (paper)"], ["linear", "linear to 0"]] }),
-      el("button", { onclick: keep }, "keep this curve"),
-      el("button", { onclick: forget }, "forget the others")),
+      ...keepers(model, kept, draw, "keep this curve")),
     stage, told);
   listen(model, "view", draw);
 }
