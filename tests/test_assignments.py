@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 
 import build
 import build_assignments
@@ -12,8 +13,9 @@ from nbformat import NotebookNode
 
 from course_lib.checks import CheckFailed, Exercise, check, find
 from course_lib.checks.compare import difference
+from course_lib.checks.exchange import read_replies, write_replies
 from course_lib.checks.exercise import call
-from course_lib.checks.judge import VISIBLE, hidden_seed
+from course_lib.checks.judge import VISIBLE, hidden_seed, replies, verdict
 from course_lib.checks.tree import copy, equal, leaves, leaves_changed, on_meta
 from course_lib.grading.clear import ClearToStubs
 from course_lib.grading.steps import released
@@ -52,6 +54,14 @@ def test_right_answers_are_accepted_however_they_are_written(exercise: Exercise)
     assert len(right) >= 3
     for answer in right:
         assert rejected(exercise, answer) is None, answer
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=named)
+def test_right_answers_are_right_across_processes_too(exercise: Exercise, tmp_path: Path) -> None:
+    cases = exercise.inputs(VISIBLE)
+    for number, answer in enumerate(answers(exercise, "RIGHT")):
+        write_replies(replies(exercise, answer, cases), tmp_path / str(number))
+        assert verdict(exercise, cases, read_replies(tmp_path / str(number))), answer
 
 
 PROVEN = [name for found in ANSWERS.values() for name in getattr(found, "LIBRARY", {})]

@@ -3,8 +3,10 @@
 import json
 import math
 import os
+from collections import OrderedDict, namedtuple
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -19,7 +21,7 @@ from course_lib.checks.exchange import LIMIT, Other, read, read_replies, write, 
 from course_lib.checks.exercise import Reply, Variant
 from course_lib.checks.guard import FinishedAnswer, refuse
 from course_lib.checks.judge import replies, verdict
-from course_lib.checks.tree import copy, equal, shape_of, to
+from course_lib.checks.tree import copy, equal, plain, shape_of, to
 
 
 def double(x: torch.Tensor) -> torch.Tensor:
@@ -98,6 +100,8 @@ def test_an_error_of_torch_is_not_taken_for_an_unwritten_answer() -> None:
         (lambda x: int("two"), "it raises ValueError: invalid literal for int() with base 10: 'two', in the line"),
         (lambda x: torch.full_like(x, math.nan), "got nan"),
         (None, "it raises TypeError"),
+        (lambda x: 2 * x * torch.tensor(math.pi) / math.pi, "in float32 that is right: is something in it no float64"),
+        (lambda x: x.view("long" * 999), " …, in the line"),
         (double, "it calls double; here it is yours to write"),
     ],
 )
@@ -105,11 +109,27 @@ def test_it_says_what_is_wrong(answer: object, words: str) -> None:
     assert words in said(answer)
 
 
+def test_every_kind_of_tuple_and_of_number_is_the_plain_one() -> None:
+    pair = namedtuple("Pair", "one other")(torch.ones(2), OrderedDict(a=np.float64(2.5)))
+    made = plain([torch.Size([1, 2]), np.int64(3), np.float32(0.5), np.bool_(True), pair])
+    assert repr(made) == "[(1, 2), 3, 0.5, True, (tensor([1., 1.]), {'a': 2.5})]"
+    shape = Exercise("00.shape", lambda x: tuple(x.shape), TWICE.cases)
+    assert said(lambda x: x.shape, shape) == said(np.shape, shape) == "✓ 00.shape: right in 4 cases"
+
+
 def test_an_unwritten_answer_is_told_so() -> None:
     def answer(x):
         raise NotImplementedError
 
     assert "it is not written yet" in said(answer)
+
+
+def test_what_meta_cannot_do_at_all_is_no_mistake() -> None:
+    def sparse(x):
+        unit = torch.eye(len(x), dtype=x.dtype).to_sparse()
+        return 2 * torch.sparse.mm(unit, x.reshape(len(x), -1)).view(x.shape)
+
+    assert said(sparse).startswith("✓")
 
 
 def test_numbers_may_be_looked_at_though_meta_has_none() -> None:

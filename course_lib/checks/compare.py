@@ -15,7 +15,7 @@ def difference(
     """Say how a result differs from the expected one.
 
     Args:
-        expected, got: trees of tensors and plain values; NumPy's and Python's numbers count as the same.
+        expected, got: trees of tensors and plain values.
         tolerance: relative and absolute, for floating values; at float64 1e-9.
         where: name of this part, for the message.
         reveal: whether the message may say what was expected.
@@ -96,9 +96,10 @@ def _tensors(expected: Tensor, got: Any, tolerance: float, where: str) -> str | 
         return None
     index = tuple(wrong.nonzero()[0].tolist())
     place = f"{where}[{', '.join(map(str, index))}]" if index else where
-    return f"{place}: expected {_number(ours[index])}, got {_number(theirs[index])}"
-
-
-def _number(scalar: Tensor) -> str:
-    item = scalar.item()
-    return f"{item:.6g}" if isinstance(item, float) else str(item)
+    want, have = ours[index].item(), theirs[index].item()
+    if isinstance(want, float) and f"{want:.6g}" == f"{have:.6g}":
+        single = "; in float32 that is right: is something in it no float64, such as torch.tensor(a number)?"
+        return f"{place}: expected {want:.12g}, got {have:.12g}{single if tight < tolerance else ''}"
+    if isinstance(want, float):
+        want, have = f"{want:.6g}", f"{have:.6g}"
+    return f"{place}: expected {want}, got {have}"

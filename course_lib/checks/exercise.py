@@ -1,6 +1,7 @@
 """What an exercise is: a slow specification, inputs to try it on, and the mistakes that are known by name."""
 
 import inspect
+import textwrap
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 
 from course_lib.checks.guard import FinishedAnswer, refuse
-from course_lib.checks.tree import copy, equal, on_meta, shape_of, to
+from course_lib.checks.tree import copy, equal, on_meta, plain, shape_of, to
 
 
 class CheckFailed(AssertionError):
@@ -113,7 +114,7 @@ class Exercise:
         for name, before, after in zip(self.names(), inputs, given, strict=False):
             if not equal(before, after):
                 return Reply(problem=f"it changes its input {name}; work on a copy of it")
-        return Reply(result)
+        return Reply(plain(result))
 
     def expected(self, inputs: tuple) -> Any:
         """The reference's result for one case."""
@@ -139,7 +140,15 @@ def warm_up() -> None:
 
 def _wants_numbers(error: Exception) -> bool:
     """Whether an answer failed only because a tensor on the device "meta" has no numbers to look at."""
-    wishes = ("on meta tensors", "out of meta tensor", "with Meta tensors", "nonzero", "_local_scalar", "no fake impl")
+    wishes = (
+        "on meta tensors",
+        "out of meta tensor",
+        "with Meta tensors",
+        "Meta' backend",
+        "nonzero",
+        "_local_scalar",
+        "no fake impl",
+    )
     return any(wish in str(error) for wish in wishes)
 
 
@@ -149,4 +158,5 @@ def _in_words(error: Exception) -> str:
     ours = __file__.rsplit("/", 1)[0]
     lines = [frame for frame in frames if not frame.filename.startswith(ours) and frame.line]
     where = f", in the line: {lines[-1].line}" if lines else ""
-    return f"it raises {type(error).__name__}: {error}{where}"
+    message = textwrap.shorten(str(error), 300, placeholder=" …")
+    return f"it raises {type(error).__name__}: {message}{where}"

@@ -13,7 +13,7 @@ from course_lib.checks.tree import on_meta
 VISIBLE = 0  # the seed of the cases that everybody sees
 ELSEWHERE = (
     "\n  The device meta stands for any other than the CPU. "
-    "Make new tensors where the inputs are: query.new_zeros(...), torch.arange(..., device=query.device)."
+    "Make new tensors where the inputs are: x.new_zeros(...) or torch.arange(..., device=x.device) for an input x."
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -10,14 +11,21 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 def leaves_changed(tree: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """The same tree with each tensor changed."""
+    """The same tree with each tensor changed; every kind of tuple, list, dict and number becomes the plain one."""
     if isinstance(tree, Tensor):
         return change(tree)
+    if isinstance(tree, np.generic):
+        return tree.item()
     if isinstance(tree, (tuple, list)):
-        return type(tree)(leaves_changed(item, change) for item in tree)
+        return (tuple if isinstance(tree, tuple) else list)(leaves_changed(item, change) for item in tree)
     if isinstance(tree, dict):
         return {key: leaves_changed(item, change) for key, item in tree.items()}
     return tree
+
+
+def plain(tree: Any) -> Any:
+    """The same tree of tensors and plain values: torch.Size is a tuple, a number of NumPy is one of Python."""
+    return leaves_changed(tree, lambda tensor: tensor)
 
 
 def copy(tree: Any) -> Any:
