@@ -22,7 +22,7 @@ from course_lib.checks.exercise import value
 from course_lib.grading.sandbox import available
 
 STUB = "raise NotImplementedError"
-LIMITS = "c.ContainedExecute.timeout = 15\nc.ContainedExecute.iopub_timeout = 2\n"
+LIMITS = "c.ContainedExecute.timeout = 15\nc.ContainedExecute.iopub_timeout = 8\n"
 
 
 @dataclass

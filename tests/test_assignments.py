@@ -1,6 +1,7 @@
 """Every exercise accepts right answers however they are written, and rejects each wrong one, with its hint."""
 
 import importlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -259,6 +260,15 @@ def gives_nothing_away(source: NotebookNode, release: NotebookNode) -> None:
         if ours.metadata.get("nbgrader", {}).get("solution"):
             solution = ours.source.split("### BEGIN SOLUTION\n")[-1].split("### END SOLUTION")[0]
             assert solution.strip() not in theirs.source
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_hints_are_rendered(name: str) -> None:
+    """Markdown within <details> is read as such only between empty lines; else `<pad>` is a tag that nobody sees."""
+    text = "\n".join(cell.source for cell in stored("release", name).cells)
+    unread = re.compile(r"</summary>\n(?!\n)|(?<!\n)\n</details>")
+    assert "</summary>" in text and not unread.search(text)
+    assert unread.search(text.replace("</summary>\n\n", "</summary>\n"))
 
 
 @pytest.mark.parametrize("name", TEXTS)

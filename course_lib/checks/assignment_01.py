@@ -147,7 +147,7 @@ def _encode_cases(generator: torch.Generator) -> list[tuple]:
     for merges in (3, 8, 16, 30):
         words = [word(3 + _below(5, generator)) for _ in range(15)]
         cases.append((word(10), _learned(words, merges)))
-    return cases
+    return [(word, dict(_shuffled(list(rank.items()), generator))) for word, rank in cases]
 
 
 def _longest_first(word: str, rank: dict[Pair, int]) -> list[str]:

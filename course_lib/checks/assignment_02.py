@@ -20,6 +20,9 @@ LAYERS = (
     "running sum over the rows",
     "each column sorted",
     "tanh",
+    "attention and a trace of positions",
+    "the first row's sum added to every row",
+    "the first row's sum taken off every row",
 )
 
 
@@ -49,19 +52,24 @@ def _ask_about_a_layer(answer: Callable, layer: str, x: Tensor, order: Tensor) -
         "running sum over the rows": lambda x: x.cumsum(dim=0),
         "each column sorted": lambda x: x.sort(dim=0).values,
         "tanh": torch.tanh,
+        "attention and a trace of positions": lambda x: attention(x) + 1e-4 * positions,
+        "the first row's sum added to every row": lambda x: x + x[0].sum(),
+        "the first row's sum taken off every row": lambda x: x - x[0].sum(),
     }
     return answer(layers[layer], x, order)
 
 
 def _orders(generator: torch.Generator) -> list[tuple]:
-    """One case for each layer; in float64, and with an order that does not undo itself."""
+    """One case for each layer; in float64, and with an order that does not undo itself and moves the first row."""
     cases = []
     for number, layer in enumerate(LAYERS):
         length = 6 + number
         order = torch.arange(length)
-        while torch.equal(order[order], torch.arange(length)):
+        while torch.equal(order[order], torch.arange(length)) or order[0] == 0:
             order = torch.randperm(length, generator=generator)
-        cases.append((layer, torch.randn(length, 4, generator=generator).double(), order))
+        x = torch.randn(length, 4, generator=generator).double()
+        x[0] -= 2  # its sum is the smallest, so what the last two layers add grows in one and shrinks in the other
+        cases.append((layer, x, order))
     return cases
 
 
@@ -249,14 +257,15 @@ def rotate(x: Tensor, position: Tensor, frequency: Tensor) -> Tensor:
 
 
 def _tokens(generator: torch.Generator) -> list[tuple]:
-    """Queries at positions that begin anywhere, elsewhere in each sentence; the last case in float64."""
+    """Tokens at any positions, in turn or not, others in each sentence; the last case in float64."""
     cases = []
     for batch, heads, length, d_k in ((1, 1, 4, 2), (2, 3, 5, 8), (3, 2, 1, 6), (2, 2, 6, 4), (3, 2, 4, 8)):
         x = torch.randn(batch, heads, length, d_k, generator=generator, dtype=torch.float64)
         start = torch.randint(20, (batch, 1), generator=generator)
         frequency = 10000.0 ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
-        cases.append((x.float(), start + torch.arange(length), frequency.float()))
-    cases[-1] = (x, start + torch.arange(length), frequency)
+        position = start + (torch.arange(length) if d_k == 8 else 3 * torch.randperm(length, generator=generator))
+        cases.append((x.float(), position, frequency.float()))
+    cases[-1] = (x, position, frequency)
     return cases
 
 
@@ -289,12 +298,18 @@ ROTARY = Exercise(
         ),
         Variant(lambda *inputs: _rotated(*inputs, sign=-1), "This turns the other way: look at the two signs."),
         Variant(
-            lambda x, position, frequency: _rotated(x, position - position[:, :1], frequency),
+            lambda x, position, frequency: _rotated(x, torch.arange(x.size(2)).expand_as(position), frequency),
             "Here each sentence begins at position 0. Its tokens stand where `position` says.",
         ),
         Variant(
             lambda x, position, frequency: _rotated(x, position[:1].expand_as(position), frequency),
             "All sentences are turned by the positions of the first one; each has its own.",
+        ),
+        Variant(
+            lambda x, position, frequency: _rotated(
+                x, position[:, :1] + torch.arange(x.size(2), device=x.device), frequency
+            ),
+            "Only the first token's position counts here, and the others follow it. Each brings its own.",
         ),
     ),
 )

@@ -71,10 +71,11 @@ def softmax(scores: Tensor) -> Tensor:
 def _scores(generator: torch.Generator) -> list[tuple]:
     shapes = [(2, 2), (3, 5), (2, 4, 7), (2, 3, 1, 6)]
     small = [(3 * torch.randn(shape, generator=generator),) for shape in shapes]
-    large = (1000 + 300 * torch.rand(2, 3, 4, generator=generator),)
+    large = 1000 + 300 * torch.rand(2, 3, 4, generator=generator)
+    large[:, 0] -= 2000
     blocked = torch.randn(3, 5, generator=generator)
     blocked[:, 2:4] = -math.inf
-    return [*small, large, (blocked,), (torch.randn(2, 3, 5, generator=generator),)]
+    return [*small, (large,), (blocked,), (torch.randn(2, 3, 5, generator=generator),)]
 
 
 def _shifted(scores: Tensor, dim: int) -> Tensor:
@@ -101,11 +102,18 @@ SOFTMAX = Exercise(
             "Here all weights together sum to 1; each query's row must.",
         ),
         Variant(
+            lambda scores: (scores - scores.max()).exp() / (scores - scores.max()).exp().sum(dim=-1, keepdim=True),
+            "The largest of all scores is taken off, and a row far below it becomes 0 / 0. Each row has its own.",
+        ),
+        Variant(
             lambda scores: scores / scores.sum(dim=-1, keepdim=True),
             "These are shares of the scores themselves; the exponential is missing.",
         ),
     ),
-    forbidden=(F.softmax, F.log_softmax, torch.softmax, torch.log_softmax, torch.Tensor.softmax, nn.Softmax),
+    forbidden=(
+        *(F.softmax, torch.softmax, torch.special.softmax, torch.Tensor.softmax, nn.Softmax),
+        *(F.log_softmax, torch.log_softmax, torch.special.log_softmax, torch.Tensor.log_softmax, nn.LogSoftmax),
+    ),
 )
 
 

@@ -14,6 +14,7 @@ FINISHED = (F.scaled_dot_product_attention, nn.MultiheadAttention, F.multi_head_
 def _ids(generator: torch.Generator, lengths: list[int], length: int, pad_id: int) -> Tensor:
     """Ids (batch, length) of sentences of these lengths, padded on the right."""
     ids = torch.randint(10, 100, (len(lengths), length), generator=generator)
+    ids[ids == pad_id] += 1
     for sentence, end in enumerate(lengths):
         ids[sentence, end:] = pad_id
     return ids
@@ -40,7 +41,7 @@ def decoder_masks(src: Tensor, tgt_in: Tensor, pad_id: int) -> tuple[Tensor, Ten
 
 
 def _batches(generator: torch.Generator) -> list[tuple]:
-    ends = [([4, 2, 5], 5, [3, 6, 2], 6, 0), ([3], 4, [2], 3, 1), ([2, 3], 4, [4, 2], 4, 0), ([5, 1], 5, [2, 3], 3, 3)]
+    ends = [([4, 2, 5], 5, [3, 6, 2], 6, 0), ([3], 4, [2], 3, 200), ([2, 3], 4, [4, 2], 4, 0), ([5, 1], 5, [2, 3], 3, 50)]
     return [
         (_ids(generator, src, src_len, pad), _ids(generator, tgt, tgt_len, pad), pad)
         for src, src_len, tgt, tgt_len, pad in ends
@@ -107,6 +108,7 @@ def _masked_scores(generator: torch.Generator) -> list[tuple]:
     return [
         (scores(2, 3, 4, 6), real([6, 3], 6)),
         (scores(2, 2, 4, 4), causal),
+        (scores(1, 2, 3, 6) + torch.tensor([500.0, -500.0, -1e5])[:, None], real([4], 6)),
         (large, real([4], 5)),
         (scores(2, 2, 4, 4), padded_left),
         (scores(3, 1, 2, 4), real([4, 0, 1], 4)),
@@ -195,9 +197,13 @@ def encoder_weights(scores: Tensor, ids: Tensor, pad_id: int) -> Tensor:
 
 def _encoder_cases(generator: torch.Generator) -> list[tuple]:
     # As many sentences as keys first: there even a (batch, keys) mask fits, by accident.
-    shapes = [([4, 2, 3, 1], 4, 2, 0), ([3], 5, 1, 2), ([2, 5, 3], 5, 2, 0), ([6, 4], 6, 3, 1)]
+    shapes = [([4, 2, 3, 1], 4, 2, 0), ([3], 5, 1, 200), ([2, 5, 3], 5, 2, 0), ([6, 4], 6, 3, 50)]
     return [
-        (torch.randn(len(ends), heads, length, length, generator=generator), _ids(generator, ends, length, pad), pad)
+        (
+            torch.randn(len(ends), heads, length, length, generator=generator) - 10 * pad,  # down to -2000
+            _ids(generator, ends, length, pad),
+            pad,
+        )
         for ends, length, heads, pad in shapes
     ]
 
@@ -291,21 +297,23 @@ def _layers(generator: torch.Generator) -> list[tuple]:
     square = torch.ones(5, 5, dtype=torch.bool)
     some = (torch.rand(6, 6, generator=generator) < 0.4) | torch.eye(6, dtype=torch.bool)
     return [
-        (x(5, 4), square.tril(), 1, False),
-        (x(5, 4), square.tril(1), 2, False),
-        (x(5, 8), square, 1, False),
-        (x(5, 8), square.tril(), 2, True),
-        (x(6, 4), some, 1, True),
-        (x(6, 4), some, 1, False),
+        (x(5, 4), square.tril(), 1, "plain"),
+        (x(5, 4), square.tril(1), 2, "plain"),
+        (x(5, 8), square, 1, "plain"),
+        (x(5, 8), square.tril(), 2, "centered"),
+        (x(6, 4), some, 1, "centered"),
+        (x(5, 4), square.tril(), 1, "last feature"),
+        (x(6, 4), some, 1, "plain"),
     ]
 
 
-def _ask_sees(answer, x: Tensor, mask: Tensor, attentions: int, centered: bool) -> Tensor:
+def _ask_sees(answer, x: Tensor, mask: Tensor, attentions: int, kind: str) -> Tensor:
     def layer(x):
+        x = x * torch.eye(x.size(-1)).to(x)[-1] if kind == "last feature" else x
         for _ in range(attentions):
             scores = x @ x.transpose(1, 2) / x.size(-1) ** 0.5
             x = torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1) @ x
-            x = x - x.mean(dim=-1, keepdim=True) if centered else x
+            x = x - x.mean(dim=-1, keepdim=True) if kind == "centered" else x
         return x
 
     return answer(layer, x)

@@ -117,6 +117,13 @@ def encode_in_turn(word, rank):
     return symbols
 
 
+def encode_in_the_order_of_the_dict(word, rank):
+    symbols = list(word)
+    for pair in rank:
+        symbols = merge_by_recursion(symbols, pair)
+    return symbols
+
+
 def encode_one_place_at_a_time(word, rank):
     symbols = list(word)
     while True:
@@ -341,6 +348,7 @@ WRONG = {
         (encode_latest_first, "learned last"),
         (encode_one_merge, "after one merge"),
         (encode_by_alphabet, None),
+        (encode_in_the_order_of_the_dict, None),
         (encode_unless_unknown, None),
         (encode_known_characters, None),
         (lambda word, rank: list(word), None),

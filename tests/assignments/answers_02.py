@@ -207,6 +207,10 @@ def rotary_from_zero(x, position, frequency):
     return rotary_by_complex_numbers(x, position, frequency)
 
 
+def rotary_from_the_first_token(x, position, frequency):
+    return rotary_by_complex_numbers(x, position[:, :1] + torch.arange(x.size(2), device=x.device), frequency)
+
+
 def rotary_of_the_first_sentence(x, position, frequency):
     angle = position[0, :, None] * frequency  # (length, d_k / 2)
     even, odd = x[..., ::2], x[..., 1::2]
@@ -283,6 +287,9 @@ WRONG = {
         (lambda layer, x, order: near(layer(x[order]), layer(x)[order]), None),
         (lambda layer, x, order: (True, False), None),
         (shuffled_with(lambda one, other: one.shape == other.shape), None),
+        (shuffled_with(lambda one, other: torch.allclose(one, other, atol=1e-2)), None),
+        (shuffled_with(lambda one, other: bool((one - other).max() < 1e-6)), None),
+        (shuffled_with(lambda one, other: bool((other - one).max() < 1e-6)), None),
     ],
     "02.sinusoids": [
         (sinusoids_with(lambda i: 2 * i), "Count the pairs"),
@@ -315,6 +322,7 @@ WRONG = {
         (lambda x, position, frequency: rotary_by_complex_numbers(x, -position, frequency), "other way"),
         (rotary_from_zero, "begins at position 0"),
         (rotary_of_the_first_sentence, "each has its own"),
+        (rotary_from_the_first_token, "Each brings its own"),
         (rotary_in_place, None),
         (rotary_overwriting, None),
         (rotary_of_heads, None),
@@ -344,12 +352,16 @@ def library_alibi(scores):
 
 
 def library_rotary(x, position, frequency):
-    """Each sentence by itself, from its first position on, with a table in the dtype of x."""
+    """Each token by itself, with a table in the dtype of x."""
     usual = torch.get_default_dtype()
     torch.set_default_dtype(x.dtype)
     try:
         rotary = Rotary(max_len=100, d_k=x.size(-1))
-        return torch.stack([rotary.rotate(row, start=int(at[0])) for row, at in zip(x, position, strict=True)])
+        tokens = [
+            torch.cat([rotary.rotate(row[:, t, None], start=int(at[t])) for t in range(len(at))], dim=1)
+            for row, at in zip(x, position, strict=True)
+        ]
+        return torch.stack(tokens)
     finally:
         torch.set_default_dtype(usual)
 

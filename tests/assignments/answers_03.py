@@ -31,6 +31,10 @@ def scores_of_square_shapes(query, key):
     return query @ key.reshape(key.size(0), key.size(2), key.size(1)) / math.sqrt(query.size(-1))
 
 
+def scores_by_a_root_in_float32(query, key):
+    return query @ key.mT / torch.sqrt(torch.tensor(query.size(-1)))
+
+
 def scores_of_one_sentence(query, key):
     return (query[0] @ key[0].T).unsqueeze(0) / math.sqrt(query.size(-1))
 
@@ -65,6 +69,11 @@ def softmax_of_columns(scores):
 def softmax_of_everything(scores):
     powers = (scores - scores.max()).exp()
     return powers / powers.sum()
+
+
+def softmax_from_the_top(scores):
+    powers = (scores - scores.max()).exp()
+    return powers / powers.sum(-1, keepdim=True)
 
 
 def softmax_with_floor(scores):
@@ -174,6 +183,7 @@ WRONG = {
         (lambda query, key: key @ query.mT / math.sqrt(query.size(-1)), None),
         (lambda query, key: query @ key.mT * math.sqrt(query.size(-1)), None),
         (scores_in_place, None),
+        (scores_by_a_root_in_float32, None),
         (scores_of_square_shapes, None),
         (scores_of_one_sentence, None),
     ],
@@ -181,6 +191,8 @@ WRONG = {
         (plain_softmax, "infinite"),
         (softmax_of_columns, "each column"),
         (softmax_of_everything, "all weights together"),
+        (softmax_from_the_top, "Each row has its own"),
+        (lambda scores: scores.log_softmax(-1).exp(), "yours to write"),
         (lambda scores: scores / scores.sum(-1, keepdim=True), "exponential is missing"),
         (softmax_with_floor, None),
         (softmax_base_2, None),

@@ -58,6 +58,10 @@ def masks_of_numbers(src, tgt_in, pad_id):
     return tuple(mask.float() for mask in masks_by_tril(src, tgt_in, pad_id))
 
 
+def masks_by_size_of_the_id(src, tgt_in, pad_id):
+    return masks_by_tril((src > pad_id).int(), (tgt_in > pad_id).int(), 0)
+
+
 def masks_for_pad_id_0(src, tgt_in, pad_id):
     return masks_by_tril(src, tgt_in, 0)
 
@@ -156,9 +160,18 @@ def raises_only_if_all_is_hidden(scores, mask):
     return weights_with(-math.inf, careful=False)(scores, mask)
 
 
-def minus_thirty(scores, mask):
+def shown_with(number):
+    def answer(scores, mask):
+        looks_first(mask)
+        return scores.masked_fill(~mask, number).softmax(-1)
+
+    return answer
+
+
+def weights_of_large_powers(scores, mask):
     looks_first(mask)
-    return scores.masked_fill(~mask, -30.0).softmax(-1)
+    powers = torch.where(mask, scores.exp(), 0)
+    return powers / powers.sum(-1, keepdim=True)
 
 
 def always_float32(scores, mask):
@@ -271,6 +284,15 @@ def sees_strengths(layer, x):
     return torch.autograd.functional.jacobian(layer, x).square().sum(dim=(0, 2, 3, 5)).sqrt()
 
 
+def sees_changes_of_the_first_feature(layer, x):
+    before, columns = layer(x), []
+    for s in range(x.size(1)):
+        changed = x.clone()
+        changed[0, s, 0] += 1
+        columns.append((layer(changed) != before)[0].any(-1))
+    return torch.stack(columns, 1)
+
+
 def sees_in_place(layer, x):
     before, columns = layer(x), []
     for s in range(x.size(1)):
@@ -311,6 +333,7 @@ WRONG = {
         (masks_without_the_heads, None),
         (masks_of_numbers, None),
         (masks_for_pad_id_0, None),
+        (masks_by_size_of_the_id, None),
         (cross_mask_that_stays_small, None),
         (causal_cross_mask, None),
         (lambda *inputs: masks_by_tril(*inputs)[::-1], None),
@@ -342,7 +365,8 @@ WRONG = {
         (zeros_for_empty_rows, None),
         (asserts, None),
         (raises_only_if_all_is_hidden, "only if all is hidden"),
-        (minus_thirty, None),
+        *((shown_with(number), None) for number in (-30.0, -1000.0, -1e4, -65504.0)),
+        (weights_of_large_powers, None),
         (always_float32, None),
     ],
     "05.encoder": [
@@ -355,6 +379,8 @@ WRONG = {
         (lambda scores, ids, pad_id: scores.softmax(-1), "Nothing is hidden"),
         (encoder_with(keys, after=True), None),
         (encoder_with(keys, fill=0.0), None),
+        (encoder_with(keys, fill=-20.0), None),
+        (lambda scores, ids, pad_id: encoder_by_where(scores, (ids > pad_id).int(), 0), None),
         (encoder_with(lambda real: real[:, :, None, None]), None),
         (lambda scores, ids, pad_id: encoder_by_where(scores, ids, 0), None),
     ],
@@ -366,6 +392,8 @@ WRONG = {
         (sees_strengths, None),
         (lambda layer, x: sees_sums(layer, x).float(), None),
         (sees_in_place, None),
+        (sees_changes_of_the_first_feature, None),
+        (lambda layer, x: sees_by_features(lambda x: layer(x)[..., :1], x), None),
         (sees_the_whole_output, None),
     ],
 }

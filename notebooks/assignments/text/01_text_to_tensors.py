@@ -30,7 +30,9 @@ PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
 # A symbol is any text without white space: `▁the` and `.` are symbols, too.
 #
 # <details><summary>Hint</summary>
+#
 # Does the pair ("s", "he") stand in ["▁s", "he"]? Ask the function.
+#
 # </details>
 
 # %% tags=["planted"]
@@ -65,15 +67,17 @@ check("01.merge", merge)
 #
 # Write that.
 # `word` is a text of at least one character, such as `▁sleeps`.
-# `rank` is a dict from pairs to numbers: `{("h", "e"): 0, ("T", "he"): 1, ...}`, where 0 was learned first.
+# `rank` is a dict from pairs to numbers, in any order: `{("T", "he"): 1, ("h", "e"): 0, ...}`, where 0 was learned first.
 # Return the list of subwords.
 # A word without any known pair stays a list of its characters.
-# In the tests no two merges make the same subword, so both ways lead to the same list.
+# In the tests no two merges make the same subword, so both ways lead to the same list, and the check cannot tell which of them you took.
 #
 # You may call your `merge`, once it is right.
 #
 # <details><summary>Hint</summary>
-# <code>min</code> takes a <code>key</code>: by what should it compare two pairs?
+#
+# `min` takes a `key`: by what should it compare two pairs?
+#
 # </details>
 
 # %% tags=["solution"]
@@ -118,7 +122,9 @@ print(*slow_targets(torch.tensor([[7, 8, 9], [5, 0, 0]])), sep="\n")
 # Padding stands only behind the last token of a row, each row has at least one token, and at least one row has no padding.
 #
 # <details><summary>Hint</summary>
+#
 # How many tokens does each row have? That is also the number of the place where something new belongs. Compare it with the numbers of all places.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -160,8 +166,10 @@ def slow_gradient(ids, upstream, vocab_size):
 # The result has the dtype of `upstream`, which is float32 or float64.
 #
 # <details><summary>Hint</summary>
+#
 # In the lesson, the look-up is also a product with one-hot rows. What is the gradient of such a product with respect to the table?
 # Or: which operation of PyTorch <em>adds</em> rows at given indices, even if an index comes twice?
+#
 # </details>
 
 # %% tags=["solution"]
@@ -209,7 +217,7 @@ prediction = {
 # %% tags=["check"]
 check("01.sizes", prediction)
 
-# %% [markdown] exercise="01.leak" title="In your own words" minutes=6 points=2 difficulty=2
+# %% [markdown] exercise="01.leak" title="In your own words" minutes=6 points=3 difficulty=2
 # A colleague learns the subwords from the training, validation and test sentences together.
 # "There are no translations in a vocabulary", she says, "so it cannot give the test away. And the test has fewer strange pieces this way."
 # What does she gain, what does she lose, and what would you do? Three or four sentences.
@@ -223,4 +231,5 @@ check("01.sizes", prediction)
 # === BEGIN MARK SCHEME ===
 # 1 point: a vocabulary shaped by the test is no longer tried on unseen text, so the score flatters (shorter sentences, or unknown words hidden).
 # 1 point: the rows of leaked subwords are not trained, so the model itself gains nothing.
+# 1 point: learn the vocabulary from the training part alone, and read the test with it as it is.
 # === END MARK SCHEME ===

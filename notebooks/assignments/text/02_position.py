@@ -28,11 +28,13 @@ from course_lib.checks import check
 # 1. Is the layer **equivariant**: do the rows of its output move along with those of its input, and does nothing else happen?
 # 2. Is it **invariant**: does the whole output stay as it is?
 #
-# Your test gets seven layers, in float64.
+# Your test gets ten layers, in float64.
 # A difference below 1e-6 is rounding: a sum in another order has other last digits.
 #
 # <details><summary>Hint</summary>
+#
 # A layer can be both, one of the two, or neither. Which layers of the lesson are what?
+#
 # </details>
 
 # %% tags=["solution"]
@@ -61,7 +63,9 @@ check("02.shuffled", shuffled)
 # You may keep the loops.
 #
 # <details><summary>Hint</summary>
+#
 # For d_model = 8, write down the exponent of each of the eight dimensions: once by the formula, once by the code.
+#
 # </details>
 
 # %% tags=["planted"]
@@ -119,8 +123,10 @@ def slow_alibi(scores):
 # Write the same without a loop.
 #
 # <details><summary>Hint</summary>
+#
 # First make one matrix (queries, keys) of distances, and decide what is to stand in it where the key comes after the query.
 # Then each head needs its slope in a dimension of its own.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -141,7 +147,7 @@ check("02.alibi", alibi)
 
 # %% [markdown] exercise="02.rotary" title="Rotary, wherever a sentence begins" minutes=14 points=3 difficulty=3
 # The lesson's `rotate` turns one sentence, from position 0 on.
-# A real model turns all heads of a whole batch, and each token brings its own position: it may continue a text that was read before.
+# A real model turns all heads of a whole batch, and each token brings its own position: the sentence may continue a text that was read before, or leave places out.
 #
 # `x` is (batch, heads, length, d_k) with an even d_k, `position` is (batch, length), whole numbers.
 # `frequency` is (d_k / 2,), the angle by which each pair turns in one word: $10000^{-2i/d_k}$.
@@ -152,8 +158,10 @@ check("02.alibi", alibi)
 # Return the turned features in the shape of `x`, without a loop.
 #
 # <details><summary>Hint</summary>
+#
 # The angles are (batch, length, d_k / 2). Which dimension is missing, so that they meet (batch, heads, length, d_k / 2)?
-# And at the end: <code>stack</code> and <code>cat</code> are not the same.
+# And at the end: `stack` and `cat` are not the same.
+#
 # </details>
 
 # %% tags=["solution"]

@@ -6,6 +6,9 @@
 #
 # **You need** lesson [03](../../../03_attention.ipynb).
 # Names and shapes are the lesson's: `query` is (batch, queries, d_k), `key` is (batch, keys, d_k), `value` is (batch, keys, d_v).
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `query.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import math
@@ -34,7 +37,9 @@ def slow_scores(query, key):
 # Write the same without a loop.
 #
 # <details><summary>Hint</summary>
+#
 # A product of matrices takes all dot products of rows with columns; the keys are rows, so they have to be turned.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -51,11 +56,14 @@ check("03.scores", scores)
 # %% [markdown] exercise="03.softmax" title="Weights from scores" minutes=10 points=3 difficulty=2
 # The weights of a query are the exponentials of its scores, divided by their sum.
 # Write that, with `exp`, `sum` and what you need besides, but without a finished softmax.
-# Scores may be as large as 1,300, and a blocked one is $-\infty$; no weight may become NaN.
+# Scores may lie anywhere between −1,300 and 1,300, and a blocked one is $-\infty$; no weight may become NaN.
+# Each query has at least one score that is not blocked.
 # The scores have any number of dimensions; the last one is that of the keys.
 #
 # <details><summary>Hint</summary>
+#
 # What happens to the weights if you add the same number to all scores of a query?
+#
 # </details>
 
 # %% tags=["solution"]
@@ -132,7 +140,9 @@ check("03.repeated", prediction)
 # Queries and keys need not have the same width here.
 #
 # <details><summary>Hint</summary>
+#
 # Each query meets each key: put a dimension of size 1 where the other one has its own, and add.
+#
 # </details>
 
 # %% tags=["solution"]

@@ -7,6 +7,9 @@
 # **You need** lesson [04](../../../04_multi_head.ipynb).
 # Names and shapes are the lesson's: a token has d_model features, each of `num_heads` heads is d_k = d_model / num_heads wide, and all heads together are (batch, heads, length, d_k).
 # All checks take batches of one sentence and of several, and lengths that differ between queries and keys.
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `query.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import math
@@ -43,8 +46,10 @@ def slow_unpack(packed, num_heads):
 # Return a tuple of three tensors.
 #
 # <details><summary>Hint</summary>
+#
 # `unflatten` cuts one axis into several, from the slowest to the fastest; it moves nothing.
 # Moving an axis is a second step.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -110,8 +115,10 @@ check("04.sizes", prediction)
 # Find the mistake, and repair it.
 #
 # <details><summary>Hint</summary>
+#
 # Take random queries and keys with variance 1 and look at the variance of the scores, for 1 head and for 16.
 # What should it be?
+#
 # </details>
 
 # %% tags=["planted"]
@@ -159,8 +166,10 @@ def slow_contributions(context, to_output):
 # d_model may be any number here, not only heads · d_k.
 #
 # <details><summary>Hint</summary>
+#
 # Which rows of W_O does head 0 meet?
 # And `@` takes every axis but the last two as a batch, also of W_O.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -198,12 +207,16 @@ check("04.contributions", contributions)
 # `torch.softmax` is allowed, a finished attention is not.
 #
 # <details><summary>Hint 1</summary>
+#
 # Here no axis has to be cut into heads: the matrices already have one.
 # What does `query` need, so that it meets each of them?
+#
 # </details>
 # <details><summary>Hint 2</summary>
+#
 # Write the shape behind every line.
 # Before Concat, where does the axis of the heads stand, and where must it stand?
+#
 # </details>
 
 # %% tags=["solution"]

@@ -43,7 +43,9 @@ def slow_decoder_masks(src, tgt_in, pad_id):
 # The masks belong on the device of the ids.
 #
 # <details><summary>Hint</summary>
+#
 # Compare a row of places 0, 1, 2, … with the same places as a column.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -112,6 +114,7 @@ check("05.open", prediction)
 #
 # - a hidden key gets exactly 0, and each query's weights sum to 1;
 # - whatever stands in a hidden score must not matter, even if it is 200, $\infty$ or NaN;
+# - scores that are not hidden may be of any size, also −100,000;
 # - a query that may attend to nothing raises a `ValueError`, be it one query or all of a sentence;
 # - scores may be float16 as well as float32 and float64, and the weights have the scores' dtype.
 #
@@ -119,8 +122,10 @@ check("05.open", prediction)
 # `torch.softmax` is allowed.
 #
 # <details><summary>Hint</summary>
+#
 # Which number has an exponential of exactly 0, in every precision?
 # And there is a difference between adding a number to a score and putting it in its place.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -146,8 +151,10 @@ check("05.weights", masked_softmax)
 # Find the mistake, and repair it.
 #
 # <details><summary>Hint</summary>
+#
 # Take one sentence with one `<pad>` and scores that are all 0, and print the weights.
 # Does the column of `<pad>` look different from the others? Should it?
+#
 # </details>
 
 # %% tags=["planted"]
@@ -167,7 +174,7 @@ def encoder_weights(scores, ids, pad_id):
 # %% tags=["check"]
 check("05.encoder", encoder_weights)
 
-# %% [markdown] exercise="05.sees" title="What does a layer see?" minutes=14 points=4 difficulty=3
+# %% [markdown] exercise="05.sees" title="What does a layer see?" minutes=14 points=4 difficulty=2
 # Somebody hands you a layer and says that it is causal.
 # You cannot look at its mask: `layer` is a function, and all you can do is call it.
 # It maps x (1, length, d_model) to outputs of the same shape.
@@ -178,11 +185,14 @@ check("05.encoder", encoder_weights)
 #
 # Your test is tried on layers of one attention and of two in a row: causal ones, one with the slip `tril(1)`, one without a mask, and ones with random masks.
 # Some layers are *centered*: they subtract from each output its mean, so that its features sum to 0.
+# One reads and writes a single feature.
 # Do not change x itself.
 #
 # <details><summary>Hint</summary>
+#
 # There are two ways: ask for gradients, or change one input and look which outputs change.
 # Both have a blind spot, and centered layers sit in it.
+#
 # </details>
 
 # %% tags=["solution"]

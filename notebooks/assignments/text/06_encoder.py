@@ -6,6 +6,9 @@
 #
 # **You need** lesson [06](../../../06_encoder.ipynb).
 # Names and shapes are the lesson's: `x` is (batch, src_len, d_model), `scale` and `shift` are (d_model,).
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `x.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import torch
@@ -59,8 +62,10 @@ check("06.reach", prediction)
 # The tests have few features, an ε of up to 0.1, and tokens whose features are all equal.
 #
 # <details><summary>Hint</summary>
+#
 # Take a token of two features, 1 and 3, and an ε of 0.
 # What should come out, and what does?
+#
 # </details>
 
 # %% tags=["planted"]
@@ -95,7 +100,9 @@ check("06.layer_norm", layer_norm)
 # Return (batch, src_len, d_model), and leave the given `x` as it is.
 #
 # <details><summary>Hint</summary>
+#
 # Write the path around one sub-layer as a function of its own, for both orders; then a layer is two calls.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -168,8 +175,10 @@ def slow_token_matrices(x, w1, b1, w2, b2):
 # The tests also have units whose sum is exactly 0.
 #
 # <details><summary>Hint</summary>
+#
 # Which units are on is a table of zeros and ones, (batch, src_len, d_ff).
 # Each row of the table keeps some of the columns of W₁ and turns the others into zeros.
+#
 # </details>
 
 # %% tags=["solution"]

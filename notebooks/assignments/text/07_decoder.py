@@ -69,8 +69,10 @@ def slow_shift(tgt, bos_id, eos_id, pad_id):
 # Return `tgt_in` and `tgt_out`, and leave `tgt` as it is.
 #
 # <details><summary>Hint</summary>
+#
 # `tgt_in` is easier: what follows `<s>` stays as it was.
 # In `tgt_out` each `</s>` has a place of its own; how can you tell a row's place from how many real tokens it has?
+#
 # </details>
 
 # %% tags=["solution"]
@@ -133,8 +135,10 @@ check("07.stacks", stacks)
 # Return a tensor of the shape of `x`, and leave the given `x` as it is.
 #
 # <details><summary>Hint</summary>
+#
 # On each path: what is normalized, what carries the residual?
 # Then ask for each of the two attentions where its queries come from, and where its keys and values do.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -168,8 +172,10 @@ check("07.decoder_layer", decoder_layer)
 # `<s>` and `<pad>` never have the largest logit, and `max_len` is at least 1.
 #
 # <details><summary>Hint</summary>
+#
 # Keep two things from step to step: the ids so far, and for each row whether it is finished.
 # What a finished row reads does not matter; what stands in the result does.
+#
 # </details>
 
 # %% tags=["solution"]

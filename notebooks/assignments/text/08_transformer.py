@@ -30,8 +30,10 @@ PAD_ID, BOS_ID = 0, 1  # of <pad> and <s>
 # For base with one shared matrix of 37,000 subwords the three add up to 63,082,496.
 #
 # <details><summary>Hint</summary>
+#
 # Write down what one attention, one feed-forward network and one norm have.
 # How many of each are there in an encoder layer, and how many in a decoder layer?
+#
 # </details>
 
 # %% tags=["solution"]
@@ -63,8 +65,10 @@ check("08.count", count)
 # The function returns the embedded tokens (batch, length, d_model) and the logits (batch, tgt_len, vocab).
 #
 # <details><summary>Hint</summary>
+#
 # The rows of the matrix start with a standard deviation of 1/√d_model.
 # How large are then the embedded tokens, and how large are the logits?
+#
 # </details>
 
 # %% tags=["planted"]
@@ -113,8 +117,10 @@ def slow_next_tokens(hidden, tgt_in, table):
 # Return ids (batch,), int64.
 #
 # <details><summary>Hint</summary>
+#
 # How many real tokens does each sentence have?
 # Two lists of numbers as indices, one for each of the first two dimensions, take one vector from each sentence.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -151,9 +157,11 @@ check("08.next", next_tokens)
 # No id is special here: the gradients that you get are 0 where padding must not count.
 #
 # <details><summary>Hint</summary>
+#
 # Try `x = torch.zeros(3)` and `x[torch.tensor([1, 1])] += 1`.
 # Is `x[1]` what you expect?
 # Look for a method of tensors that *adds* at an index.
+#
 # </details>
 
 # %% tags=["solution"]

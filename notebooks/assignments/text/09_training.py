@@ -43,7 +43,9 @@ def slow_loss(logits, tgt_out, smoothing):
 # The logits of a place may lie several hundred apart: the loss is large then, and still a number.
 #
 # <details><summary>Hint</summary>
+#
 # The sum over the other subwords is the sum over all of them, less the true one.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -103,8 +105,10 @@ check("09.adam", adam_step)
 # A gradient that is short enough stays as it is, and one that is 0 stays 0.
 #
 # <details><summary>Hint</summary>
+#
 # Take two parameters of one number each, with the gradients 3 and 4, and clip to 1.
 # Does the gradient still point in the same direction?
+#
 # </details>
 
 # %% tags=["planted"]
@@ -162,8 +166,10 @@ def epoch_of_large_batches(weight, micro_batches, n, lr, gradient_of):
 # The check brings its own `gradient_of`, which refuses anything larger than one micro-batch.
 #
 # <details><summary>Hint</summary>
+#
 # What must be added up over the micro-batches of a step? There are two things.
 # When is it time for a step, and what has to happen after it?
+#
 # </details>
 
 # %% tags=["solution"]

@@ -28,7 +28,9 @@ from course_lib.checks import check
 # For example, `batches([3, 5, 4, 3, 5], 10)` is `[[0, 3], [2, 1], [4]]`.
 #
 # <details><summary>Hint</summary>
+#
 # In this order, which sentence of a batch is its longest?
+#
 # </details>
 
 # %% tags=["solution"]
@@ -85,7 +87,9 @@ def slow_accuracy(logits, tgt_out, pad_id):
 # What the logits say at padding must not count, neither for nor against the model.
 #
 # <details><summary>Hint</summary>
+#
 # A position does no harm to its sentence if it is right *or* padding.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -114,7 +118,9 @@ check("10.accuracy", accuracy)
 # For example, *the the the the* has 4 single words, and 2 of them match *the cat sees the dog*.
 #
 # <details><summary>Hint</summary>
+#
 # A `Counter` of tuples counts n-grams, and answers 0 for those that it has not seen.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -150,7 +156,9 @@ check("10.clipped", clipped)
 # There is no smoothing: if no four words in a row match anywhere, the score is 0.
 #
 # <details><summary>Hint</summary>
+#
 # How many brevity penalties are there in the definition, and how many in the code?
+#
 # </details>
 
 # %% tags=["planted"]

@@ -41,7 +41,9 @@ def slow_greedy(log_probs, max_len):
 # Some sentences end at once, others never; `<pad>` and `<s>` are never a favorite.
 #
 # <details><summary>Hint</summary>
+#
 # Let every sentence go on until the end, and remember for each whether it is over.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -73,8 +75,10 @@ check("11.greedy", greedy)
 # No two tokens of a row are equally probable, but for those with probability 0.
 #
 # <details><summary>Hint</summary>
+#
 # Sort, and add up with `cumsum`: how much had been reached *before* each token?
 # Then the decision must go back to where the token stands in the vocabulary; `gather` or `scatter` takes it there.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -105,8 +109,10 @@ check("11.top_p", keep_top_p)
 # The vocabulary is larger than the beam.
 #
 # <details><summary>Hint</summary>
+#
 # `topk` over the flat (batch, beam_size · vocab) gives one number for each winner.
 # Hypothesis and token can be computed from it.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -138,7 +144,9 @@ check("11.step", beam_step)
 # Find the mistake, and repair it.
 #
 # <details><summary>Hint</summary>
+#
 # Follow an output that finishes in the second step. Where is it in the third?
+#
 # </details>
 
 # %% tags=["planted"]

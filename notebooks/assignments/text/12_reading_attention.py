@@ -27,7 +27,9 @@ from course_lib.checks import check
 # Each sentence has at least one sure link.
 #
 # <details><summary>Hint</summary>
+#
 # `&` and `|` are intersection and union; `sum()` counts.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -55,7 +57,9 @@ check("12.error_rate", error_rate)
 # The result is a list of pairs of tokens, one pair for each row.
 #
 # <details><summary>Hint</summary>
+#
 # What does the decoder write when it has read nothing but `<s>`?
+#
 # </details>
 
 # %% tags=["planted"]
@@ -92,8 +96,10 @@ check("12.rows", row_links)
 # Of equally good heads take the first.
 #
 # <details><summary>Hint</summary>
+#
 # The largest weights are (sentences, heads, tgt_words).
 # The gold links need a dimension more to be compared with them.
+#
 # </details>
 
 # %% tags=["solution"]
@@ -136,8 +142,10 @@ def slow_round(t, src, tgt):
 # Every source id occurs in some sentence; some ids stand twice in a sentence, and many pairs of words meet more than once.
 #
 # <details><summary>Hint</summary>
+#
 # `t[rows, columns]` with index tensors of the shapes (pairs, src_len, 1) and (pairs, 1, tgt_len) has the shape (pairs, src_len, tgt_len).
 # To put the shares back, read in PyTorch's documentation what `index_put` does with places that are named twice.
+#
 # </details>
 
 # %% tags=["solution"]
