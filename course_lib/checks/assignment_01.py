@@ -254,6 +254,7 @@ TARGETS = Exercise(
         ),
         Variant(lambda ids: _targets(ids)[::-1], "tgt_in and tgt_out are the other way round."),
     ),
+    loops=False,
 )
 
 
@@ -312,6 +313,7 @@ GRADIENT = Exercise(
         ),
     ),
     forbidden=(torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward),
+    loops=False,
 )
 
 

@@ -236,6 +236,7 @@ ALIBI = Exercise(
             "Here the first query stands at position 0. The queries are the last of the positions: shift them.",
         ),
     ),
+    loops=False,
 )
 
 
@@ -312,6 +313,7 @@ ROTARY = Exercise(
             "Only the first token's position counts here, and the others follow it. Each brings its own.",
         ),
     ),
+    loops=False,
 )
 
 

@@ -55,6 +55,7 @@ SCORES = Exercise(
         ),
     ),
     forbidden=(F.scaled_dot_product_attention, nn.MultiheadAttention),
+    loops=False,
 )
 
 
@@ -255,6 +256,7 @@ ADDITIVE = Exercise(
             "Here each column sums to 1; each query's row must.",
         ),
     ),
+    loops=False,
 )
 
 EXERCISES = (SCORES, SOFTMAX, ATTENTION, REPEATED, ADDITIVE)

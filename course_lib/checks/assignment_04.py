@@ -65,6 +65,7 @@ UNPACK = Exercise(
             "It is the other way round: three parts of width d_model, each cut into heads.",
         ),
     ),
+    loops=False,
 )
 
 
@@ -233,6 +234,7 @@ CONTRIBUTIONS = Exercise(
             "Here every head speaks through the slice of head 0.",
         ),
     ),
+    loops=False,
 )
 
 
@@ -306,6 +308,7 @@ MULTI_HEAD = Exercise(
         ),
     ),
     forbidden=FINISHED,
+    loops=False,
 )
 
 EXERCISES = (UNPACK, SIZES, CONTEXTS, CONTRIBUTIONS, MULTI_HEAD)

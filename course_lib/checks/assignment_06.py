@@ -330,6 +330,7 @@ TOKEN_MATRICES = Exercise(
         Variant(_one_bias, "The matrices are right. The biases still contain units that are off."),
         Variant(_turned, "The matrices are turned: a token stands to the left of its matrix, x @ matrix + bias."),
     ),
+    loops=False,
 )
 
 EXERCISES = (REACH, LAYER_NORM, ENCODER_LAYER, PARAMETERS, TOKEN_MATRICES)

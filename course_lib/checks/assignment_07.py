@@ -101,6 +101,7 @@ SHIFT = Exercise(
             "The decoder reads the answers here: tgt_in and tgt_out are the same.",
         ),
     ),
+    loops=False,
 )
 
 

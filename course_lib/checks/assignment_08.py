@@ -235,6 +235,7 @@ NEXT = Exercise(
             "These are tokens for every place; only the last real one of each sentence is asked for.",
         ),
     ),
+    loops=False,
 )
 
 
@@ -311,6 +312,7 @@ GRADIENT = Exercise(
         ),
     ),
     forbidden=(torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward),
+    loops=False,
 )
 
 

@@ -93,6 +93,7 @@ LOSS = Exercise(
         ),
     ),
     forbidden=(F.cross_entropy, F.nll_loss, F.kl_div),
+    loops=False,
 )
 
 
@@ -257,7 +258,7 @@ def _train(answer, weight, hidden, true, n, lr):
 
     def gradient_of(weight, micro_batch):
         vectors, ids = micro_batch
-        if not any(ids is one for one in true):
+        if len(ids) > max(map(len, true)):
             raise MemoryError("only one micro-batch at a time fits into memory")
         wanted = ids.unsqueeze(1) == torch.arange(weight.size(0), device=ids.device)  # (tokens, vocab)
         return ((vectors @ weight.T).softmax(dim=-1) - wanted.to(vectors)).T @ vectors, len(ids)

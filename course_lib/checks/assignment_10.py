@@ -106,7 +106,7 @@ def accuracy(logits: Tensor, tgt_out: Tensor, pad_id: int) -> tuple[Tensor, Tens
 
 
 def _predictions(generator: torch.Generator) -> list[tuple]:
-    """Some sentences that are wholly right; no padding that is predicted, for nothing ever teaches a model that."""
+    """Some sentences that are wholly right; padding is predicted once, behind an end, where it must not count."""
     cases = []
     for batch, tgt_len, vocab, pad_id in ((1, 4, 6, 0), (3, 5, 7, 0), (4, 6, 9, 2), (6, 7, 8, 0)):
         lengths = torch.randint(2, tgt_len + 1, (batch,), generator=generator)
@@ -120,6 +120,7 @@ def _predictions(generator: torch.Generator) -> list[tuple]:
         logits = torch.randn(batch, tgt_len, vocab, generator=generator)
         logits = logits + 9 * F.one_hot(tgt_out, vocab) * (2 * hit - 1)[..., None] * real[..., None]
         logits[..., pad_id] -= 9
+        logits[1:2, -1, pad_id] += 99  # a slice, because the first batch has one sentence
         cases.append((logits, tgt_out, pad_id))
     return cases
 
@@ -128,7 +129,7 @@ def _accuracy(logits: Tensor, tgt_out: Tensor, pad_id: int, *, of_all: bool, pad
     hit, real = logits.argmax(dim=-1) == tgt_out, tgt_out != pad_id
     tokens = hit.numel() if of_all else real.sum()
     whole = hit.all(dim=1) if padding_right else (hit | ~real).all(dim=1)
-    return (hit & real).sum() / tokens, whole.sum() / len(whole)
+    return (hit if of_all else hit & real).sum() / tokens, whole.sum() / len(whole)
 
 
 def _mean_of_sentences(logits: Tensor, tgt_out: Tensor, pad_id: int) -> tuple[Tensor, Tensor]:
@@ -143,7 +144,7 @@ ACCURACY = Exercise(
     (
         Variant(
             lambda *inputs: _accuracy(*inputs, of_all=True, padding_right=False),
-            "The number that you divide the right tokens by counts padding as well.",
+            "The first share is one of all positions. Count the real ones only, above and below the line.",
         ),
         Variant(
             lambda *inputs: _accuracy(*inputs, of_all=False, padding_right=True),
@@ -158,7 +159,8 @@ ACCURACY = Exercise(
             "The first share is a mean over sentences. Count the tokens of the whole batch: a long sentence has more.",
         ),
     ),
-    any_dtype=False,  # shares of counts
+    any_dtype=False,  # shares of counts,
+    loops=False,
 )
 
 
@@ -189,6 +191,7 @@ def _sentences(generator: torch.Generator) -> list[tuple]:
         ("the the the a".split(), ["the a".split(), "the the cat".split()], 1),
         ("a cat sees a cat".split(), ["a dog sees a dog".split(), "the dog sees a cat".split()], 2),
         (["cat"], ["the cat sleeps".split()], 3),
+        (["dog", "sees"], [["sees", "dog"]], 2),
         (some(9, 12), [some(6, 9), some(9, 12)], 1),
         (some(8, 10), [some(8, 10), some(4, 9), some(1, 3)], 2),
         (some(12, 15), [some(12, 15)], 3),

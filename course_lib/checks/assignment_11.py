@@ -26,8 +26,10 @@ def greedy(log_probs: Tensor, max_len: int) -> Tensor:
 
 
 def _tables(generator: torch.Generator) -> list[tuple]:
-    """Models that look at the last token only. The first sentence never ends, the second at once, the third soon."""
-    cases = []
+    """Models that look at the last token only: all sentences end at once, or one never, one at once, one soon."""
+    at_once = torch.full((2, 5, 5), -math.inf)
+    at_once[..., EOS_ID] = 0.0
+    cases = [(at_once, 4)]
     for batch, vocab, max_len in ((1, 5, 4), (2, 6, 6), (3, 8, 5), (5, 7, 8)):
         logits = 2 * torch.randn(batch, vocab, vocab, generator=generator)
         logits[0, :, EOS_ID] -= 99
@@ -139,6 +141,7 @@ TOP_P = Exercise(
             "These are probabilities. What is kept keeps its logit, and the rest gets −∞.",
         ),
     ),
+    loops=False,
 )
 
 
@@ -245,7 +248,16 @@ PROBABILITIES = {
     "spiele": {"gern": 0.1, "</s>": 0.9},
     "gern": {"Ja": 0.05, "</s>": 0.95},
 }
-SHORT_OR_LONG = {last: {word: math.log(prob) for word, prob in after.items()} for last, after in PROBABILITIES.items()}
+# The empty output is the most probable beginning; a beam that shrinks by it misses Ja, which is the best.
+WIDE = {
+    "<s>": {"</s>": 0.34, "Ich": 0.335, "Ja": 0.325},
+    "Ich": {"Ich": 0.5, "Ja": 0.4, "</s>": 0.1},
+    "Ja": {"</s>": 0.9, "Ich": 0.05, "Ja": 0.05},
+}
+
+
+def _logarithms(table: dict) -> dict:
+    return {last: {word: math.log(prob) for word, prob in after.items()} for last, after in table.items()}
 
 
 def _models(generator: torch.Generator) -> list[tuple]:
@@ -260,9 +272,10 @@ def _models(generator: torch.Generator) -> list[tuple]:
         return table
 
     return [
-        (SHORT_OR_LONG, 4, 0.0, 6),
-        (SHORT_OR_LONG, 4, 1.0, 6),
-        (SHORT_OR_LONG, 3, 1.0, 6),
+        (_logarithms(PROBABILITIES), 4, 0.0, 6),
+        (_logarithms(PROBABILITIES), 4, 1.0, 6),
+        (_logarithms(PROBABILITIES), 3, 1.0, 6),
+        (_logarithms(WIDE), 2, 1.0, 6),
         (some(3, 1.0), 1, 0.6, 8),
         (some(4, 0.0), 3, 0.6, 5),
         (some(5, 0.5), 4, 1.5, 6),

@@ -149,9 +149,20 @@ def best_head(weights: Tensor, gold: Tensor, num_choosing: int) -> tuple[Tensor,
     return head, reporting.index_select(0, head.view(1)).squeeze(0)
 
 
+def _ties() -> tuple:
+    """Heads 1 and 2 find 3 of 5 links, and head 2 is surer of them; by the mean over sentences head 0 is the best."""
+    gold = torch.tensor([[0, -1, -1, -1], [1, 2, 0, 1], [2, 1, 0, -1]])
+    hit = torch.zeros(3, 3, 4, dtype=torch.bool)
+    hit[:2, 0, 0] = hit[1, 1, :3] = hit[1, 2, 1:] = True
+    hit[2, 0, :3] = hit[2, 1, 0] = hit[2, 2, :2] = True
+    looked_at = torch.where(hit, gold[:, None], gold[:, None] + 1)
+    sure = torch.tensor([0.9, 0.4, 0.9])[:, None, None]
+    return torch.where(F.one_hot(looked_at, 4).bool(), sure, (1 - sure) / 3), gold, 2
+
+
 def _heads(generator: torch.Generator) -> list[tuple]:
     """Head 1 is perfect in the first part, head 0 in the second; each finds half of the other part's links."""
-    cases = []
+    cases = [_ties()]
     for sentences, heads, rows, columns, num_choosing in ((4, 2, 3, 4, 2), (5, 3, 4, 6, 2), (8, 4, 6, 5, 3)):
         gold = torch.randint(columns, (sentences, rows), generator=generator)
         unlinked = torch.rand(sentences, rows, generator=generator) < 0.3
@@ -205,7 +216,7 @@ BEST_HEAD = Exercise(
         ),
         Variant(
             lambda weights, gold, n: _choice(
-                _shares(weights[:n], gold[:n]), _shares(weights[n:], gold[n:], by_sentence=True)
+                _shares(weights[:n], gold[:n], by_sentence=True), _shares(weights[n:], gold[n:], by_sentence=True)
             ),
             "This is a mean over sentences. Count the links of all of them together.",
         ),
@@ -285,6 +296,7 @@ EM = Exercise(
             "These are the counts. Divide those of each source word by their sum.",
         ),
     ),
+    loops=False,
 )
 
 

@@ -53,7 +53,7 @@ def read(path: Path) -> Any:
 def write_replies(replies: list[Reply], path: Path) -> None:
     """Write replies as a file that appears at once and whole."""
     partial = path.with_suffix(".partial")
-    write([(reply.result, reply.problem) for reply in replies], partial)
+    write([(reply.result, reply.problem, reply.runs) for reply in replies], partial)
     partial.replace(path)
 
 
@@ -65,9 +65,11 @@ def read_replies(path: Path) -> list[Reply]:
         FileNotFoundError: there is no such file.
     """
     tree = read(path)
-    if not isinstance(tree, list) or not all(isinstance(item, tuple) and len(item) == 2 for item in tree):
+    if not isinstance(tree, list) or not all(
+        isinstance(item, tuple) and len(item) == 3 and isinstance(item[2], int) for item in tree
+    ):
         raise ValueError("expected replies, got something else")
-    return [Reply(result, None if problem is None else str(problem)) for result, problem in tree]
+    return [Reply(result, None if problem is None else str(problem), runs) for result, problem, runs in tree]
 
 
 def _pack(tree: Any, tensors: dict[str, Tensor]) -> Any:

@@ -1,14 +1,20 @@
-"""Exercises ask to build what is finished elsewhere: this notices who calls the finished one instead."""
+"""Exercises ask to build what is finished elsewhere, or without a loop: this notices what an answer does instead."""
 
+import inspect
 import sys
+import sysconfig
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch
+
 LIBRARY = str(Path(__file__).resolve().parents[1])
 CHECKS = str(Path(__file__).resolve().parent)
+INSTALLED = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), str(Path(torch.__file__).parents[1]))
 
 
 class FinishedAnswer(Exception):
@@ -31,9 +37,10 @@ def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[No
     codes, builtins, methods = {}, [], {}
     for thing in forbidden:
         if isinstance(thing, type):
-            codes |= {method.__code__: thing.__name__ for method in vars(thing).values() if hasattr(method, "__code__")}
+            methods_of = map(inspect.unwrap, filter(callable, vars(thing).values()))
+            codes |= {method.__code__: thing.__name__ for method in methods_of if hasattr(method, "__code__")}
         elif hasattr(thing, "__code__"):
-            codes[thing.__code__] = thing.__name__
+            codes[inspect.unwrap(thing).__code__] = thing.__name__
         elif hasattr(thing, "__objclass__"):
             methods[thing.__name__] = thing.__objclass__
         else:
@@ -60,3 +67,27 @@ def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[No
         yield
     finally:
         sys.setprofile(before)
+
+
+@contextmanager
+def counted() -> Iterator[Counter]:
+    """Count how often each line of an answer runs while it is open: lines of this library and of others are left out.
+
+    A line of a loop runs the more often the more there is to go through, any other one as often in every case.
+    """
+    runs: Counter = Counter()
+
+    def line(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            runs[frame.f_code, frame.f_lineno] += 1
+        return line
+
+    def call(frame: FrameType, event: str, argument: Any) -> Any:
+        return None if frame.f_code.co_filename.startswith((LIBRARY, "<frozen", *INSTALLED)) else line
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        yield runs
+    finally:
+        sys.settrace(before)

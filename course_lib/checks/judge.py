@@ -16,6 +16,11 @@ ELSEWHERE = (
     "Make new tensors where the inputs are: x.new_zeros(...) or torch.arange(..., device=x.device) for an input x."
 )
 
+LOOPS = (
+    "{}: every result is right, but one of its lines runs {} times in one case and {} times in another. "
+    "So it goes through something one by one; write it without a loop."
+)
+
 
 def find(name: str) -> Exercise:
     """The exercise of a name such as "03.scores".
@@ -72,7 +77,8 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
         found: the replies to them; they may end at a problem.
 
     Raises:
-        CheckFailed: with the first difference, and a hint if every result is that of a known mistake.
+        CheckFailed: with the first difference, and a hint if every result is that of a known mistake; or because it is
+            right, with a loop where none is allowed.
     """
     for number, (inputs, reply) in enumerate(zip(cases, found, strict=False), start=1):
         elsewhere = on_meta(inputs)
@@ -85,6 +91,9 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
             raise CheckFailed(f"{exercise.name}, {tried}{problem}{_hint(exercise, cases, found)}")
     if len(found) < len(cases):
         raise CheckFailed(f"{exercise.name}, case {len(found) + 1} of {len(cases)}: no reply")
+    runs = [reply.runs for inputs, reply in zip(cases, found, strict=False) if not on_meta(inputs)]
+    if not exercise.loops and max(runs) > min(runs):
+        raise CheckFailed(LOOPS.format(exercise.name, min(runs), max(runs)))
     return f"✓ {exercise.name}: right" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
 
 

@@ -294,7 +294,7 @@ assert (abs(quartiles - true_share) < 0.03).all()
 # For each weight it keeps two running means: m of the gradient, v of its square.
 # Old gradients fade: each step multiplies m by β₁ and v by β₂.
 # Both start at 0, so early on they are too small; dividing by 1 − βᵗ corrects that.
-# The step takes learning rate · m / (√v + ε) off the weight.
+# The step takes learning rate · m / (√v + ε), with both corrected, off the weight.
 
 
 # %%
@@ -346,7 +346,7 @@ assert (abs(first / 0.01 - 1) < 0.01).all()
 
 # %% [markdown]
 # All by one learning rate.
-# After one step m and √v are both the size of one gradient, so only its sign is left.
+# After one step the corrected m is the gradient and the corrected √v is its size, so only its sign is left.
 # Keep this in mind: the first step moves nearly *every* weight of the model by the full rate, on the word of one batch.
 #
 # ### What β₂ does
@@ -411,6 +411,24 @@ assert 0 < rounding < 1e-12 and usual > 1e-6
 # %% [markdown]
 # Without ε the rounding error moves the bias by a full learning rate, in an arbitrary direction.
 # With it, next to nothing happens.
+#
+# But this model computes in float64, and models are trained in float32, where rounding errors are far larger.
+# Are they below ε, too?
+
+# %%
+import copy
+
+rough = copy.deepcopy(model).float()
+rough.zero_grad()
+F.cross_entropy(rough(batch.src, batch.tgt_in)[real], batch.tgt_out[real]).backward()
+rounding = rough.encoder.layers[0].self_attn.key_proj.bias.grad.abs().max().item()
+(move,) = moves([rounding], eps=1e-9)
+print(f"float32: gradient {rounding:.0e}, a move of {move:.2f} learning rates")
+assert 1e-3 < move < 1
+
+# %% [markdown]
+# They come near it, and this ε only damps them.
+# Here that does no harm: whatever the key bias is, the softmax does not care.
 #
 # ## The schedule
 #
@@ -496,6 +514,15 @@ explorer = ScheduleExplorer(d_model=512, warmup_steps=4000)
 peak_step, peak_rate = explorer.view["peak"]
 assert peak_step == 4000 and math.isclose(peak_rate, max(rates))
 explorer
+
+# %% [markdown]
+# Neither: each divides the peak by √2.
+
+# %%
+longer = rate_by_hand(8000, warmup_steps=8000)
+wider = rate_by_hand(4000, d_model=1024)
+for peak in (longer, wider):
+    assert math.isclose(rate_by_hand(4000) / peak, math.sqrt(2))
 
 # %% [markdown]
 # The paper's rate depends on the step alone: it does not know when a run ends.
@@ -861,7 +888,7 @@ assert (TrainConfig().betas, TrainConfig().eps) == ((0.9, 0.98), 1e-9)
 
 # %% [markdown]
 # Three commands that it will never train on are answered after 100 steps, 200, 400, and at the end.
-# Before you run the next cell: which will it learn first, the right letters or their order?
+# Before you run the next cell: will it get any of the three right within 100 steps?
 
 # %%
 import tempfile
@@ -906,7 +933,7 @@ from course_lib.experiment import score
 
 
 def show_score(name, model):
-    """Exact match on the held-out pairs, and for each of the two tasks."""
+    """Prints exact match, in all and of each task; returns that of the worse task."""
     outputs = score(Translator(model, tokenizer), held_out, beam_size=1).outputs
     right = {}
     for pair, output in zip(held_out, outputs, strict=True):
@@ -915,7 +942,7 @@ def show_score(name, model):
     total = sum(map(sum, right.values())) / len(held_out)
     print(f"{name:28}{total:6.1%} right, copy {share['copy']:.1%}, "
           f"reverse {share['reverse']:.1%}")
-    return total
+    return min(share.values())
 
 
 at_the_end = show_score("after the last step", learner.model)
@@ -1037,12 +1064,13 @@ from collections import Counter
 kinds = Counter(name.split(".")[0] for name in state)
 for kind, number in kinds.items():
     print(f"{kind:10}{number:4} tensors")
-moments = sum(name.endswith(("exp_avg", "exp_avg_sq")) for name in state)
-assert moments == 2 * len(list(whole.parameters()))
+number = len(list(whole.parameters()))
+assert (kinds["model"], kinds["optimizer"]) == (number + 2, 3 * number)
 assert {"epoch", "batch", "step"} <= info.keys()
 
 # %% [markdown]
-# The weights; for each parameter Adam's m, v and number of steps; the state of the random generator; and where the run stands.
+# The weights: one matrix serves both embeddings and the output, and stands here under all three names.
+# For each parameter Adam's m, v and number of steps; the state of the random generator; and where the run stands.
 # Can one of these be left out?
 # We resume twice more: once with Adam's moments lost, once with another random state.
 
@@ -1061,7 +1089,7 @@ for lost, tensors in losses.items():
     both = zip(history.losses, whole_history.losses, strict=True)
     gap = max(abs(one - other) for one, other in both)
     print(f"{lost:15}lost: losses differ by up to {gap:.3f}")
-    assert gap > 1e-4 and history.losses[:middle] == whole_history.losses[:middle]
+    assert gap > 1e-4
 
 # %% [markdown]
 # Nothing crashes, and the run is another one.

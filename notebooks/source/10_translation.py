@@ -220,7 +220,7 @@ both = zip(corpus.test, result.outputs, strict=True)
 wrong = [(pair, output) for pair, output in both if output != pair.tgt]
 for pair, output in wrong[:6]:
     print(f"{pair.src}\n  expected {pair.tgt}\n  got      {output}\n")
-assert len(wrong) == round((1 - result.exact_match) * len(corpus.test))
+assert 0 < len(wrong) < 100
 
 # %% [markdown]
 # ## Is it the Transformer?
@@ -231,7 +231,7 @@ assert len(wrong) == round((1 - result.exact_match) * len(corpus.test))
 # It is called like the Transformer, so the same `fit` trains it.
 # We gave both the same sentences, as many parameters, and the same time: about 320 seconds of one CPU thread.
 # The Transformer makes four passes in it, the LSTM five.
-# The Transformer has the learning rate of its preset, the LSTM the better one of two, chosen on the validation part.
+# The Transformer has the learning rate of its preset, the LSTM the better one of two, 0.004 and 0.006, chosen on the validation part.
 # Which one would you bet on?
 #
 # The two runs take about ten minutes, so we kept their logs. These commands make them again:
@@ -261,6 +261,9 @@ for name, log in race.items():
 transformer, lstm = race.values()
 assert abs(transformer["parameters"] / lstm["parameters"] - 1) < 0.01
 assert abs(transformer["cpu_seconds"] / lstm["cpu_seconds"] - 1) < 0.02
+assert [len(log["epochs"]) for log in race.values()] == [4, 5]
+chosen = max(lstm["choices"], key=lambda each: each["valid_exact_match"])
+assert len(lstm["choices"]) == 2 and chosen["peak_lr"] == lstm["training"]["peak_lr"]
 
 # %%
 series = {}
@@ -297,10 +300,13 @@ assert abs(exact[0] - exact[1]) < 0.01  # ten sentences of a thousand
 #
 # ## Where it must fail
 #
-# The grammar knows some hundred words.
+# The grammar knows a few hundred words.
 # What happens to words and sentences from outside?
 
 # %%
+sources = [pair.src.lower().split() for pair in corpus.train]
+words = {word.strip(".,?") for source in sources for word in source}
+assert 300 < len(words) < 1000
 outside = {
     "The parliament postponed the vote.": "Das Parlament verschob die Abstimmung.",
     "Photosynthesis needs light.": "Photosynthese braucht Licht.",
@@ -431,6 +437,8 @@ assert len(tried) == 11 and best == round(beam[0], 2) and best - usual > 0.4
 # python -m course_lib benchmark --data multi30k --epochs 8 --out runs/benchmark
 # ```
 #
+# (The command trains everything with three seeds. In our record the number before each name says how many there are.)
+#
 # Which change costs most? Predict it, before you run the cell.
 
 # %% tags=["nbval-check-output"]
@@ -485,15 +493,15 @@ assert lstm["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 #
 # - **Luck.** Another seed moves the whole recipe by almost half a point. Averaging, label smoothing, tied weights and the little dropout move it by less: these runs cannot tell what they bring. Tying, at least, saves a million parameters.
 # - **Search.** The beam adds to greedy search, with the same weights, in each run.
-# - **Noise.** Dropout 0.3, and subword dropout, which cuts words in ever new ways, cost almost four points and more. Eight passes are too short to learn through so much noise. After seventy, dropout 0.3 gave the best captions of this lesson: an ingredient is good or bad for a training of some length.
-# - **Norms.** Post-norm, as in the paper, does not learn at the rate that suits pre-norm. With a quarter of it, it learns, and in eight passes it does not catch up. Who changes one thing at a time must ask whether the rest still suits it.
+# - **Noise.** Dropout 0.3, and subword dropout, which cuts words in ever new ways, cost almost four points and more. Eight passes are too short to learn through so much noise. The run of seventy passes had dropout 0.3 too, and gave the best captions of this lesson. But it also differs in case, subwords and rate, so what dropout alone brings in a long training these runs cannot tell.
+# - **Norms.** Post-norm, as in the paper, does not learn at the rate that suits pre-norm. With a quarter of it, it learns, and in eight passes it does not catch up. Whoever changes one thing at a time must ask whether the rest still suits it.
 # - **The LSTM** is more than one point ahead, in less than three quarters of the time. Eight passes are the beginning of a training, and the LSTM begins fast, as it did above.
 
 # %% [markdown]
 # ## The translator that came with the course
 #
 # You know it from lesson [00](00_welcome.ipynb).
-# It is twice as wide and one layer deeper, and it learned from 160,000 everyday sentences of Tatoeba, which volunteers wrote and translated.
+# It is twice as wide as the preset `mini` and one layer deeper, and it learned from 160,000 everyday sentences of Tatoeba, which volunteers wrote and translated.
 # Its [model card](../course_lib/pretrained/everyday/README.md) says how they were cleaned and split.
 #
 # Many of these English sentences have several German translations, and all of them are right.
@@ -508,8 +516,9 @@ print(f"{everyday['parameters']:,} parameters, {len(everyday['epochs'])} passes"
 for entry in everyday["test"]:
     print(f"beam {entry['beam_size']}: {entry['bleu']:.1f} BLEU ({entry['signature']})")
     assert "nrefs:var" in entry["signature"]
-assert everyday["model"]["d_model"] == 2 * translator.model.config.d_model
-assert everyday["model"]["num_layers"] == translator.model.config.num_layers + 1
+mini = model_preset("mini", tokenizer.vocab_size)
+assert everyday["model"]["d_model"] == 2 * mini.d_model
+assert everyday["model"]["num_layers"] == mini.num_layers + 1
 
 # %%
 bleu = [epoch["valid_bleu"] for epoch in everyday["epochs"]]
@@ -562,7 +571,6 @@ print(at_home.translate("I would like to know where the next train station is.")
 print(f"{1000 * (time.perf_counter() - start):.0f} milliseconds")
 minutes_here = (time.perf_counter() - started) / 60
 print(f"this notebook took {minutes_here:.1f} minutes")
-assert minutes_here > history.seconds / 60
 
 # %% [markdown]
 # ## Summary

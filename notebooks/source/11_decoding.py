@@ -522,7 +522,7 @@ assert paid == [False, True, True, True, False, False]  # ▁sp, ran and g
 # What matters is who falls least: greedy search leads with `▁sp`, and then it pays twice more, for `ran` and for `g`.
 #
 # Here is the search for any sentence, with every beam.
-# From which beam on does *I play.* come out well, and does a wider one always find the same?
+# Which beam puts the right *Ich spiele.* on top, and do wider ones leave it there?
 
 # %%
 from course_lib.widgets import BeamTreeExplorer
@@ -532,9 +532,17 @@ for ours, shown in zip(tree.nodes, explorer.tree.nodes, strict=True):
     assert ours.total == shown.total
 explorer
 
+# %%
+tops = []
+for width in range(1, 7):
+    (found,) = beam_search(model, src, beam_size=width, length_penalty=0.0)
+    tops.append(tokenizer.decode(found[0].ids))
+print(*tops)
+assert tops == ["Ich sprang.", "Ich spiele.", *["Ich spielen."] * 4]
+
 # %% [markdown]
-# Is the winner the right translation?
-# No: *Ich spiele.* comes second.
+# Only the beam of two.
+# Every wider one finds *Ich spielen.*, which is more probable, and wrong; *Ich spiele.* comes second.
 # The search has done its work, it found the more probable output.
 # The *model* is wrong about this one.
 # Search errors and model errors are two things, and a better search mends only the first kind.

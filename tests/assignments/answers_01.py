@@ -324,8 +324,8 @@ def predicted(**changed):
 RIGHT = {
     "01.merge": [merge_with_a_stack, merge_by_recursion, merge_with_an_iterator, merge_by_escaped_pattern],
     "01.encode": [encode_by_rank, encode_in_turn, encode_one_place_at_a_time],
-    "01.targets": [targets_by_scatter, targets_by_neighbors, targets_by_index, targets_by_row],
-    "01.gradient": [gradient_by_one_hot, gradient_by_index_put, gradient_by_scatter, gradient_in_a_loop],
+    "01.targets": [targets_by_scatter, targets_by_neighbors, targets_by_index],
+    "01.gradient": [gradient_by_one_hot, gradient_by_index_put, gradient_by_scatter],
     "01.sizes": [PREDICTED, predicted(one=14 / 40, two=6 / 32, size=134.0), predicted(square=torch.tensor(64))],
 }
 
@@ -354,6 +354,7 @@ WRONG = {
         (lambda word, rank: list(word), None),
     ],
     "01.targets": [
+        (targets_by_row, "one by one"),
         (end_behind_padding, "behind the padding"),
         (end_on_last_token, "replaces the last token"),
         (one_row_cut_twice, "is no input"),
@@ -365,6 +366,7 @@ WRONG = {
         (lambda ids: targets_by_scatter(ids)[1], None),
     ],
     "01.gradient": [
+        (gradient_in_a_loop, "one by one"),
         (gradient_of_the_last, "have to be added"),
         (gradient_times(lambda *_: 1), "factor is missing"),
         (gradient_times(root, mean=True), "mean over the places"),

@@ -17,6 +17,10 @@ def broadcast_scores(query, key):
     return (query[:, :, None] * key[:, None]).sum(-1).div(math.sqrt(key.size(2)))
 
 
+def scores_by_bmm(query, key):
+    return torch.bmm(query * query.size(-1) ** -0.5, key.permute(0, 2, 1))
+
+
 def looped_scores(query, key):
     sentences = [q @ k.T for q, k in zip(query, key, strict=True)]
     return torch.stack(sentences) * query.size(-1) ** -0.5
@@ -132,6 +136,12 @@ def additive_by_einsum(query, key, to_query, to_key, score):
     return torch.einsum("bqkh,h->bqk", (left.unsqueeze(2) + right.unsqueeze(1)).tanh(), score).softmax(2)
 
 
+def additive_by_linear(query, key, to_query, to_key, score):
+    left, right = torch.nn.functional.linear(query, to_query), torch.nn.functional.linear(key, to_key)
+    scores = (left[:, :, None] + right[:, None]).tanh().matmul(score)
+    return torch.softmax(scores, dim=-1)
+
+
 def additive_in_a_loop(query, key, to_query, to_key, score):
     rows = [((q @ to_query.T).unsqueeze(1) + key @ to_key.T).tanh() @ score for q in query.unbind(1)]
     return torch.stack(rows, dim=1).softmax(-1)
@@ -160,11 +170,11 @@ def predicted(**changed):
 
 
 RIGHT = {
-    "03.scores": [einsum_scores, broadcast_scores, looped_scores],
+    "03.scores": [einsum_scores, broadcast_scores, scores_by_bmm],
     "03.softmax": [stable_softmax, softmax_by_max, softmax_in_steps],
     "03.attention": [attention_by_einsum, attention_by_bmm, Attention()],
     "03.repeated": [PREDICTED, predicted(one=1, four=1 / 4), predicted(twice=2 / 5, zero=torch.tensor(0.2))],
-    "03.additive": [additive_by_parts, additive_by_einsum, additive_in_a_loop],
+    "03.additive": [additive_by_parts, additive_by_einsum, additive_by_linear],
 }
 
 # What the specification must agree with.
@@ -176,6 +186,7 @@ LIBRARY = {
 # Each wrong answer with a part of the hint that it must get; None where no hint is known.
 WRONG = {
     "03.scores": [
+        (looped_scores, "one by one"),
         (lambda query, key: query @ key.transpose(1, 2), SCALE),
         (lambda query, key: query @ key.mT / query.size(-1), "divided by d_k"),
         (lambda query, key: query @ key.mT / math.sqrt(key.size(1)), "number of keys"),
@@ -217,6 +228,7 @@ WRONG = {
         ({"four equal keys": 0.25}, None),
     ],
     "03.additive": [
+        (additive_in_a_loop, "one by one"),
         (additive_with(bend=lambda hidden: hidden), "tanh is missing"),
         (additive_with(dim=1), "each column"),
         (additive_with(bend=torch.sigmoid), None),

@@ -124,6 +124,13 @@ def contributions_by_chunks(context, to_output):
     return torch.stack([head @ each for head, each in zip(context.unbind(1), slices, strict=True)], dim=1)
 
 
+def contributions_by_bmm(context, to_output):
+    batch, heads, queries, d_k = context.shape
+    heads_first = context.transpose(0, 1).reshape(heads, -1, d_k)
+    added = torch.bmm(heads_first, to_output.reshape(heads, d_k, -1))
+    return added.unflatten(1, (batch, queries)).transpose(0, 1)
+
+
 def contributions_by_sums(context, to_output):
     heads, d_k = context.size(1), context.size(3)
     return (context[..., None] * to_output.reshape(heads, 1, d_k, -1)).sum(-2)
@@ -234,8 +241,8 @@ RIGHT = {
         predicted(contexts=torch.Size((2, 4, 5, 16)), numbers=torch.tensor(560)),
     ],
     "04.contexts": [side_by_side, contexts_by_einsum, Contexts()],
-    "04.contributions": [contributions_by_einsum, contributions_by_chunks, contributions_by_sums],
-    "04.multi_head": [multi_head_by_einsum, multi_head_in_a_loop, multi_head_by_wide_products, MultiHead()],
+    "04.contributions": [contributions_by_einsum, contributions_by_bmm, contributions_by_sums],
+    "04.multi_head": [multi_head_by_einsum, multi_head_by_wide_products, MultiHead()],
 }
 
 # Each wrong answer with a part of the hint that it must get; None where no hint is known.
@@ -274,6 +281,7 @@ WRONG = {
         (contexts_with(lambda d_model, num_heads: math.sqrt(d_model), merge=False), None),
     ],
     "04.contributions": [
+        (contributions_by_chunks, "one by one"),
         (added_up, "sum over the heads"),
         (every_nth_row, "every num_heads-th row"),
         (as_in_linear, "as nn.Linear stores it"),
@@ -284,6 +292,7 @@ WRONG = {
         (lambda context, to_output: contributions_by_einsum(context, to_output) / context.size(1), None),
     ],
     "04.multi_head": [
+        (multi_head_in_a_loop, "one by one"),
         (multi_head_with(merge=mixed_positions), "positions are mixed"),
         (multi_head_with(merge=interleaved), "interleaved"),
         (multi_head_with(divisor=lambda query, key, to_value: query.size(-1)), "divided by √d_model"),

@@ -376,7 +376,7 @@ def library_generate(step, start, eos_id, pad_id, max_len):
 
 RIGHT = {
     "07.shapes": [measured(), shapes(), {name: list(shape) for name, shape in SHAPES.items()}],
-    "07.shift": [shift_by_where, shift_by_position, shift_by_roll, shift_of_the_text],
+    "07.shift": [shift_by_where, shift_by_position, shift_by_roll],
     "07.stacks": [stacks_by_name, stacks_by_recursion, Stacks()],
     "07.decoder_layer": [layer_line_by_line, layer_by_paths, Layer(), layer_with()],
     "07.generate": [writer(), into_a_table, cut_afterwards],
@@ -408,6 +408,7 @@ WRONG = {
         (shapes(own=(3, 8, 6, 7)), None),
     ],
     "07.shift": [
+        (shift_of_the_text, "one by one"),
         (shift_ending_late, "behind the padding"),
         (shift_of_a_frame, "read as well"),
         (lambda *inputs: tuple(reversed(shift_by_roll(*inputs))), "other way round"),

@@ -141,6 +141,11 @@ def accuracy_without_mask(logits, tgt_out, pad_id):
     return hit.mean(), hit.min(dim=1).values.mean()
 
 
+def accuracy_with_padding_above(logits, tgt_out, pad_id):
+    hit, real = logits.argmax(-1) == tgt_out, tgt_out != pad_id
+    return hit.sum() / real.sum(), (hit.sum(1) >= real.sum(1)).float().mean()
+
+
 def accuracy_of_strict_sentences(logits, tgt_out, pad_id):
     return accuracy_with_masks(logits, tgt_out, pad_id)[0], accuracy_without_mask(logits, tgt_out, pad_id)[1]
 
@@ -233,6 +238,16 @@ def clipped_share(output, references, n):
 
 def clipped_words(output, references, n):
     return clipped_by_union(output, references, 1)
+
+
+def clipped_bags(output, references, n):
+    def ngrams(words):
+        return Counter(tuple(sorted(words[start : start + n])) for start in range(len(words) - n + 1))
+
+    tables = [ngrams(reference) for reference in references]
+    return sum(min(k, max(table[ngram] for table in tables)) for ngram, k in ngrams(output).items()), max(
+        len(output) - n + 1, 0
+    )
 
 
 def clipped_best_reference(output, references, n):
@@ -348,7 +363,7 @@ def predicted(**changed):
 
 RIGHT = {
     "10.batches": [batches_with_buffer, batches_by_cutting, batches_by_tensor],
-    "10.accuracy": [accuracy_with_masks, accuracy_by_mistakes, accuracy_of_filled, accuracy_of_picked],
+    "10.accuracy": [accuracy_with_masks, accuracy_by_mistakes, accuracy_of_filled],
     "10.clipped": [clipped_by_union, clipped_by_counting, clipped_by_crossing_out],
     "10.bleu": [bleu_by_sums, bleu_by_root, bleu_with_if, bleu_of_one_row],
     "10.predict": [PREDICTED, predicted(words=2 / 4, sentences=0.9**2), predicted(brevity=1, padding=1 - 12 / 15)],
@@ -369,7 +384,10 @@ WRONG = {
         (lambda lengths, budget: [[index] for index in range(len(lengths))], None),
     ],
     "10.accuracy": [
-        (accuracy_by_prediction, "divide the right tokens by"),
+        (accuracy_of_picked, "one by one"),
+        (accuracy_by_prediction, None),
+        (lambda *inputs: (accuracy_without_mask(*inputs)[0], accuracy_with_masks(*inputs)[1]), "above and below"),
+        (accuracy_with_padding_above, None),
         (accuracy_of_strict_sentences, "whatever is predicted"),
         (accuracy_without_mask, "both shares"),
         (accuracy_by_sentence, "mean over sentences"),
@@ -389,6 +407,7 @@ WRONG = {
         (clipped_share, None),
         (clipped_words, None),
         (clipped_best_reference, None),
+        (clipped_bags, None),
     ],
     "10.bleu": [
         (bleu_mean, "mean of scores, one for each"),

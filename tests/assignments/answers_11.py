@@ -80,6 +80,12 @@ def greedy_with(start=bos_id, fill=None, keep_end=True):
     return answer
 
 
+def greedy_that_stops_early(log_probs, max_len):
+    """As long as the longest output, which may be shorter than max_len."""
+    ids = greedy_with_mask(log_probs, max_len)
+    return ids[:, (ids != pad_id).any(dim=0)]
+
+
 def greedy_that_stops_for_all(log_probs, max_len):
     ids = greedy_with()(log_probs, max_len)
     first = min((row.index(eos_id) for row in ids.tolist() if eos_id in row), default=max_len)
@@ -296,6 +302,19 @@ class Search:
         return self.step(model, [one for one in best if not one[0].endswith("</s>")][:size], done, size, left - 1)
 
 
+def search_with_a_shrinking_beam(model, beam_size, alpha, max_len):
+    live, finished = [(0.0, ["<s>"])], []
+    for _ in range(max_len):
+        grown = [(total + lp, [*words, w]) for total, words in live for w, lp in model[words[-1]].items()]
+        best = sorted(grown, reverse=True)[:beam_size]
+        finished += [one for one in best if one[1][-1] == "</s>"]
+        live = [one for one in best if one[1][-1] != "</s>"]
+        if len(finished) >= beam_size or not live:
+            break
+    scored = [(total / ((5 + len(words) - 1) / 6) ** alpha, words[1:-1]) for total, words in finished]
+    return max(scored, default=(-math.inf, []))[::-1]
+
+
 def search_with(keep=True, enough=None, ends="beam", length=lambda words: len(words) - 1, score=None, by_total=False):
     """The planted code with its mistake repaired, or other ones made."""
     score = score or (lambda total, penalty: total / penalty)
@@ -361,7 +380,7 @@ def predicted(**changed):
 
 RIGHT = {
     "11.greedy": [greedy_with_mask, greedy_that_stops, greedy_and_cut, greedy_one_by_one],
-    "11.top_p": [top_p_by_sorting, top_p_by_scatter, top_p_without_sorting, top_p_in_a_loop],
+    "11.top_p": [top_p_by_sorting, top_p_by_scatter, top_p_without_sorting],
     "11.step": [step_by_topk, step_by_sorting, step_in_two_stages, step_sentence_by_sentence],
     "11.finished": [search_repaired, search_with_records, Search()],
     "11.predict": [PREDICTED, predicted(temperature=9 / 10, top_p=3.0), predicted(seven=0, top_k=torch.tensor(0.75))],
@@ -376,11 +395,13 @@ WRONG = {
         (greedy_with(fill=bos_id), None),
         (greedy_with(start=pad_id, fill=pad_id), None),
         (greedy_that_stops_for_all, None),
+        (greedy_that_stops_early, None),
         (greedy_with_start, None),
         (lambda log_probs, max_len: greedy_with_mask(-log_probs, max_len), None),
         (lambda log_probs, max_len: greedy_with_mask(log_probs, max_len)[:, :-1], None),
     ],
     "11.top_p": [
+        (top_p_in_a_loop, "one by one"),
         (top_p_that_drops_the_crossing, "crosses p"),
         (top_p_in_two_orders, "Put the cut back"),
         (top_p_as_they_stand, "order of the vocabulary"),
@@ -413,6 +434,7 @@ WRONG = {
         (search_with(score=lambda total, penalty: total * penalty), None),
         (search_with(score=lambda total, penalty: total), None),
         (search_with_finished_in_the_beam, None),
+        (search_with_a_shrinking_beam, None),
         (search_with_end_in_the_output, None),
         (search_with(length=len), None),
     ],

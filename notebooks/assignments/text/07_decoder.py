@@ -6,6 +6,9 @@
 #
 # **You need** lesson [07](../../../07_decoder.ipynb).
 # Names and shapes are the lesson's: `x` is (batch, tgt_len, d_model), `memory` is (batch, src_len, d_model).
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `x.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import torch
@@ -92,7 +95,7 @@ check("07.shift", shift)
 
 # %% [markdown] exercise="07.stacks" title="Find the mistake" minutes=8 points=2 difficulty=2
 # Popular drawings of the model have an arrow from each encoder layer to the decoder layer beside it.
-# Code was written after such drawings, and it runs.
+# Code was written after such drawings, and it runs where both stacks have the same height.
 # Find the mistake, and repair it.
 #
 # `x_src` (batch, src_len, d_model) and `x_tgt` (batch, tgt_len, d_model) are the embedded sentences.
@@ -166,7 +169,7 @@ check("07.decoder_layer", decoder_layer)
 # Write greedily, one token at a time, and return the ids (batch, written), int64, without `<s>`:
 #
 # - a row's `</s>` belongs to the result; behind it the row is filled up with `pad_id`;
-# - it is over as soon as every row has written its `</s>`; no column is longer than that takes;
+# - it is over as soon as every row has written its `</s>`; the result has no more columns than that takes;
 # - it is over in any case after `max_len` tokens, `</s>` counted; some rows then have no `</s>`.
 #
 # `<s>` and `<pad>` never have the largest logit, and `max_len` is at least 1.

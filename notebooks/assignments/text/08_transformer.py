@@ -7,6 +7,9 @@
 # **You need** lesson [08](../../../08_transformer.ipynb).
 # Names and shapes are the lesson's: `src` is (batch, src_len), `tgt_in` is (batch, tgt_len), `hidden` is what leaves the decoder, (batch, tgt_len, d_model).
 # `table` is the shared matrix, (vocab, d_model): row *i* belongs to the token with the id *i*.
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `hidden.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import math
@@ -230,4 +233,5 @@ check("08.costs", prediction)
 # === BEGIN MARK SCHEME ===
 # 1 point: the missing shift, and that the causal mask lets a position see itself.
 # 1 point: an experiment with the trained model that tells copying from translating: wrong sources, or random tokens to read, with its expected result.
+# Half of a point for half of it.
 # === END MARK SCHEME ===

@@ -6,6 +6,9 @@
 #
 # **You need** lesson [09](../../../09_training.ipynb).
 # Names and shapes are the lesson's: `logits` is (batch, tgt_len, vocab), `tgt_out` is (batch, tgt_len), padded on the right with `PAD_ID`.
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `logits.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import torch
@@ -242,4 +245,5 @@ check("09.numbers", prediction)
 # === BEGIN MARK SCHEME ===
 # 1 point: the first move is one learning rate, whatever the size of the gradient, so a common factor such as clipping's changes nothing.
 # 1 point: a smaller rate or pre-norm (or another cure that works), with its price.
+# Half of a point for half of it.
 # === END MARK SCHEME ===

@@ -5,6 +5,9 @@
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [10](../../../10_translation.ipynb).
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `logits.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 from collections import Counter
@@ -82,7 +85,7 @@ def slow_accuracy(logits, tgt_out, pad_id):
 
 # %% [markdown]
 # Write the same without a loop.
-# Return two tensors without dimensions.
+# Return two float32 tensors without dimensions.
 # `pad_id` may be any id; each sentence has at least one real token.
 # What the logits say at padding must not count, neither for nor against the model.
 #
@@ -148,7 +151,7 @@ check("10.clipped", clipped)
 #
 # The code below stands in popular tutorials.
 # It gets the counts of each sentence: `matches` and `totals` (sentences, 4), `output_lengths` and `reference_lengths` (sentences,).
-# It should return the BLEU score of the corpus, as a tensor without dimensions.
+# It should return the BLEU score of the corpus, as a float32 tensor without dimensions.
 # But sacreBLEU, without smoothing, gives another number for nearly every corpus of more than one sentence.
 # Find the mistake, and repair it.
 #
@@ -230,6 +233,6 @@ check("10.predict", prediction)
 # Without case, *hund* and *Hund* match, so the same output gets more matches and a higher number.
 #
 # === BEGIN MARK SCHEME ===
-# 1 point: four of: tokens, case, references, smoothing (or "the signature", which counts as two), test part and its separation from the training, free-running, corpus instead of mean over sentences, the search, the number of runs or the seeds.
+# 1 point for four of these, half a point for two or three: tokens, case, references, smoothing (or "the signature", which counts as two), test part and its separation from the training, free-running, corpus instead of mean over sentences, the search, the number of runs or the seeds.
 # 1 point: one of them with the direction or the way in which it moves the score of unchanged translations (case, tokens, more references, mean over sentences).
 # === END MARK SCHEME ===

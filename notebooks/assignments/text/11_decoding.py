@@ -6,6 +6,9 @@
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [11](../../../11_decoding.ipynb).
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `logits.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import math
@@ -246,4 +249,5 @@ check("11.predict", prediction)
 # === BEGIN MARK SCHEME ===
 # 1 point: compares the log-probability of the outputs of both beams; more probable means no search error but a model error.
 # 1 point: shorter (or empty) outputs because every token costs, and a length penalty or a beam size chosen on validation data.
+# Half of a point for half of it.
 # === END MARK SCHEME ===

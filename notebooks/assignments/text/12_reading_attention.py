@@ -6,6 +6,9 @@
 #
 # **You need** lesson [12](../../../12_reading_attention.ipynb).
 # In all maps rows are target queries and columns are source keys.
+#
+# Tensors in the tests may be on any device, and in float32 or float64.
+# Make new ones where the given ones are: `weights.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import torch
@@ -23,7 +26,7 @@ from course_lib.checks import check
 #
 # You get three tensors of `torch.bool`, (sentences, tgt_words, src_words) each: `predicted`, `sure`, and `possible`.
 # As in the files of the annotators, each link is marked once: `possible` has those that are *only* possible.
-# Return the error rate of all sentences together, as a tensor without dimensions.
+# Return the error rate of all sentences together, as a float32 tensor without dimensions.
 # Each sentence has at least one sure link.
 #
 # <details><summary>Hint</summary>
@@ -92,7 +95,7 @@ check("12.rows", row_links)
 # Its score on some sentences is the share of their links that it finds, all links counted together.
 # Rows without a link do not count.
 #
-# Return two tensors without dimensions: the number of the head with the best score on the first part, and the score of this head on the other part.
+# Return two tensors without dimensions: the number of the head with the best score on the first part (int64), and the score of this head on the other part (float32).
 # Of equally good heads take the first.
 #
 # <details><summary>Hint</summary>
