@@ -922,9 +922,9 @@ bars(
 
 # %%
 untouched = 100 * right(batches=some).float().mean().item()
-print(f"untouched    {untouched:.1f} % of sentences right")
+print(f"untouched       {untouched:.1f} % of sentences right")
 for name, exact in whole.items():
-    print(f"{name:13}{exact:.1f} %")
+    print(f"{name:16}{exact:.1f} %")
 assert all(whole[f"head 0.{head}"] > untouched - 8 for head in range(4))
 silent = 100 * without["cross", 1, 2][sample].float().mean().item()
 assert whole["head 1.2"] < min(untouched - 20, silent - 10)
