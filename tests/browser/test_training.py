@@ -38,16 +38,21 @@ HISTORY = "print(json.dumps([history.losses, history.rates, history.epochs, hist
 
 @pytest.fixture(scope="module")
 def trained(lab: Lab) -> list:
-    """The history of the run on the page; while it went on, the page moved."""
+    """The history of the run on the page; while it went on, the page moved, and what was chosen stayed so."""
     lab.open_cells("training", SETUP, TRAIN)
     lab.start_all()
     dashboard = lab.widget()
     expect(dashboard.locator("polyline").first).to_be_visible(timeout=120_000)
-    seen = {dashboard.locator(".cw-row span").first.inner_text()}
+    show = dashboard.get_by_label("show", exact=True)
+    show.select_option("learning rate")
+    seen, views = {dashboard.locator(".cw-row span").first.inner_text()}, set()
     while not lab.is_done():
         seen.add(dashboard.locator(".cw-row span").first.inner_text())
+        views.add(dashboard.evaluate("node => node.dataset.view ||= String(Math.random())"))
         lab.page.wait_for_timeout(100)
     lab.check_outputs()
+    expect(show).to_have_value("learning rate")
+    assert len(views) <= 2, "only the end of the cell may bring a new view, beside the picture that is stored"
     assert len(seen) > 5, f"the page stood still: {seen}"
     return json.loads(lab.run(HISTORY))
 
