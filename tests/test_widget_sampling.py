@@ -129,6 +129,16 @@ def test_a_shorter_translation_keeps_the_place_in_it(translator):
     law_the_distribution_is_the_models(widget.get_state(), translator, "The cat sleeps.", 4)
 
 
+def test_a_place_of_the_former_sentence_stays_inside_the_new_one(translator):
+    """The page may have asked for it before it heard of the new sentence."""
+    widget = SamplingSliders(translator, TEXT, place=5)
+    widget.text = "The cat sleeps."
+    for asked, given in ((5, 4), (-1, 0)):
+        widget.set_state({"place": asked})
+        assert widget.place == given and widget.picture()
+        law_the_distribution_is_the_models(widget.get_state(), translator, "The cat sleeps.", given)
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [

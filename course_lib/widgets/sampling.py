@@ -75,6 +75,11 @@ class SamplingSliders(CourseWidget, script="sampling"):
         self.observe(lambda _: self._show(), "place")
         self.observe(lambda _: self._draw(), list(RANGES))
 
+    @t.validate("place")
+    def _inside(self, proposal) -> int:
+        """The page may ask for a place of the former translation, which was longer."""
+        return min(max(proposal.value, 0), len(self.pieces) - 1)
+
     @property
     def probs(self) -> torch.Tensor:
         """What the tokens are drawn with at the place, (vocab,), the most probable first."""

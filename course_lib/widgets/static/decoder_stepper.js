@@ -18,6 +18,9 @@ function weightsOf(model, name, columns) {
   return (row, column) => all[start + row * columns + column];
 }
 
+/** The step that is shown: one of the former sentence may be on its way. */
+const stepOf = (model) => Math.min(model.get("step"), model.get("view").predicted.length);
+
 /** Left edges and widths of boxes around tokens, side by side. */
 function rowOf(tokens) {
   let left = NAMES;
@@ -40,7 +43,7 @@ const number = (weight, place, y) => svg("text", { x: place.middle, y, "text-anc
 /** The source on top, then the predictions, below them what is read: each prediction one place further to the right. */
 function drawStep(model, goto) {
   const { src, predicted } = model.get("view");
-  const now = model.get("step") - 1; // the position that is looked into
+  const now = stepOf(model) - 1; // the position that is looked into
   const cross = weightsOf(model, "cross", src.length), own = weightsOf(model, "own", predicted.length);
   const read = ["<s>", ...predicted.slice(0, -1)];
   const sources = rowOf(src);
@@ -82,7 +85,7 @@ function drawCandidates({ candidates, others }, now) {
 /** The step in words. */
 function tell(model) {
   const { src, predicted, candidates, heads, text } = model.get("view");
-  const now = model.get("step") - 1;
+  const now = stepOf(model) - 1;
   const cross = weightsOf(model, "cross", src.length);
   const best = src.map((_, column) => column).sort((a, b) => cross(now, b) - cross(now, a))[0];
   const where = `layer ${model.get("layer")}, ${model.get("head") < 0 ? `mean of ${heads} heads` : `head ${model.get("head")}`}`;
@@ -99,20 +102,20 @@ function render({ model: kernel, el: root }) {
   const candidates = el("div", {});
   const told = el("div", { class: "cw-message cw-told", role: "status" });
   const steps = slider(model, "step", { label: "step", min: 1, max: model.get("view").predicted.length });
-  const back = el("button", { "aria-label": "one step back", onclick: () => goto(model.get("step") - 1) }, "◀");
-  const on = el("button", { "aria-label": "one step on", onclick: () => goto(model.get("step") + 1) }, "▶");
+  const back = el("button", { "aria-label": "one step back", onclick: () => goto(stepOf(model) - 1) }, "◀");
+  const on = el("button", { "aria-label": "one step on", onclick: () => goto(stepOf(model) + 1) }, "▶");
   const goto = (step) => send(model, { step: Math.max(1, Math.min(model.get("view").predicted.length, step)) });
   const draw = () => {
-    const { predicted } = model.get("view");
+    const step = stepOf(model);
     const held = stage.contains(document.activeElement);
     stage.replaceChildren(drawStep(model, goto));
     const present = stage.querySelector("[aria-pressed=true]");
     stage.scrollLeft = present.firstChild.x.baseVal.value - stage.clientWidth / 2; // in view, if the sentence is long
     if (held) present.focus({ preventScroll: true });
-    candidates.replaceChildren(drawCandidates(model.get("view"), model.get("step") - 1));
+    candidates.replaceChildren(drawCandidates(model.get("view"), step - 1));
     told.textContent = tell(model);
-    back.disabled = model.get("step") === 1;
-    on.disabled = model.get("step") === predicted.length;
+    back.disabled = step === 1;
+    on.disabled = step === model.get("view").predicted.length;
   };
   root.classList.add("cw", "cw-stepper");
   root.replaceChildren(
