@@ -161,30 +161,44 @@ function shade(weight) {
   return `color-mix(in srgb, var(--cw-accent) ${(100 * weight).toFixed(1)}%, var(--cw-page))`;
 }
 
+/** New children for a node; the focus stays on the data-key that had it, or goes to the next one that can have it. */
+function refill(node, ...children) {
+  const held = node.contains(document.activeElement) && document.activeElement.dataset.key;
+  node.replaceChildren(...children);
+  if (!held) return;
+  const keyed = [...node.querySelectorAll("[data-key]")];
+  const place = Math.max(0, keyed.findIndex((each) => each.dataset.key === held));
+  const found = [...keyed.slice(place), ...keyed.slice(0, place).reverse()].find((each) => !each.disabled);
+  if (found) found.focus();
+}
+
+/** Makes the items one stop of the Tab key: the one that had the focus last. */
+function oneStop(items) {
+  const stop = (item) => items.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));
+  items.forEach((item) => item.addEventListener("focus", () => stop(item)));
+  stop(items[0]);
+}
+
 /** Arrow keys move the focus among the items of a group; the group is one stop of the Tab key. */
 function roving(items) {
+  oneStop(items);
   items.forEach((item, index) => {
-    item.setAttribute("tabindex", index === 0 ? "0" : "-1");
     item.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
       event.stopPropagation();
-      const next = items[(index + step + items.length) % items.length];
-      items.forEach((other) => other.setAttribute("tabindex", other === next ? "0" : "-1"));
-      next.focus();
+      items[(index + step + items.length) % items.length].focus();
     });
   });
 }
 
 /** As roving, in two dimensions: rows of items (null is a hole), one stop of the Tab key for all of them. */
 function rovingGrid(rows) {
-  const all = rows.flat().filter(Boolean);
-  const make = (item) => all.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));
+  oneStop(rows.flat().filter(Boolean));
   rows.forEach((items, row) => items.forEach((item, column) => {
     if (!item) return;
     item.setAttribute("data-lm-suppress-shortcuts", "true");
-    item.addEventListener("focus", () => make(item));
     item.addEventListener("keydown", (event) => {
       const [down, right] = { ArrowRight: [0, 1], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowUp: [-1, 0] }[event.key] || [0, 0];
       if (!down && !right) return;
@@ -194,7 +208,6 @@ function rovingGrid(rows) {
       if (next) next.focus();
     });
   }));
-  make(all[0]);
 }
 
 /** The color of a signed number in -1..1, like the course's figures: blue below 0, the page at 0, orange above. */
