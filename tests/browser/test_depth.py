@@ -93,6 +93,23 @@ def test_curves_can_be_kept_and_forgotten(explorer):
     expect(explorer.locator("polyline")).to_have_count(2)
 
 
+def test_an_axis_of_few_decades_names_each_of_them(explorer):
+    """Logarithms of a short axis are not summed up from parts: 10⁻¹ and 1 are both there."""
+    for depth, residual, norm in ((1, True, "pre-norm"), (3, False, "none"), (24, True, "none")):
+        explorer.get_by_label("norm", exact=True).select_option(norm)
+        explorer.get_by_label("residuals").set_checked(residual)
+        set_depth(explorer, depth)
+        words = {"pre-norm": "pre", "none": ""}[norm]
+        view = expected(norm=words, residual=residual, depth=depth)
+        draws(explorer, norm=words, residual=residual, depth=depth)
+        for number, values in enumerate((view["gradients"], view["sizes"])):
+            logs = [math.log10(value) for value in values]
+            decades = math.ceil(max(logs) + 0.01) - math.floor(min(logs))
+            labels = explorer.locator("svg[role=img]").nth(number).locator("line[stroke-opacity]")
+            stride = 1 if decades <= 6 else 2
+            assert labels.count() in (decades // stride, decades // stride + 1) and labels.count() >= 2
+
+
 def test_dragging_is_answered_soon(explorer, lab):
     slider = explorer.get_by_label("layers", exact=True)
     lab.answers_within(100, slider, range(1, 22), explorer.locator(".cw-message"))

@@ -23,6 +23,11 @@ def set_slider(explorer: Locator, name: str, value: int) -> None:
     slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
 
 
+def rate_on(told: Locator) -> float:
+    """The rate that the words under the chart end with."""
+    return float(told.inner_text().split(": rate ")[1])
+
+
 def draws(explorer: Locator, **state) -> None:
     """The first line goes through the library's points: heights in proportion to the rates."""
     view = ScheduleExplorer(**state).view
@@ -79,6 +84,40 @@ def test_pointing_reads_the_rate(explorer):
     told = explorer.locator(".cw-message").inner_text()
     step, rate = told.removeprefix("step ").replace(",", "").split(": rate ")
     assert float(rate) == pytest.approx(ScheduleExplorer().rate(int(step)), rel=5e-3)
+
+
+def test_the_arrow_keys_read_the_rate(explorer):
+    view, chart, told = ScheduleExplorer().view, explorer.locator("svg[role=img]"), explorer.locator(".cw-message")
+    explorer.get_by_role("button", name="forget the others").focus()
+    for key, index in (
+        ("Tab", None),
+        ("ArrowRight", 0),
+        ("ArrowRight", 1),
+        ("End", -1),
+        ("ArrowRight", -1),
+        ("ArrowLeft", -2),
+        ("Home", 0),
+        ("ArrowLeft", 0),
+    ):
+        explorer.page.keyboard.press(key)
+        expect(chart).to_be_focused()
+        if index is not None:
+            expect(told).to_contain_text(f"step {view['steps'][index]:,}: rate ")
+            assert rate_on(told) == pytest.approx(view["rates"][index], rel=5e-3)
+
+
+def test_a_narrow_page_shows_all_of_the_chart_and_reads_the_step_that_is_pointed_at(explorer):
+    chart, told = explorer.locator("svg[role=img]"), explorer.locator(".cw-message")
+    explorer.evaluate("node => { node.style.width = '360px'; }")
+    box, outer = chart.bounding_box(), explorer.bounding_box()
+    assert box["width"] < 360 and box["height"] == pytest.approx(box["width"] * 280 / 640, abs=1)
+    right = explorer.locator("polyline").bounding_box()
+    assert right["x"] + right["width"] < outer["x"] + outer["width"]
+    for share in (0.1, 0.5, 0.9):
+        at = right["x"] + share * right["width"], box["y"] + box["height"] / 2
+        explorer.page.mouse.move(*at)
+        step = int(told.inner_text().removeprefix("step ").split(": rate ")[0].replace(",", ""))
+        assert step == pytest.approx(1 + share * 99_999, abs=1000)
 
 
 def test_dragging_is_answered_soon(explorer, lab):

@@ -45,12 +45,23 @@ def trained(lab: Lab) -> list:
     expect(dashboard.locator("polyline").first).to_be_visible(timeout=120_000)
     show = dashboard.get_by_label("show", exact=True)
     show.select_option("learning rate")
+    chart = dashboard.locator("svg[role=img]")
+    chart.focus()
+    lab.page.keyboard.press("Home")
+    lab.page.keyboard.press("ArrowRight")
+    second = dashboard.locator(".cw-message").inner_text()
     seen, views = {dashboard.locator(".cw-row span").first.inner_text()}, set()
     while not lab.is_done():
         seen.add(dashboard.locator(".cw-row span").first.inner_text())
+        if len(seen) == 4:  # drawn anew, and again
+            expect(chart).to_be_focused()
+            expect(dashboard.locator(".cw-message")).to_have_text(second)
+            seen.add("the chart kept the focus")
+            lab.page.keyboard.press("ArrowRight")
         views.add(dashboard.evaluate("node => node.dataset.view ||= String(Math.random())"))
         lab.page.wait_for_timeout(100)
     lab.check_outputs()
+    assert second.startswith("step 2: loss ") and "the chart kept the focus" in seen
     expect(show).to_have_value("learning rate")
     assert len(views) <= 2, "only the end of the cell may bring a new view, beside the picture that is stored"
     assert len(seen) > 5, f"the page stood still: {seen}"

@@ -17,8 +17,7 @@ function rounded(count) {
 
 /** A slider over lengths that grow ever faster: its places are numbers of LENGTHS. */
 function lengthSlider(model, name, label) {
-  const nearest = () => LENGTHS.reduce((best, each, place) => (Math.abs(each - model.get(name)) < Math.abs(LENGTHS[best] - model.get(name)) ? place : best), 0);
-  const places = { get: nearest, set: (_, place) => model.set(name, LENGTHS[place]), on: (event, listener) => model.on(event, listener), save_changes: () => model.save_changes() };
+  const places = { get: () => nearest(LENGTHS, model.get(name)), set: (_, place) => model.set(name, LENGTHS[place]), on: (event, listener) => model.on(event, listener), save_changes: () => model.save_changes() };
   return slider(places, name, { label, min: 0, max: LENGTHS.length - 1, format: () => grouped(model.get(name)) });
 }
 

@@ -5,9 +5,10 @@ function el(tag, attributes = {}, ...children) {
   return furnish(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element, likewise. */
+/** An SVG element, likewise; a picture can be shrunk: with a width and a height it has a viewBox. */
 function svg(tag, attributes = {}, ...children) {
-  return furnish(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  const box = tag === "svg" ? { viewBox: `0 0 ${attributes.width} ${attributes.height}` } : {};
+  return furnish(document.createElementNS("http://www.w3.org/2000/svg", tag), { ...box, ...attributes }, children);
 }
 
 function furnish(node, attributes, children) {
@@ -169,7 +170,7 @@ function refill(node, ...children) {
   const keyed = [...node.querySelectorAll("[data-key]")];
   const place = Math.max(0, keyed.findIndex((each) => each.dataset.key === held));
   const found = [...keyed.slice(place), ...keyed.slice(0, place).reverse()].find((each) => !each.disabled);
-  if (found) found.focus();
+  if (found) found.focus({ preventScroll: true });
 }
 
 /** Makes the items one stop of the Tab key: the one that had the focus last. */
@@ -222,8 +223,13 @@ function ticks(low, high, count = 5) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((each) => each * power >= rough);
   const found = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high + step / 1e6; tick += step) found.push(Math.abs(tick) < step / 1e6 ? 0 : tick);
+  for (let index = Math.ceil(low / step); index * step <= high + step / 1e6; index++) found.push(index * step || 0); // never −0
   return found;
+}
+
+/** The place of the value that is nearest. */
+function nearest(values, wanted) {
+  return values.reduce((best, each, place) => (Math.abs(each - wanted) < Math.abs(values[best] - wanted) ? place : best), 0);
 }
 
 /** A number for an axis: short, with a power of ten where it is small or large. */
@@ -252,9 +258,10 @@ function legend(names) {
 /**
  * Lines over one pair of axes: series are { name, xs, ys }, told apart by dashes too, marks are { name, x }.
  * With logY, all ys must be above 0 and every tick is a power of ten.
- * The node has `at(x)`, which draws a cursor there, and calls `onpoint(x)` where the pointer is.
+ * With `onpoint`, the pointer and the arrow keys move a cursor along the first series, and it is called with each
+ * index there; `mark(index)` of the node puts the cursor there without a call.
  */
-function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = [], low = 0, logY = false, onpoint = () => {} }) {
+function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = [], low = 0, logY = false, onpoint = null }) {
   const [left, right, top, bottom] = [72, 12, 12, 44];
   const up = logY ? Math.log10 : (y) => y;
   const xs = series.flatMap((each) => each.xs), ys = series.flatMap((each) => each.ys.map(up));
@@ -264,14 +271,15 @@ function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = 
   const py = (y) => height - bottom - ((up(y) - spans[1][0]) / (spans[1][1] - spans[1][0] || 1)) * (height - top - bottom);
   const axes = svg("g", {},
     ...ticks(...spans[0]).map((tick) => svg("text", { x: px(tick), y: height - bottom + 16, "text-anchor": "middle" }, short(tick))),
-    ...(logY ? ticks(...spans[1], 6).filter(Number.isInteger).map((tick) => 10 ** tick) : ticks(...spans[1], 4)).flatMap((tick) => [
+    ...(logY ? ticks(...spans[1], Math.min(6, spans[1][1] - spans[1][0])).map((tick) => 10 ** tick) : ticks(...spans[1], 4)).flatMap((tick) => [
       svg("line", { x1: left, x2: width - right, y1: py(tick), y2: py(tick), stroke: "var(--cw-line)", "stroke-opacity": 0.6 }),
       svg("text", { x: left - 6, y: py(tick) + 4, "text-anchor": "end" }, short(tick)),
     ]),
     svg("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", class: "cw-muted" }, xlabel),
     svg("text", { transform: `translate(12,${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "cw-muted" }, ylabel));
   const cursor = svg("line", { y1: top, y2: height - bottom, stroke: "var(--cw-faint)", "stroke-dasharray": "3 3", visibility: "hidden" });
-  const picture = svg("svg", { width, height, role: "img", "aria-label": `${ylabel} against ${xlabel}` }, axes,
+  const reading = onpoint ? { tabindex: 0, "data-key": "chart", class: "cw-read", "data-lm-suppress-shortcuts": "true" } : {};
+  const picture = svg("svg", { width, height, role: "img", "aria-label": `${ylabel} against ${xlabel}`, ...reading }, axes,
     ...marks.flatMap(({ name, x }) => [
       svg("line", { x1: px(x), x2: px(x), y1: top, y2: height - bottom, stroke: "var(--cw-faint)", "stroke-dasharray": "1 3" }),
       svg("text", { x: px(x) + 4, y: top + 10, class: "cw-muted" }, name),
@@ -280,11 +288,29 @@ function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = 
       points: xs.map((x, index) => `${px(x).toFixed(1)},${py(ys[index]).toFixed(1)}`).join(" "), fill: "none", "data-name": name, ...stroke(number),
     })),
     cursor);
-  picture.addEventListener("mousemove", (event) => {
+  const points = series[0].xs;
+  let at = null;
+  picture.mark = (index) => {
+    at = index;
+    for (const name of ["x1", "x2"]) cursor.setAttribute(name, px(points[at]));
+    cursor.setAttribute("visibility", "visible");
+  };
+  const point = (index) => {
+    picture.mark(Math.max(0, Math.min(points.length - 1, index)));
+    onpoint(at);
+  };
+  const follow = (event) => {
     const box = picture.getBoundingClientRect();
     const share = (((event.clientX - box.left) * width) / box.width - left) / (width - left - right);
-    if (share >= 0 && share <= 1) onpoint(spans[0][0] + share * (spans[0][1] - spans[0][0]));
-  });
-  picture.at = (x) => ["x1", "x2"].forEach((name) => cursor.setAttribute(name, px(x)) || cursor.setAttribute("visibility", "visible"));
+    if (share >= 0 && share <= 1) point(nearest(points, spans[0][0] + share * (spans[0][1] - spans[0][0])));
+  };
+  const walk = (event) => {
+    const to = { ArrowLeft: (at ?? points.length) - 1, ArrowRight: (at ?? -1) + 1, Home: 0, End: points.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    point(to);
+  };
+  if (onpoint) for (const [name, listener] of Object.entries({ pointerdown: follow, pointermove: follow, keydown: walk })) picture.addEventListener(name, listener);
   return picture;
 }

@@ -7,17 +7,15 @@ function render({ model, el: root }) {
   const told = el("div", { class: "cw-message", role: "status" });
   const draw = () => {
     const { name, steps, rates, peak } = model.get("view");
-    const say = (step) => {
-      const index = steps.reduce((best, each, place) => (Math.abs(each - step) < Math.abs(steps[best] - step) ? place : best), 0);
+    const say = (index) => {
       told.textContent = `step ${steps[index].toLocaleString("en-US")}: rate ${rates[index].toExponential(2)}`;
-      chart.at(steps[index]);
     };
     const others = kept.filter((each) => each.name !== name);
     const chart = lineChart({
       xlabel: "step", ylabel: "learning rate", onpoint: say, marks: [{ name: "warmup_steps", x: peak[0] }],
       series: [{ name, xs: steps, ys: rates }, ...others.map((each) => ({ name: each.name, xs: each.steps, ys: each.rates }))],
     });
-    stage.replaceChildren(chart, legend([name, ...others.map((each) => each.name)]));
+    refill(stage, chart, legend([name, ...others.map((each) => each.name)]));
     told.textContent = `peak at step ${peak[0].toLocaleString("en-US")}: rate ${peak[1].toExponential(2)}`;
   };
   root.classList.add("cw");

@@ -3,6 +3,7 @@ function render({ model, el: root }) {
   const progress = el("span", {});
   const stage = el("div", {});
   const told = el("div", { class: "cw-message", role: "status" });
+  let pointed = null; // a step
   const draw = onceAFrame(() => {
     const [total, seconds, steps, losses, rates, valid] = ["total", "seconds", "steps", "losses", "rates", "valid"].map((name) => model.get(name));
     if (!steps.length) {
@@ -16,12 +17,12 @@ function render({ model, el: root }) {
     const series = [{ name: loss ? "training" : "learning rate", xs: steps, ys: loss ? losses : rates }];
     if (loss && valid.length) series.push({ name: "validation", xs: valid.map(([step]) => step), ys: valid.map(([, value]) => value) });
     const chart = lineChart({ xlabel: "step", ylabel: loss ? "loss (nats per token)" : "learning rate", series, logY: model.get("log_y"), height: 260,
-      onpoint: (step) => {
-        const index = steps.reduce((best, each, place) => (Math.abs(each - step) < Math.abs(steps[best] - step) ? place : best), 0);
-        chart.at(steps[index]);
+      onpoint: (index) => {
+        pointed = steps[index];
         told.textContent = `step ${steps[index].toLocaleString("en-US")}: loss ${losses[index].toFixed(3)}, learning rate ${rates[index].toExponential(2)}`;
       } });
-    stage.replaceChildren(chart, ...(series.length > 1 ? [legend(series.map(({ name }) => name))] : []));
+    if (pointed) chart.mark(nearest(steps, pointed));
+    refill(stage, chart, ...(series.length > 1 ? [legend(series.map(({ name }) => name))] : []));
   });
   root.classList.add("cw");
   root.replaceChildren(
