@@ -10,7 +10,7 @@ from tiny import raised
 
 from course_lib.decoding import greedy, sample, sampling_probs
 from course_lib.translator import Translator
-from course_lib.widgets import SamplingSliders
+from course_lib.widgets import SamplingSliders, sampling
 from course_lib.widgets.sampling import DRAWS, MAX_TOKENS, SHOWN
 
 TEXT = "I play."
@@ -107,6 +107,14 @@ def test_the_draws_are_the_librarys(widget, translator):
     for drawn, changed in ((wrong, {}), (widget.drawn, dict(temperature=3.0, top_k=None, top_p=None))):
         with pytest.raises(AssertionError):
             law_the_draws_are_the_librarys(drawn, translator, "The cat sleeps.", **{"seed": 3} | options | changed)
+
+
+def test_what_comes_together_is_drawn_once(widget, monkeypatch):
+    """The page sends a new sentence with the sliders that were moved before it."""
+    asked, draw = [], sampling.sample
+    monkeypatch.setattr(sampling, "sample", lambda *given, **options: asked.append(options) or draw(*given, **options))
+    widget.set_state({"temperature": 0.7, "seed": 3, "text": "The cat sleeps."})
+    assert len(asked) == 1 and widget.drawn["settings"] == [0.7, 0, 1.0, 3, "The cat sleeps."]
 
 
 def test_a_text_that_cannot_be_translated_gives_a_message_and_changes_nothing_else(widget):

@@ -9,6 +9,15 @@ import anywidget
 from course_lib.canvas import CourseFigure
 
 STATIC = Path(__file__).with_name("static")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def short(value: float, digits: int = 1) -> str:
+    """A number with a power of ten where it is small or large; common.js writes it likewise."""
+    if value == 0 or 0.01 <= abs(value) < 1e6:
+        return f"{value:,.{digits + 2}f}".rstrip("0").rstrip(".")
+    factor, power = map(float, f"{value:.{digits}e}".split("e"))
+    return ("" if factor == 1 else f"{factor:g}·") + "10" + f"{power:.0f}".translate(SUPERSCRIPTS)
 
 
 class CourseWidget(anywidget.AnyWidget):

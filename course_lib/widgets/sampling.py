@@ -125,6 +125,9 @@ class SamplingSliders(CourseWidget, script="sampling"):
             self.log_probs = self._sorted.numpy().astype("<f8").tobytes()
 
     def _draw(self) -> None:
+        settings = [self.temperature, self.top_k, self.top_p, self.seed, self.text]
+        if self.drawn.get("settings") == settings:
+            return  # a text and a slider that came together are drawn once
         model, tokenizer = self._translator.model, self._translator.tokenizer
         generator = torch.Generator(self._src.device).manual_seed(self.seed)
         many, limit = self._src.expand(DRAWS, -1), min(MAX_TOKENS, model.config.max_len)
@@ -133,7 +136,7 @@ class SamplingSliders(CourseWidget, script="sampling"):
         outputs = {tuple(each.ids): each for each in found}
         order = sorted(outputs, key=lambda ids: (-times[ids], -outputs[ids].log_prob))
         self.drawn = {
-            "settings": [self.temperature, self.top_k, self.top_p, self.seed, self.text],
+            "settings": settings,
             "greedy": tokenizer.decode(self._greedy.ids),
             "outputs": [
                 {

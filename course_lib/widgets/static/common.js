@@ -20,11 +20,14 @@ function furnish(node, attributes, children) {
   return node;
 }
 
-let serial = 0;
+/** An id that no other node of the page has: each widget, and each view of one, makes its own. */
+function unique(prefix) {
+  return `${prefix}-${Math.random().toString(36).slice(2)}`;
+}
 
 /** A control under its name; `get` and `set` read and write its value as text. */
 function labelled(name, control, output = null) {
-  control.id = `course-${Date.now().toString(36)}-${serial++}`;
+  control.id = unique("cw-control");
   const label = el("label", { for: control.id }, name);
   return el("span", { class: "cw-control" }, label, control, ...(output ? [output] : []));
 }
@@ -87,6 +90,7 @@ function slider(model, name, { label, min, max, step = 1, format = String }) {
   const show = () => {
     input.value = model.get(name);
     output.textContent = format(model.get(name));
+    input.setAttribute("aria-valuetext", output.textContent);
   };
   input.addEventListener("input", () => send(model, { [name]: Number(input.value) }));
   listen(model, name, show);
@@ -232,15 +236,44 @@ function nearest(values, wanted) {
   return values.reduce((best, each, place) => (Math.abs(each - wanted) < Math.abs(values[best] - wanted) ? place : best), 0);
 }
 
-/** A number for an axis: short, with a power of ten where it is small or large. */
-function short(value) {
+/** A number with a power of ten where it is small or large; base.py writes it likewise. */
+function short(value, digits = 1) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 0.01 || size >= 1e6)) {
-    const [digits, power] = value.toExponential(1).split("e");
-    const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
-    return `${digits === "1.0" ? "" : `${digits.replace(".0", "")}·`}10${raised}`;
+    const [factor, power] = value.toExponential(digits).split("e").map(Number);
+    const raised = [...String(power)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
+    return `${factor === 1 ? "" : `${factor}·`}10${raised}`;
   }
-  return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+  return value.toLocaleString("en-US", { maximumFractionDigits: digits + 2 });
+}
+
+/** A count with commas between its thousands; below 100 it may have a decimal. */
+function grouped(number) {
+  return number.toLocaleString("en-US", { maximumFractionDigits: number < 100 ? 1 : 0 });
+}
+
+/** A number with a true minus, which 0 has not. */
+function signed(number, digits = 2) {
+  return number.toFixed(digits).replace(/^-(?=[0.]+$)/, "").replace("-", "−");
+}
+
+/** A share of 1 in percent. */
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+/** How many letters a word has: an emoji is one. */
+function lettersOf(word) {
+  return [...word].length;
+}
+
+/** Shares of the scores where open(index) is true, 0 elsewhere; null where none is open. */
+function softmax(scores, open = () => true) {
+  const largest = Math.max(...scores.filter((_, index) => open(index)));
+  if (largest === -Infinity) return null;
+  const exponentials = scores.map((score, index) => (open(index) ? Math.exp(score - largest) : 0));
+  const total = exponentials.reduce((sum, each) => sum + each, 0);
+  return exponentials.map((each) => each / total);
 }
 
 /** How the line of that number looks. */

@@ -126,7 +126,7 @@ function render({ model, el: root }) {
   const output = el("div", { class: "cw-row cw-output" });
   const rivals = el("div", { class: "cw-row cw-rivals" });
   const off = el("span", { class: "cw-control" });
-  const list = el("datalist", { id: `cw-${Math.random().toString(36).slice(2)}` }, ...model.get("examples").map((text) => el("option", { value: text })));
+  const list = el("datalist", { id: unique("cw-examples") }, ...model.get("examples").map((text) => el("option", { value: text })));
   const text = textbox(model, "text", { label: "English", button: "Translate" });
   text.querySelector("input").setAttribute("list", list.id);
   let place = null; // of the token whose rivals are shown

@@ -12,14 +12,14 @@ function render({ model, el: root }) {
     }
     const done = steps.at(-1);
     bar.value = done / total;
-    progress.textContent = `step ${done.toLocaleString("en-US")} of ${total.toLocaleString("en-US")} · ${seconds.toFixed(0)} s · loss ${losses.at(-1).toFixed(3)}`;
+    progress.textContent = `step ${grouped(done)} of ${grouped(total)} · ${seconds.toFixed(0)} s · loss ${losses.at(-1).toFixed(3)}`;
     const loss = model.get("what") === "loss";
     const series = [{ name: loss ? "training" : "learning rate", xs: steps, ys: loss ? losses : rates }];
     if (loss && valid.length) series.push({ name: "validation", xs: valid.map(([step]) => step), ys: valid.map(([, value]) => value) });
     const chart = lineChart({ xlabel: "step", ylabel: loss ? "loss (nats per token)" : "learning rate", series, logY: model.get("log_y"), height: 260,
       onpoint: (index) => {
         pointed = steps[index];
-        told.textContent = `step ${steps[index].toLocaleString("en-US")}: loss ${losses[index].toFixed(3)}, learning rate ${rates[index].toExponential(2)}`;
+        told.textContent = `step ${grouped(steps[index])}: loss ${losses[index].toFixed(3)}, learning rate ${short(rates[index], 2)}`;
       } });
     if (pointed) chart.mark(nearest(steps, pointed));
     refill(stage, chart, ...(series.length > 1 ? [legend(series.map(({ name }) => name))] : []));
