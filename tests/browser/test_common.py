@@ -64,3 +64,26 @@ def test_shares_are_the_librarys_and_none_where_all_is_hidden(lab):
 
 def test_two_scripts_give_no_id_twice(lab):
     assert len({call(lab, "unique('cw')") for _ in range(20)}) == 20
+
+
+@pytest.mark.parametrize(
+    "body, system, scheme",
+    [
+        ('data-jp-theme-light="true"', "dark", "light"),
+        ('data-jp-theme-light="false"', "light", "dark"),
+        ('class="vscode-light"', "dark", "light"),
+        ('class="vscode-dark"', "light", "dark"),
+        ('class="vscode-high-contrast"', "light", "dark"),
+        ('class="vscode-high-contrast vscode-high-contrast-light"', "dark", "light"),  # VS Code sets both
+        ("", "light", "light"),
+        ("", "dark", "dark"),
+    ],
+)
+def test_colors_and_controls_follow_the_page_and_then_the_system(body, system, scheme, lab):
+    style = (STATIC / "widgets.css").read_text(encoding="utf-8")
+    lab.page.emulate_media(color_scheme=system)
+    lab.page.set_content(f"<style>{style}</style><body {body}><div class='cw'><input type='checkbox'></div>")
+    found = lab.page.locator("input").evaluate(
+        "node => [getComputedStyle(node).colorScheme, getComputedStyle(node).getPropertyValue('--cw-accent')]"
+    )
+    assert found == {"light": ["normal", "#0072b2"], "dark": ["dark", "#4aa8e0"]}[scheme]
