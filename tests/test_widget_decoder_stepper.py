@@ -95,7 +95,7 @@ def test_a_text_that_cannot_be_translated_gives_a_message_and_changes_nothing_el
     before = {name: value for name, value in stepper.get_state().items() if name not in ("text", "message")}
     for text, message in {
         "": "an empty sentence cannot be translated: ''",
-        "word " * 200: f"the sentence has 401 tokens; the stepper draws up to {MAX_TOKENS}",
+        "word " * 200: f"the sentence has 401 tokens; the widget takes up to {MAX_TOKENS}",
     }.items():
         stepper.text = text
         assert stepper.message == message

@@ -7,7 +7,7 @@ from course_lib.canvas import CourseFigure
 from course_lib.exploration import Exploration, explore
 from course_lib.panels import Panel, panels
 from course_lib.translator import Translator
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, source_ids
 
 MAX_TOKENS = 40  # of a sentence that is drawn, and steps that are shown
 CANDIDATES = 5
@@ -74,9 +74,7 @@ class DecoderStepper(CourseWidget, script="decoder_stepper"):
             self._show()
 
     def _explored(self, text: str) -> Exploration:
-        count = len(self._translator.tokenizer.encode(text)) + 1
-        if count > MAX_TOKENS:
-            raise ValueError(f"the sentence has {count} tokens; the stepper draws up to {MAX_TOKENS}")
+        source_ids(self._translator, text, longest=MAX_TOKENS)
         return explore(self._translator, text, num_candidates=CANDIDATES)
 
     def _show(self) -> None:

@@ -22,7 +22,14 @@ def test_a_number_is_written_as_the_library_writes_it(digits, lab):
 
 @pytest.mark.parametrize(
     "number, digits, text",
-    [(-0.001, 2, "0.00"), (0, 2, "0.00"), (-0.006, 2, "−0.01"), (-0.0004, 3, "0.000"), (-1, 0, "−1"), (12.5, 1, "12.5")],
+    [
+        (-0.001, 2, "0.00"),
+        (0, 2, "0.00"),
+        (-0.006, 2, "−0.01"),
+        (-0.0004, 3, "0.000"),
+        (-1, 0, "−1"),
+        (12.5, 1, "12.5"),
+    ],
 )
 def test_zero_has_no_sign(number, digits, text, lab):
     assert call(lab, "signed(...given)", number, digits) == text

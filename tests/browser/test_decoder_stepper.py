@@ -130,7 +130,7 @@ def test_a_click_on_a_prediction_goes_there(stepper, found):
 def test_any_text_is_answered(stepper, translator, found):
     stepper.get_by_label("one step on").click()
     message = stepper.locator(".cw-error")
-    for text, words in (("", "an empty sentence"), ("word " * 200, "the stepper draws up to 40")):
+    for text, words in (("", "an empty sentence"), ("word " * 200, "the widget takes up to 40")):
         enter(stepper, text)
         expect(message).to_contain_text(words)
         shows(stepper, found, 2)

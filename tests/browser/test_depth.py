@@ -30,7 +30,7 @@ exec(CELL, PROBE)
 
 @pytest.fixture(scope="module", autouse=True)
 def opened(lab: Lab) -> None:
-    lab.open_cells("depth", CELL, "DepthExplorer(probe)")
+    lab.open_cells("depth", CELL, "explorer = DepthExplorer(probe)\nexplorer")
 
 
 @pytest.fixture
@@ -113,6 +113,19 @@ def test_an_axis_of_few_decades_names_each_of_them(explorer):
 def test_dragging_is_answered_soon(explorer, lab):
     slider = explorer.get_by_label("layers", exact=True)
     lab.answers_within(100, slider, range(1, 22), explorer.locator(".cw-message"))
+
+
+def test_a_slow_kernel_is_asked_for_the_newest_value_only(explorer, lab):
+    lab.run(
+        "import time\nasked, quick = [], explorer._probe\n"
+        "explorer._probe = lambda *key: (asked.append(key), time.sleep(0.2), quick(*key))[-1]"
+    )
+    explorer.get_by_label("layers", exact=True).evaluate(
+        "node => { for (node.value = 1; node.value < 40; node.stepUp()) node.dispatchEvent(new Event('input')); }"
+    )
+    set_depth(explorer, 40)
+    draws(explorer, depth=40)
+    assert 1 <= int(lab.run("print(len(asked))")) <= 3
 
 
 def test_it_is_photographed(explorer, lab):

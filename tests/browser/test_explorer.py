@@ -223,7 +223,7 @@ def test_any_text_is_answered(explorer, translator):
     enter(explorer, "")
     says(explorer, "an empty sentence cannot be translated: ''")
     enter(explorer, "word " * 200)
-    expect(explorer.get_by_role("status").first).to_contain_text("tokens; the explorer draws up to 40")
+    expect(explorer.get_by_role("status").first).to_contain_text("tokens; the widget takes up to 40")
     for text in ("The dog sees the cat.", "😀 <b onclick=alert(1)>bold</b> & 'so' on"):
         enter(explorer, text)
         expect(explorer.locator(".cw-piece").first).to_be_visible()
