@@ -4,6 +4,7 @@ import html
 import time
 from collections.abc import Sequence
 
+from IPython import get_ipython
 from IPython.display import HTML, display
 
 from course_lib.training import History
@@ -30,11 +31,14 @@ class LiveTraining:
         self.translations: list[tuple[int, list[str]]] = []
         self.dashboard = TrainingDashboard()
         self._shown = 0.0
+        self._shell = get_ipython()
         self._view = display(self.dashboard, display_id=True)
         self._table = display(HTML(""), display_id=True)
 
     def on_step(self, model: Transformer, history: History) -> None:
         """Shows the newest state twice a second; translates the samples when it is time."""
+        if self._shell:
+            self._shell.events.register("post_run_cell", self._keep_picture)
         step = len(history.losses)
         if is_sampling_step(step, history.total_steps):
             outputs = [item.text for item in self.translator.translate_batch(self.samples, beam_size=1)]
@@ -45,8 +49,12 @@ class LiveTraining:
             self._shown = time.monotonic()
 
     def on_epoch(self, model: Transformer, history: History) -> None:
-        """Adds the validation loss, and renews the picture that a stored notebook keeps."""
+        """Adds the validation loss."""
         self.dashboard.show(history)
+
+    def _keep_picture(self, _) -> None:
+        """Renews the picture that a stored notebook keeps, once the cell has ended: the page draws a new view then."""
+        self._shell.events.unregister("post_run_cell", self._keep_picture)
         self._view.update(self.dashboard)
 
 

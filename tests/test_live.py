@@ -1,6 +1,9 @@
 """The live view of a training run: what it shows is what the history says."""
 
+from types import SimpleNamespace
+
 import pytest
+from IPython.core.events import EventManager
 from tiny import toy_translator
 
 from course_lib import live
@@ -16,16 +19,18 @@ class Slot:
     """Stands for a display: keeps what was shown last."""
 
     def __init__(self, content):
-        self.content = content
+        self.content, self.updates = content, 0
 
     def update(self, content):
-        self.content = content
+        self.content, self.updates = content, self.updates + 1
 
 
 @pytest.fixture
 def shown(monkeypatch):
-    """A live view outside a notebook."""
+    """A live view in a cell that has not ended."""
     monkeypatch.setattr(live, "display", lambda content, display_id: Slot(content))
+    shell = SimpleNamespace(events=EventManager(None, ["post_run_cell"], print_on_error=False))
+    monkeypatch.setattr(live, "get_ipython", lambda: shell)
     return LiveTraining(toy_translator(), ["a dog sees", "the <b> cat"])
 
 
@@ -58,8 +63,25 @@ def test_the_view_follows_the_run(shown):
     shown.on_step(None, last)
     assert shown.dashboard.steps == [1, 2, 3, 4, 5, 6], "the last step is shown at once"
     shown.on_epoch(None, last)
-    assert shown._view.content is shown.dashboard, "the stored picture is renewed"
     assert [step for step, _ in shown.translations] == [6] and "&lt;b&gt;" in shown._table.content.data
+
+
+@pytest.mark.parametrize("steps", [3, 6], ids=["interrupted", "finished"])
+def test_the_stored_picture_is_renewed_when_the_cell_ends_and_not_before(steps, shown):
+    """A new view would take the focus from what is being chosen; a run that was stopped keeps its picture, too."""
+    for _ in range(2):
+        shown.on_step(None, History(**vars(HISTORY) | dict(losses=[5.0] * steps, rates=[0.1] * steps)))
+        shown.on_epoch(None, HISTORY)
+    assert shown._view.updates == 0
+    for _ in range(2):  # the next cell has no run
+        shown._shell.events.trigger("post_run_cell", None)
+    assert shown._view.updates == 1 and shown._view.content is shown.dashboard
+
+
+def test_a_run_outside_a_notebook_is_shown_too(shown):
+    shown._shell = None
+    shown.on_step(None, HISTORY)
+    assert shown.dashboard.steps == [1, 2, 3]
 
 
 def test_the_page_is_not_flooded(shown):

@@ -106,7 +106,7 @@ def test_a_text_that_cannot_be_searched_gives_a_message_and_changes_nothing_else
     before = tree.beams
     for text, message in {
         "": "an empty sentence cannot be translated: ''",
-        "word " * 200: f"the sentence has 401 tokens; the tree is drawn for up to {MAX_TOKENS}",
+        "word " * 200: f"the sentence has 401 tokens; the widget takes up to {MAX_TOKENS}",
     }.items():
         tree.text = text
         assert (tree.message, tree.beams) == (message, before)
@@ -131,7 +131,7 @@ def test_a_search_that_finds_no_end_is_cut_and_ranked_all_the_same(monkeypatch):
     "arguments, message",
     [
         (dict(text=""), "an empty sentence cannot be translated: ''"),
-        (dict(text="a " * 50), "the sentence has 51 tokens; the tree is drawn for up to 40"),
+        (dict(text="a " * 50), "the sentence has 51 tokens; the widget takes up to 40"),
         (dict(beam_size=0), "beam_size must be in 1..6, got 0"),
         (dict(beam_size=7), "beam_size must be in 1..6, got 7"),
         (dict(length_penalty=-0.1), "length_penalty must be in 0.0..3.0, got -0.1"),

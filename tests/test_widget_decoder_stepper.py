@@ -77,12 +77,25 @@ def test_a_new_sentence_begins_at_its_first_step(stepper, translator):
     law_the_steps_are_the_explorations(stepper.get_state(), translator, "I play.")
 
 
+def test_a_step_of_the_former_sentence_stays_inside_the_new_one(stepper):
+    """The page may have asked for it before it heard of the new sentence."""
+    stepper.text = "I play."
+    last = len(stepper.view["predicted"])
+    stepper.set_state({"step": 7})
+    assert stepper.step == last < 7
+    assert stepper.picture().get_suptitle().startswith("Having read <s> ▁Ich ")
+    stepper.set_state({"step": 0, "layer": 2, "head": 4})
+    assert (stepper.step, stepper.layer, stepper.head) == (1, 1, 3)
+    stepper.set_state({"layer": -1, "head": -2})
+    assert (stepper.layer, stepper.head) == (0, -1) and stepper.picture()
+
+
 def test_a_text_that_cannot_be_translated_gives_a_message_and_changes_nothing_else(stepper):
     stepper.step = 4
     before = {name: value for name, value in stepper.get_state().items() if name not in ("text", "message")}
     for text, message in {
         "": "an empty sentence cannot be translated: ''",
-        "word " * 200: f"the sentence has 401 tokens; the stepper draws up to {MAX_TOKENS}",
+        "word " * 200: f"the sentence has 401 tokens; the widget takes up to {MAX_TOKENS}",
     }.items():
         stepper.text = text
         assert stepper.message == message

@@ -97,7 +97,7 @@ def test_forced_tokens_end_with_a_new_sentence_and_silent_heads_do_not():
 
 
 def a_bad_sentence_changes_nothing_else(make):
-    for text, message in (("", "empty sentence"), ("word " * 200, f"draws up to {MAX_TOKENS}")):
+    for text, message in (("", "empty sentence"), ("word " * 200, f"takes up to {MAX_TOKENS}")):
         explorer = make()
         before = explorer.view, explorer.weights, explorer.shown
         explorer.text = text

@@ -10,7 +10,7 @@ from tiny import raised
 
 from course_lib.decoding import greedy, sample, sampling_probs
 from course_lib.translator import Translator
-from course_lib.widgets import SamplingSliders
+from course_lib.widgets import SamplingSliders, sampling
 from course_lib.widgets.sampling import DRAWS, MAX_TOKENS, SHOWN
 
 TEXT = "I play."
@@ -109,6 +109,14 @@ def test_the_draws_are_the_librarys(widget, translator):
             law_the_draws_are_the_librarys(drawn, translator, "The cat sleeps.", **{"seed": 3} | options | changed)
 
 
+def test_what_comes_together_is_drawn_once(widget, monkeypatch):
+    """The page sends a new sentence with the sliders that were moved before it."""
+    asked, draw = [], sampling.sample
+    monkeypatch.setattr(sampling, "sample", lambda *given, **options: asked.append(options) or draw(*given, **options))
+    widget.set_state({"temperature": 0.7, "seed": 3, "text": "The cat sleeps."})
+    assert len(asked) == 1 and widget.drawn["settings"] == [0.7, 0, 1.0, 3, "The cat sleeps."]
+
+
 def test_a_text_that_cannot_be_translated_gives_a_message_and_changes_nothing_else(widget):
     before = {name: value for name, value in widget.get_state().items() if name not in ("text", "message")}
     for text, message in {
@@ -127,6 +135,16 @@ def test_a_shorter_translation_keeps_the_place_in_it(translator):
     widget.text = "The cat sleeps."
     assert widget.place == len(widget.pieces) - 1 == 4
     law_the_distribution_is_the_models(widget.get_state(), translator, "The cat sleeps.", 4)
+
+
+def test_a_place_of_the_former_sentence_stays_inside_the_new_one(translator):
+    """The page may have asked for it before it heard of the new sentence."""
+    widget = SamplingSliders(translator, TEXT, place=5)
+    widget.text = "The cat sleeps."
+    for asked, given in ((5, 4), (-1, 0)):
+        widget.set_state({"place": asked})
+        assert widget.place == given and widget.picture()
+        law_the_distribution_is_the_models(widget.get_state(), translator, "The cat sleeps.", given)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from tiny import raised
 from course_lib.config import TrainConfig
 from course_lib.schedule import learning_rate, paper_rate
 from course_lib.widgets import ScheduleExplorer
+from course_lib.widgets.base import short
 
 STATES = [
     dict(d_model=512, warmup_steps=4000, total_steps=100_000, decay="inverse_sqrt"),
@@ -25,9 +26,10 @@ def the_curve_is_the_librarys(make):
         assert view["steps"][0] == 1 and view["steps"][-1] == state["total_steps"]
         assert view["steps"] == sorted(set(view["steps"])) and 100 < len(view["steps"]) < 500
         assert view["rates"] == [learning_rate(config, step, **rest) for step in view["steps"]]
-        peak, rate = view["peak"]
+        peak, rate = view["peak"]  # in a run that is shorter than its warm-up the highest rate is the last
         assert peak == min(state["warmup_steps"], state["total_steps"]) and rate == max(view["rates"])
         assert f"{state['warmup_steps']:,}" in view["name"] and str(state["d_model"]) in view["name"]
+        assert view["name"].endswith(f"{state['total_steps']:,} steps")
 
 
 class StaysAtTheFirst(ScheduleExplorer):
@@ -51,7 +53,16 @@ def test_the_curve_is_the_librarys(wrong):
 def test_it_begins_with_the_papers_base_model():
     step, rate = ScheduleExplorer().view["peak"]
     assert (step, rate) == (4000, paper_rate(4000, d_model=512, warmup_steps=4000)) and f"{rate:.2e}" == "6.99e-04"
-    assert "peaks at step 4,000, at 6.99e-04" in ScheduleExplorer().picture().get_suptitle()
+    picture = ScheduleExplorer().picture()
+    assert "peaks at step 4,000, at 6.99·10⁻⁴" in picture.get_suptitle()
+    assert "warmup_steps" in [text.get_text() for text in picture.axes[0].get_legend().get_texts()]
+
+
+def test_a_run_that_ends_before_its_warm_up_has_no_peak():
+    picture = ScheduleExplorer(total_steps=700).picture()
+    words = f"Still warming up at the last step, 700: the rate is {short(ScheduleExplorer().rate(700), 2)}"
+    assert picture.get_suptitle() == words
+    assert picture.axes[0].get_legend() is None, "nothing there is marked as warmup_steps"
 
 
 @pytest.mark.parametrize("options", [dict(d_model=0), dict(warmup_steps=0), dict(total_steps=-1), dict(decay="cosine")])

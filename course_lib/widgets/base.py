@@ -1,4 +1,4 @@
-"""What all widgets share: how a script and a style come into the page, and a picture where no script runs."""
+"""What widgets share: how script and style come into the page, a picture where no script runs, numbers, sentences."""
 
 import base64
 from pathlib import Path
@@ -7,8 +7,32 @@ from typing import ClassVar
 import anywidget
 
 from course_lib.canvas import CourseFigure
+from course_lib.translator import Translator
 
 STATIC = Path(__file__).with_name("static")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def short(value: float, digits: int = 1) -> str:
+    """A number with a power of ten where it is small or large; common.js writes it likewise."""
+    if value == 0 or 0.01 <= abs(value) < 1e6:
+        return f"{value:,.{digits + 2}f}".rstrip("0").rstrip(".")
+    factor, power = map(float, f"{value:.{digits}e}".split("e"))
+    return ("" if factor == 1 else f"{factor:g}·") + "10" + f"{power:.0f}".translate(SUPERSCRIPTS)
+
+
+def source_ids(translator: Translator, text: str, *, longest: int) -> list[int]:
+    """A sentence as ids, closed by </s>.
+
+    Raises:
+        ValueError: if it has no token, or with </s> more than `longest`.
+    """
+    ids = translator.tokenizer.encode(text)
+    if not ids:
+        raise ValueError(f"an empty sentence cannot be translated: {text!r}")
+    if len(ids) >= longest:
+        raise ValueError(f"the sentence has {len(ids) + 1} tokens; the widget takes up to {longest}")
+    return [*ids, translator.model.config.eos_id]
 
 
 class CourseWidget(anywidget.AnyWidget):

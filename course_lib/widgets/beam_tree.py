@@ -7,7 +7,7 @@ from course_lib.beam import FINISHED, UNFINISHED, BeamTree, record_beam
 from course_lib.canvas import CourseFigure
 from course_lib.translator import Translator
 from course_lib.trees import beam_figure
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, source_ids
 
 BEAM_SIZES = range(1, 7)
 LENGTH_PENALTIES = [step / 20 for step in range(61)]  # what the slider can say: 0 to 3
@@ -73,12 +73,8 @@ class BeamTreeExplorer(CourseWidget, script="beam_tree"):
             self.message, self.beams = "", [self._described(tree) for tree in self._trees]
 
     def _searched(self, text: str) -> list[BeamTree]:
-        model, ids = self._translator.model, self._translator.tokenizer.encode(text)
-        if not ids:
-            raise ValueError(f"an empty sentence cannot be translated: {text!r}")
-        if len(ids) >= MAX_TOKENS:
-            raise ValueError(f"the sentence has {len(ids) + 1} tokens; the tree is drawn for up to {MAX_TOKENS}")
-        src = torch.tensor([[*ids, model.config.eos_id]], device=next(model.parameters()).device)
+        model, ids = self._translator.model, source_ids(self._translator, text, longest=MAX_TOKENS)
+        src = torch.tensor([ids], device=next(model.parameters()).device)
         limit = min(MAX_TOKENS, model.config.max_len)
         return [record_beam(model, src, beam_size=size, length_penalty=0.0, max_len=limit)[0] for size in BEAM_SIZES]
 

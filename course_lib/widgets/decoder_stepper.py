@@ -7,7 +7,7 @@ from course_lib.canvas import CourseFigure
 from course_lib.exploration import Exploration, explore
 from course_lib.panels import Panel, panels
 from course_lib.translator import Translator
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, source_ids
 
 MAX_TOKENS = 40  # of a sentence that is drawn, and steps that are shown
 CANDIDATES = 5
@@ -38,9 +38,8 @@ class DecoderStepper(CourseWidget, script="decoder_stepper"):
 
     def __init__(self, translator: Translator, text: str, *, step: int = 1, layer: int = -1, head: int = -1):
         self._translator = translator
-        found = self._explored(text)
-        layers, steps = len(found.attention.cross), min(len(found.tgt_ids), MAX_TOKENS)
-        heads = len(found.attention.cross[0])
+        self.exploration = self._explored(text)
+        steps, layers, heads = self._sizes()
         for name, value, low, high in (
             ("step", step, 1, steps),
             ("layer", layer, -1, layers - 1),
@@ -49,27 +48,37 @@ class DecoderStepper(CourseWidget, script="decoder_stepper"):
             if not low <= value <= high:
                 raise ValueError(f"{name} must be in {low}..{high}, got {value!r}")
         super().__init__(text=text, step=step, layer=layer % layers, head=head)
-        self._show(found)
+        self._show()
         self.observe(self._restart, "text")
+
+    def _sizes(self) -> tuple[int, int, int]:
+        """Steps, layers, and heads of a layer."""
+        layers = self.exploration.attention.cross
+        return min(len(self.exploration.tgt_ids), MAX_TOKENS), len(layers), len(layers[0])
+
+    @t.validate("step", "layer", "head")
+    def _inside(self, proposal) -> int:
+        """The page may ask for a step of the former sentence, which was longer."""
+        steps, layers, heads = self._sizes()
+        low, high = {"step": (1, steps), "layer": (0, layers - 1), "head": (-1, heads - 1)}[proposal.trait.name]
+        return min(max(proposal.value, low), high)
 
     def _restart(self, _) -> None:
         try:
-            found = self._explored(self.text)
+            self.exploration = self._explored(self.text)
         except ValueError as error:
             self.message = str(error)
             return
         with self.hold_sync():
             self.message, self.step = "", 1
-            self._show(found)
+            self._show()
 
     def _explored(self, text: str) -> Exploration:
-        count = len(self._translator.tokenizer.encode(text)) + 1
-        if count > MAX_TOKENS:
-            raise ValueError(f"the sentence has {count} tokens; the stepper draws up to {MAX_TOKENS}")
+        source_ids(self._translator, text, longest=MAX_TOKENS)
         return explore(self._translator, text, num_candidates=CANDIDATES)
 
-    def _show(self, found: Exploration) -> None:
-        self.exploration = found
+    def _show(self) -> None:
+        found = self.exploration
         vocab = self._translator.model.config.vocab_size
         self._cross, self._own = (
             torch.stack([torch.cat([each, each.mean(dim=0, keepdim=True)]) for each in layers])[..., :MAX_TOKENS, :]

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from course_lib.canvas import CourseFigure
 from course_lib.charts import curves
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, short
 
 MAX_DEPTH = 48
 NORMS = {"": "no norm", "post": "post-norm", "pre": "pre-norm"}
@@ -55,6 +55,6 @@ class DepthExplorer(CourseWidget, script="depth"):
     def picture(self) -> CourseFigure:
         """The gradients of the present stack."""
         norms = self.view["gradients"]
-        title = f"{self.view['name']}: the bottom hears {norms[0] / norms[-1]:.1e} of what the top hears"
+        title = f"{self.view['name']}: the bottom hears {short(norms[0] / norms[-1])} times what the top hears"
         series = {"gradient": (range(len(norms)), norms)}
         return curves(series, xlabel="layers passed", ylabel="norm of the gradient", title=title, log_y=True)

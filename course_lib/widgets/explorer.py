@@ -14,7 +14,7 @@ from course_lib.metrics import alignment_error_rate
 from course_lib.plots import attention_grid, attention_map
 from course_lib.recording import KINDS, attentions
 from course_lib.translator import Translator
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, source_ids
 
 MAX_TOKENS = 40  # of a sentence that is drawn
 STEPS = 65_535  # a weight in 0..1 goes to the browser as one of so many steps
@@ -80,7 +80,7 @@ class AttentionExplorer(CourseWidget, script="explorer"):
 
     def _translate(self) -> None:
         try:
-            self._check_length()
+            source_ids(self._translator, self.text, longest=MAX_TOKENS)
             found = explore(self._translator, self.text, prefix=self.forced, silent=map(tuple, self.silent))
         except ValueError as error:
             self.message = str(error)
@@ -91,11 +91,6 @@ class AttentionExplorer(CourseWidget, script="explorer"):
             self.weights = b"".join(_quantized(torch.stack(getattr(found.attention, kind))) for kind in KINDS)
             self.view = self._described(found, before)
             self.shown = min(len(found.tgt_tokens), MAX_TOKENS)
-
-    def _check_length(self) -> None:
-        count = len(self._translator.tokenizer.encode(self.text)) + 1
-        if count > MAX_TOKENS:
-            raise ValueError(f"the sentence has {count} tokens; the explorer draws up to {MAX_TOKENS}")
 
     def _described(self, found: Exploration, before: str | None) -> dict:
         pair = self._gold.get(self.text)

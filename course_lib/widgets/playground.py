@@ -8,7 +8,7 @@ from course_lib.canvas import CourseFigure
 from course_lib.charts import bars
 from course_lib.exploration import Exploration, explore
 from course_lib.translator import Translator
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, source_ids
 
 MAX_TOKENS = 100  # of a sentence: more would keep a slow machine busy
 
@@ -35,9 +35,7 @@ class Playground(CourseWidget, script="playground"):
     def _translate(self) -> None:
         started = time.perf_counter()
         try:
-            count = len(self._translator.tokenizer.encode(self.text)) + 1
-            if count > MAX_TOKENS:
-                raise ValueError(f"the sentence has {count} tokens; the playground takes up to {MAX_TOKENS}")
+            source_ids(self._translator, self.text, longest=MAX_TOKENS)
             found = explore(self._translator, self.text, num_candidates=1)
         except ValueError as error:
             self.message = str(error) if self.text.strip() else "Type an English sentence."

@@ -9,7 +9,7 @@ from course_lib.canvas import CourseFigure
 from course_lib.charts import bars
 from course_lib.decoding import greedy, place_log_probs, sample, sampling_probs
 from course_lib.translator import Translator
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, source_ids
 
 RANGES = {"temperature": (0.05, 5.0), "top_k": (1, 50), "top_p": (0.05, 1.0), "seed": (0, 99)}
 SHOWN = 12  # tokens that have a bar
@@ -75,6 +75,11 @@ class SamplingSliders(CourseWidget, script="sampling"):
         self.observe(lambda _: self._show(), "place")
         self.observe(lambda _: self._draw(), list(RANGES))
 
+    @t.validate("place")
+    def _inside(self, proposal) -> int:
+        """The page may ask for a place of the former translation, which was longer."""
+        return min(max(proposal.value, 0), len(self.pieces) - 1)
+
     @property
     def probs(self) -> torch.Tensor:
         """What the tokens are drawn with at the place, (vocab,), the most probable first."""
@@ -99,13 +104,8 @@ class SamplingSliders(CourseWidget, script="sampling"):
     def _translate(self, text: str) -> None:
         """The greedy translation, and the log-probabilities of all tokens at each of its places."""
         model, tokenizer = self._translator.model, self._translator.tokenizer
-        ids = tokenizer.encode(text)
-        if not ids:
-            raise ValueError(f"an empty sentence cannot be translated: {text!r}")
-        if len(ids) >= MAX_TOKENS:
-            raise ValueError(f"the sentence has {len(ids) + 1} tokens; the widget takes up to {MAX_TOKENS}")
         config, device = model.config, next(model.parameters()).device
-        self._src = torch.tensor([[*ids, config.eos_id]], device=device)
+        self._src = torch.tensor([source_ids(self._translator, text, longest=MAX_TOKENS)], device=device)
         (self._greedy,) = greedy(model, self._src, max_len=min(MAX_TOKENS, config.max_len))
         outputs = self._greedy.ids + [config.eos_id] * self._greedy.finished
         self._rows = place_log_probs(model, self._src, outputs).double().cpu()
@@ -120,6 +120,9 @@ class SamplingSliders(CourseWidget, script="sampling"):
             self.log_probs = self._sorted.numpy().astype("<f8").tobytes()
 
     def _draw(self) -> None:
+        settings = [self.temperature, self.top_k, self.top_p, self.seed, self.text]
+        if self.drawn.get("settings") == settings:
+            return  # a text and a slider that came together are drawn once
         model, tokenizer = self._translator.model, self._translator.tokenizer
         generator = torch.Generator(self._src.device).manual_seed(self.seed)
         many, limit = self._src.expand(DRAWS, -1), min(MAX_TOKENS, model.config.max_len)
@@ -128,7 +131,7 @@ class SamplingSliders(CourseWidget, script="sampling"):
         outputs = {tuple(each.ids): each for each in found}
         order = sorted(outputs, key=lambda ids: (-times[ids], -outputs[ids].log_prob))
         self.drawn = {
-            "settings": [self.temperature, self.top_k, self.top_p, self.seed, self.text],
+            "settings": settings,
             "greedy": tokenizer.decode(self._greedy.ids),
             "outputs": [
                 {

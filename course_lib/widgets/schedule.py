@@ -6,7 +6,7 @@ from course_lib.canvas import CourseFigure
 from course_lib.charts import curves
 from course_lib.config import TrainConfig
 from course_lib.schedule import learning_rate
-from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.base import CourseWidget, short
 
 POINTS = 240  # of a curve
 DECAYS = {"inverse_sqrt": "inverse root (paper)", "linear": "linear"}
@@ -31,7 +31,7 @@ class ScheduleExplorer(CourseWidget, script="schedule"):
     warmup_steps = t.Int(4000).tag(sync=True)
     total_steps = t.Int(100_000).tag(sync=True)
     decay = t.Unicode("inverse_sqrt").tag(sync=True)
-    view = t.Dict().tag(sync=True)  # name, steps, rates, the peak's step and rate
+    view = t.Dict().tag(sync=True)  # name, steps, rates, the highest one's step and rate
 
     def __init__(
         self, *, d_model: int = 512, warmup_steps: int = 4000, total_steps: int = 100_000, decay: str = "inverse_sqrt"
@@ -53,7 +53,8 @@ class ScheduleExplorer(CourseWidget, script="schedule"):
         peak = min(self.warmup_steps, self.total_steps)
         steps = sorted({1, peak, self.total_steps, *range(stride, self.total_steps, stride)})
         self.view = {
-            "name": f"d_model {self.d_model}, warm-up {self.warmup_steps:,}, {DECAYS[self.decay]}",
+            "name": f"d_model {self.d_model}, warm-up {self.warmup_steps:,}, {DECAYS[self.decay]}, "
+            f"{self.total_steps:,} steps",
             "steps": steps,
             "rates": [self.rate(step) for step in steps],
             "peak": [peak, self.rate(peak)],
@@ -63,5 +64,8 @@ class ScheduleExplorer(CourseWidget, script="schedule"):
         """The present curve."""
         step, rate = self.view["peak"]
         series = {self.view["name"]: (self.view["steps"], self.view["rates"])}
-        title = f"The rate peaks at step {step:,}, at {rate:.2e}"
-        return curves(series, xlabel="step", ylabel="learning rate", title=title, marks={"warmup_steps": (step, None)})
+        if step < self.total_steps:
+            title, marks = f"The rate peaks at step {step:,}, at {short(rate, 2)}", {"warmup_steps": (step, None)}
+        else:
+            title, marks = f"Still warming up at the last step, {step:,}: the rate is {short(rate, 2)}", {}
+        return curves(series, xlabel="step", ylabel="learning rate", title=title, marks=marks)

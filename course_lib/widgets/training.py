@@ -23,6 +23,8 @@ class TrainingDashboard(CourseWidget, script="training"):
     losses = t.List(t.Float(), []).tag(sync=True)
     rates = t.List(t.Float(), []).tag(sync=True)
     valid = t.List([]).tag(sync=True)  # [step, validation loss] of each epoch
+    what = t.Enum(["loss", "rate"], "loss").tag(sync=True)  # that is drawn
+    log_y = t.Bool(False).tag(sync=True)
 
     def __init__(self):
         super().__init__()

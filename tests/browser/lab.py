@@ -178,5 +178,5 @@ class Lab:
                 widget.screenshot(path=Path(PICTURES) / f"{name}_{theme.split()[1].lower()}.png")
 
     def close(self) -> None:
-        """Shuts the kernel down."""
-        self.page.evaluate(f"() => {NOTEBOOK}?.sessionContext?.shutdown()")
+        """Shuts the kernel down, if a notebook was opened."""
+        self.page.evaluate(f"() => window.jupyterapp && {NOTEBOOK}?.sessionContext?.shutdown()")

@@ -221,10 +221,9 @@ def test_the_keyboard_walks_through_the_tree(widget, translator):
 def test_any_text_is_answered(widget, translator):
     first = searched(translator, TEXT, 3)
     message = widget.locator(".cw-error")
-    for text, words in (("", "an empty sentence"), ("word " * 200, "the tree is drawn for up to 40")):
+    for text, words in (("", "an empty sentence"), ("word " * 200, "the widget takes up to 40")):
         enter(widget, text)
         expect(message).to_contain_text(words)
-        expect(message).to_have_class("cw-message cw-error")
         shows(widget, first, translator)
     for text in ("😀 <b onclick=alert(1)>bold</b> & 'so' on", "The cat sleeps."):
         enter(widget, text)

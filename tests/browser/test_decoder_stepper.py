@@ -9,7 +9,7 @@ from course_lib.translator import Translator
 
 CELLS = (
     "from course_lib.translator import Translator\nfrom course_lib.widgets import DecoderStepper",
-    'DecoderStepper(Translator.from_pretrained("course"), "The cat sees the dog.")',
+    'stepper = DecoderStepper(Translator.from_pretrained("course"), "The cat sees the dog.")\nstepper',
 )
 TEXT = "The cat sees the dog."
 BEAR = "When the bear ate a banana, their happy sister dreamed of the boy and the girl."
@@ -130,7 +130,7 @@ def test_a_click_on_a_prediction_goes_there(stepper, found):
 def test_any_text_is_answered(stepper, translator, found):
     stepper.get_by_label("one step on").click()
     message = stepper.locator(".cw-error")
-    for text, words in (("", "an empty sentence"), ("word " * 200, "the stepper draws up to 40")):
+    for text, words in (("", "an empty sentence"), ("word " * 200, "the widget takes up to 40")):
         enter(stepper, text)
         expect(message).to_contain_text(words)
         shows(stepper, found, 2)
@@ -144,6 +144,16 @@ def test_any_text_is_answered(stepper, translator, found):
         shows(stepper, other, last)
         expect(stepper.locator(f"g[data-step='{last}']")).to_be_in_viewport()
     assert stepper.locator("b").count() == 0
+
+
+def test_a_step_that_the_next_sentence_has_not_becomes_its_last(stepper, lab, translator):
+    """It is asked for while the kernel still translates."""
+    lab.run("import time\nfirst = stepper._explored\nstepper._explored = lambda text: (time.sleep(2), first(text))[1]")
+    enter(stepper, "I play.")
+    stepper.get_by_label("step", exact=True).fill("7")
+    other = explore(translator, "I play.")
+    assert len(other.tgt_tokens) < 7
+    shows(stepper, other, len(other.tgt_tokens))
 
 
 def test_the_keyboard_is_enough(stepper, found):

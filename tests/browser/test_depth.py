@@ -30,7 +30,7 @@ exec(CELL, PROBE)
 
 @pytest.fixture(scope="module", autouse=True)
 def opened(lab: Lab) -> None:
-    lab.open_cells("depth", CELL, "DepthExplorer(probe)")
+    lab.open_cells("depth", CELL, "explorer = DepthExplorer(probe)\nexplorer")
 
 
 @pytest.fixture
@@ -93,9 +93,39 @@ def test_curves_can_be_kept_and_forgotten(explorer):
     expect(explorer.locator("polyline")).to_have_count(2)
 
 
+def test_an_axis_of_few_decades_names_each_of_them(explorer):
+    """Logarithms of a short axis are not summed up from parts: 10⁻¹ and 1 are both there."""
+    for depth, residual, norm in ((1, True, "pre-norm"), (3, False, "none"), (24, True, "none")):
+        explorer.get_by_label("norm", exact=True).select_option(norm)
+        explorer.get_by_label("residuals").set_checked(residual)
+        set_depth(explorer, depth)
+        words = {"pre-norm": "pre", "none": ""}[norm]
+        view = expected(norm=words, residual=residual, depth=depth)
+        draws(explorer, norm=words, residual=residual, depth=depth)
+        for number, values in enumerate((view["gradients"], view["sizes"])):
+            logs = [math.log10(value) for value in values]
+            decades = math.ceil(max(logs) + 0.01) - math.floor(min(logs))
+            labels = explorer.locator("svg[role=img]").nth(number).locator("line[stroke-opacity]")
+            stride = 1 if decades <= 6 else 2
+            assert labels.count() in (decades // stride, decades // stride + 1) and labels.count() >= 2
+
+
 def test_dragging_is_answered_soon(explorer, lab):
     slider = explorer.get_by_label("layers", exact=True)
     lab.answers_within(100, slider, range(1, 22), explorer.locator(".cw-message"))
+
+
+def test_a_slow_kernel_is_asked_for_the_newest_value_only(explorer, lab):
+    lab.run(
+        "import time\nasked, quick = [], explorer._probe\n"
+        "explorer._probe = lambda *key: (asked.append(key), time.sleep(0.2), quick(*key))[-1]"
+    )
+    explorer.get_by_label("layers", exact=True).evaluate(
+        "node => { for (node.value = 1; node.value < 40; node.stepUp()) node.dispatchEvent(new Event('input')); }"
+    )
+    set_depth(explorer, 40)
+    draws(explorer, depth=40)
+    assert 1 <= int(lab.run("print(len(asked))")) <= 3
 
 
 def test_it_is_photographed(explorer, lab):

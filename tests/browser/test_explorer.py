@@ -177,6 +177,45 @@ def test_the_translation_is_written_token_by_token(explorer):
     expect(explorer.locator(".cw-piece").nth(1)).to_have_text(EXPLORED.tgt_tokens[1])
 
 
+@pytest.mark.parametrize("kind", ["cross", "decoder"])
+def test_what_is_not_written_yet_is_told_nowhere(kind, explorer):
+    """Neither in words nor to who points at it; the last key is the token that was written last."""
+    explorer.get_by_label("attention", exact=True).select_option(index=KINDS.index(kind))
+    explorer.locator(".cw-piece").nth(4).click()
+    expect(explorer.locator(".cw-rivals")).to_contain_text(f"instead of {EXPLORED.tgt_tokens[4]}:")
+    for _ in range(len(EXPLORED.tgt_tokens) - 3):
+        explorer.get_by_label("one token back").click()
+    expect(explorer.locator(".cw-piece:disabled")).to_have_count(len(EXPLORED.tgt_tokens) - 3)
+    columns = len(EXPLORED.src_tokens if kind == "cross" else EXPLORED.tgt_tokens)
+    expect(explorer.locator(".cw-stage rect[data-weight]")).to_have_count(3 * columns)
+    explorer.locator("text.cw-token").nth(3).hover()
+    expect(explorer.get_by_role("status").last).to_contain_text("Point at a token")
+    told = explorer.locator(".cw-output, .cw-rivals, .cw-stage").evaluate_all(
+        "parts => parts.flatMap(part => [part, ...part.querySelectorAll('*')])"
+        ".map(node => `${node.getAttribute('aria-label')} ${node.title || ''} ${node.textContent}`).join(' ')"
+    )
+    assert EXPLORED.tgt_tokens[2] in told and "not written yet" in told
+    assert not any(token in told for token in EXPLORED.tgt_tokens[3:] if token.startswith("▁"))
+
+
+def test_a_german_token_is_no_row_of_the_encoder(explorer):
+    explorer.get_by_label("attention", exact=True).select_option(index=0)
+    told = explorer.get_by_role("status").last
+    expect(told).to_contain_text("Point at a token")
+    explorer.locator(".cw-piece").nth(1).click()
+    expect(explorer.locator(".cw-rivals")).to_contain_text("instead of")
+    explorer.page.wait_for_timeout(100)  # the frame in which a row would be drawn
+    expect(told).to_contain_text("Point at a token")
+
+
+def test_more_tokens_than_there_are_do_no_harm(explorer, lab, translator):
+    """The page may have asked for as many as the former sentence had."""
+    enter(explorer, "The cat sleeps.")
+    expect(explorer.locator(".cw-piece")).to_have_count(5)
+    lab.run("explorer.shown = 12")
+    shows(explorer, explore(translator, "The cat sleeps.").attention.cross[1][1])
+
+
 # --- what is typed ------------------------------------------------------------------------------
 
 
@@ -184,7 +223,7 @@ def test_any_text_is_answered(explorer, translator):
     enter(explorer, "")
     says(explorer, "an empty sentence cannot be translated: ''")
     enter(explorer, "word " * 200)
-    expect(explorer.get_by_role("status").first).to_contain_text("tokens; the explorer draws up to 40")
+    expect(explorer.get_by_role("status").first).to_contain_text("tokens; the widget takes up to 40")
     for text in ("The dog sees the cat.", "😀 <b onclick=alert(1)>bold</b> & 'so' on"):
         enter(explorer, text)
         expect(explorer.locator(".cw-piece").first).to_be_visible()
@@ -195,20 +234,73 @@ def test_any_text_is_answered(explorer, translator):
     assert explorer.locator("b").count() == 0
 
 
+STOP = """() => {
+  const node = document.activeElement;
+  return node.getAttribute("aria-label") || (node.labels?.length ? node.labels[0].textContent : node.textContent);
+}"""
+
+
 def test_the_keyboard_is_enough(explorer):
     """Tab reaches every control; arrow keys walk through the tokens, and stay away from JupyterLab's cells."""
-    explorer.get_by_label("English").focus()
     page = explorer.page
+    explorer.get_by_label("English").focus()
+    explorer.get_by_label("one token back").click()  # else ▶ is disabled
+    explorer.locator(".cw-piece").nth(1).click()  # rivals, one of which is what stands there
+    explorer.get_by_label("English").focus()
     seen = []
-    for _ in range(14):
+    for _ in range(15):
         page.keyboard.press("Tab")
-        seen.append(page.evaluate("document.activeElement.textContent.slice(0, 12) || document.activeElement.type"))
-    assert "▁Die" in seen and "Translate" in seen
+        seen.append(page.evaluate(STOP))
+    rivals = [f"{each.token} {each.probability:.3f}" for each in EXPLORED.candidates[1] if each.token != "▁alte"]
+    controls = ["Translate", "attention", "layer", "head", "switch this head off"]
+    stops = [*controls, "▁alte", "one token back", "one token on", *rivals]
+    assert seen[: len(stops)] == stops and seen[len(stops)].startswith("▁Die: ▁The ")
     explorer.locator("text.cw-token").first.focus()
     for row in (1, 2):
         page.keyboard.press("ArrowDown")
         expect(explorer.locator("text.cw-token.cw-strong")).to_have_text(EXPLORED.tgt_tokens[row])
     expect(explorer.locator("line:not([data-row='2'])")).to_have_count(0)
+
+
+def test_what_is_pressed_keeps_the_focus(explorer):
+    press = explorer.page.keyboard.press
+    back, on = explorer.get_by_label("one token back"), explorer.get_by_label("one token on")
+    back.focus()
+    count = len(EXPLORED.tgt_tokens)
+    for shown in (count - 1, count - 2):
+        press("Enter")
+        expect(explorer.locator(".cw-stage rect[data-weight]")).to_have_count(shown * len(EXPLORED.src_tokens))
+        expect(back).to_be_focused()
+    on.focus()
+    press("Enter")
+    expect(on).to_be_focused()
+    press("Enter")
+    expect(on).to_be_disabled()
+    expect(back).to_be_focused()  # the nearest that can have it
+    off, again = explorer.get_by_label("switch this head off"), explorer.get_by_role("button", name="all on again")
+    off.focus()
+    press("Space")
+    expect(again).to_have_text("all on again (1 off)")
+    expect(off).to_be_focused()
+    again.focus()
+    press("Enter")
+    expect(again).to_be_disabled()
+    expect(off).to_be_focused()
+    piece = explorer.locator(".cw-piece").nth(3)
+    piece.focus()
+    press("Enter")
+    expect(piece).to_have_attribute("aria-pressed", "true")
+    expect(piece).to_be_focused()
+    rival = explorer.locator(".cw-rivals button:enabled").first
+    rival.focus()
+    press("Enter")
+    expect(explorer.get_by_role("button", name="as the model likes")).to_be_enabled()
+    expect(explorer.locator(".cw-rivals button:focus")).to_have_count(1)
+    choose(explorer, "head", "all")
+    explorer.locator(".cw-small").nth(2).focus()
+    press("Enter")
+    expect(explorer.locator(".cw-small")).to_have_count(0)
+    expect(explorer.get_by_label("head", exact=True)).to_be_focused()
 
 
 # --- how fast, how it looks ---------------------------------------------------------------------

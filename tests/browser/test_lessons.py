@@ -3,8 +3,11 @@
 import build
 import pytest
 from lab import Lab
+from playwright.sync_api import expect
 
 LESSONS = [path.stem for path in build.lessons()]
+WIDGET = "application/vnd.jupyter.widget-view+json"
+DRAWN = 2000  # milliseconds, until a script that is there has run
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -13,6 +16,9 @@ def test_lesson_runs_from_top_to_bottom(lesson: str, lab: Lab) -> None:
     lab.run_all(timeout=1200)
     counts = [cell["count"] for cell in lab.cells()]
     assert counts == list(range(1, len(counts) + 1))
+    widgets = [output for cell in lab.cells() for output in cell["outputs"] if WIDGET in output.get("data", {})]
+    expect(lab.page.locator(".cw")).to_have_count(len(widgets), timeout=60_000)
+    lab.page.wait_for_timeout(DRAWN)
 
 
 SCRIPT = "export default { render() { throw new Error('broken script') } }"
@@ -34,6 +40,6 @@ def test_a_broken_lesson_is_noticed(source: str, complaint: str, lab: Lab) -> No
     except AssertionError as error:
         assert complaint in str(error)
     else:
-        lab.page.wait_for_timeout(2000)  # until the script ran
+        lab.page.wait_for_timeout(DRAWN)
         assert any(complaint in each for each in lab.complaints)
     lab.complaints.clear()

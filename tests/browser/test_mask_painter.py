@@ -60,6 +60,7 @@ def law_the_weights_are_the_librarys(painter, mask):
     ):
         assert (text == "−∞") == (not open) and (not open or abs(float(text.replace("−", "-")) - score) <= 0.0051)
     values = weights.evaluate_all("nodes => nodes.map(n => n.dataset.weight)")
+    labels = weights.evaluate_all("nodes => nodes.map(n => n.getAttribute('aria-label'))")
     texts, empty = weights.all_inner_texts(), ~mask.any(dim=1)
     expected = attention_weights(QUERY, KEY, mask | empty[:, None])
     for place, (value, text) in enumerate(zip(values, texts, strict=True)):
@@ -70,7 +71,9 @@ def law_the_weights_are_the_librarys(painter, mask):
         weight = expected[row, column].item()
         assert abs(float(value) - weight) <= 1e-6
         assert (float(value) == 0) == (text == "0") == (not mask[row, column])
+        assert (text == "~0") == (0 < float(value) < 0.005)
         assert text in ("0", "~0") or abs(float(text) - weight) <= 0.0051
+        assert labels[place] == f"{GERMAN[row]} to {GERMAN[column]}: weight {text}"
     if empty.any():
         names = ", ".join(f"“{GERMAN[row]}”" for row in empty.nonzero().flatten().tolist())
         expect(told(painter)).to_have_text(f"{names}: {REFUSAL}")

@@ -53,7 +53,7 @@ def test_any_text_is_answered(playground):
         box.fill(text)
         answers(playground, text)
     box.fill("word " * 200)
-    expect(playground.locator(".cw-error")).to_contain_text("tokens; the playground takes up to 100")
+    expect(playground.locator(".cw-error")).to_contain_text("tokens; the widget takes up to 100")
     assert playground.locator("b").count() == 0
 
 

@@ -63,7 +63,7 @@ def shows(widget: Locator, translator: Translator, text: str = TEXT, place: int 
     )
     for (number, written), prob in zip(found, expected, strict=True):
         assert number == pytest.approx(prob, rel=1e-6, abs=1e-9)
-        assert written == (f"{100 * number:.1f} %" if number else "cut") or abs(100 * number * 20 % 1 - 0.5) < 1e-3
+        assert written == (f"{100 * number:.1f} %" if number else "cut") or abs(100 * number * 10 % 1 - 0.5) < 1e-3
     cut = widget.locator(".cw-cut").all_text_contents()
     assert cut == [name for name, prob in zip(names, expected, strict=True) if not prob]
     shares = own / own.sum()  # without the two tokens that are never written
@@ -161,6 +161,25 @@ def test_a_sample_that_is_out_of_date_looks_so(widget, lab, translator):
     slide(widget, "top-k", 1)
     expect(widget.locator(".cw-sample.cw-stale")).to_have_count(1)
     drew(widget, translator, top_k=1)
+    enter(widget, "word " * 200)
+    expect(widget.locator(".cw-error")).to_contain_text("takes up to 40")
+    expect(widget.locator(".cw-sample.cw-stale")).to_have_count(0)  # it is of the sentence that stays
+    enter(widget, "The cat sleeps.")
+    expect(widget.locator(".cw-error")).to_have_text("", timeout=DRAWN)
+    drew(widget, translator, "The cat sleeps.", top_k=1)
+    enter(widget, TEXT)
+    expect(widget.locator(".cw-sample.cw-stale")).to_have_count(1)
+    drew(widget, translator, top_k=1)
+
+
+def test_the_bars_are_told_in_words(widget):
+    """A picture is one thing to a screen reader, a group is its texts."""
+    bars = widget.get_by_role("group", name="probabilities of the next token")
+    expect(bars).to_contain_text(" %")
+    expect(widget.get_by_label("temperature")).to_have_attribute("aria-valuetext", "1.00")
+    expect(widget.get_by_label("top-k")).to_have_attribute("aria-valuetext", "off")
+    slide(widget, "top-k", 5)
+    expect(widget.get_by_label("top-k")).to_have_attribute("aria-valuetext", "5")
 
 
 # --- what is typed ------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 """The schedule explorer in the browser: the polyline on the page is the library's curve, whatever is chosen."""
 
+import unicodedata
+
 import pytest
 from lab import Lab
 from playwright.sync_api import Locator, expect
 
 from course_lib.widgets import ScheduleExplorer
+from course_lib.widgets.base import short
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -23,14 +26,22 @@ def set_slider(explorer: Locator, name: str, value: int) -> None:
     slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
 
 
+def rate_on(told: Locator) -> float:
+    """The rate that the words under the chart end with."""
+    factor, power = told.inner_text().split(": rate ")[1].split("·10")
+    return float(factor) * 10 ** int(unicodedata.normalize("NFKC", power).replace("−", "-"))
+
+
 def draws(explorer: Locator, **state) -> None:
     """The first line goes through the library's points: heights in proportion to the rates."""
     view = ScheduleExplorer(**state).view
     step, rate = view["peak"]
     line = explorer.locator("polyline").first
     expect(line).to_have_attribute("data-name", view["name"])
-    digits, power = f"{rate:.2e}".split("e")
-    expect(explorer.locator(".cw-message")).to_have_text(f"peak at step {step:,}: rate {digits}e{int(power)}")
+    warm = step < view["steps"][-1]
+    words = "peak at step" if warm else "still warming up at the last step,"
+    expect(explorer.locator(".cw-message")).to_have_text(f"{words} {step:,}: rate {short(rate, 2)}")
+    expect(explorer.locator("svg[role=img] text", has_text="warmup_steps")).to_have_count(int(warm))
     points = [tuple(map(float, point.split(","))) for point in line.get_attribute("points").split()]
     assert len(points) == len(view["steps"])
     (x0, _), (x1, _) = points[0], points[-1]
@@ -66,19 +77,62 @@ def test_curves_can_be_kept_and_forgotten(explorer):
     for value in (2_000, 8_000, 12_000):
         keep.click()
         set_slider(explorer, "warmup_steps", value)
-        newest = f"d_model 512, warm-up {value:,}, inverse root (paper)"
+        newest = f"d_model 512, warm-up {value:,}, inverse root (paper), 100,000 steps"
         expect(explorer.locator("polyline").first).to_have_attribute("data-name", newest)
     names = explorer.locator("polyline").evaluate_all("nodes => nodes.map(n => n.dataset.name)")
     assert [name.split(", ")[1] for name in names] == [f"warm-up {n}" for n in ("12,000", "8,000", "2,000", "4,000")]
     explorer.get_by_role("button", name="forget the others").click()
     expect(explorer.locator("polyline")).to_have_count(1)
+    keep.click()
+    explorer.get_by_label("steps of the run", exact=True).select_option("10,000")
+    expect(explorer.locator("polyline")).to_have_count(2)  # the same schedule in a longer run is another curve
+
+
+def test_the_slider_tells_steps_as_the_chart_does(explorer):
+    set_slider(explorer, "warmup_steps", 12_000)
+    expect(explorer.locator("output")).to_have_text("12,000")
+    expect(explorer.get_by_label("warmup_steps", exact=True)).to_have_attribute("aria-valuetext", "12,000")
 
 
 def test_pointing_reads_the_rate(explorer):
     explorer.locator("svg[role=img]").hover(position={"x": 400, "y": 100})
-    told = explorer.locator(".cw-message").inner_text()
-    step, rate = told.removeprefix("step ").replace(",", "").split(": rate ")
-    assert float(rate) == pytest.approx(ScheduleExplorer().rate(int(step)), rel=5e-3)
+    told = explorer.locator(".cw-message")
+    step = int(told.inner_text().removeprefix("step ").split(": rate ")[0].replace(",", ""))
+    assert rate_on(told) == pytest.approx(ScheduleExplorer().rate(step), rel=5e-3)
+
+
+def test_the_arrow_keys_read_the_rate(explorer):
+    view, chart, told = ScheduleExplorer().view, explorer.locator("svg[role=img]"), explorer.locator(".cw-message")
+    explorer.get_by_role("button", name="forget the others").focus()
+    for key, index in (
+        ("Tab", None),
+        ("ArrowRight", 0),
+        ("ArrowRight", 1),
+        ("End", -1),
+        ("ArrowRight", -1),
+        ("ArrowLeft", -2),
+        ("Home", 0),
+        ("ArrowLeft", 0),
+    ):
+        explorer.page.keyboard.press(key)
+        expect(chart).to_be_focused()
+        if index is not None:
+            expect(told).to_contain_text(f"step {view['steps'][index]:,}: rate ")
+            assert rate_on(told) == pytest.approx(view["rates"][index], rel=5e-3)
+
+
+def test_a_narrow_page_shows_all_of_the_chart_and_reads_the_step_that_is_pointed_at(explorer):
+    chart, told = explorer.locator("svg[role=img]"), explorer.locator(".cw-message")
+    explorer.evaluate("node => { node.style.width = '360px'; }")
+    box, outer = chart.bounding_box(), explorer.bounding_box()
+    assert box["width"] < 360 and box["height"] == pytest.approx(box["width"] * 280 / 640, abs=1)
+    right = explorer.locator("polyline").bounding_box()
+    assert right["x"] + right["width"] < outer["x"] + outer["width"]
+    for share in (0.1, 0.5, 0.9):
+        at = right["x"] + share * right["width"], box["y"] + box["height"] / 2
+        explorer.page.mouse.move(*at)
+        step = int(told.inner_text().removeprefix("step ").split(": rate ")[0].replace(",", ""))
+        assert step == pytest.approx(1 + share * 99_999, abs=1000)
 
 
 def test_dragging_is_answered_soon(explorer, lab):

@@ -7,6 +7,8 @@ import pytest
 from lab import Lab
 from playwright.sync_api import Locator, expect
 
+from course_lib.widgets.base import short
+
 SETUP = """import json
 import time
 import torch
@@ -38,16 +40,32 @@ HISTORY = "print(json.dumps([history.losses, history.rates, history.epochs, hist
 
 @pytest.fixture(scope="module")
 def trained(lab: Lab) -> list:
-    """The history of the run on the page; while it went on, the page moved."""
+    """The history of the run on the page; while it went on, the page moved, and what was chosen stayed so."""
     lab.open_cells("training", SETUP, TRAIN)
     lab.start_all()
     dashboard = lab.widget()
     expect(dashboard.locator("polyline").first).to_be_visible(timeout=120_000)
-    seen = {dashboard.locator(".cw-row span").first.inner_text()}
+    show = dashboard.get_by_label("show", exact=True)
+    show.select_option("learning rate")
+    chart = dashboard.locator("svg[role=img]")
+    chart.focus()
+    lab.page.keyboard.press("Home")
+    lab.page.keyboard.press("ArrowRight")
+    second = dashboard.locator(".cw-message").inner_text()
+    seen, views = {dashboard.locator(".cw-row span").first.inner_text()}, set()
     while not lab.is_done():
         seen.add(dashboard.locator(".cw-row span").first.inner_text())
+        if len(seen) == 4:  # drawn anew, and again
+            expect(chart).to_be_focused()
+            expect(dashboard.locator(".cw-message")).to_have_text(second)
+            seen.add("the chart kept the focus")
+            lab.page.keyboard.press("ArrowRight")
+        views.add(dashboard.evaluate("node => node.dataset.view ||= String(Math.random())"))
         lab.page.wait_for_timeout(100)
     lab.check_outputs()
+    assert second.startswith("step 2: loss ") and "the chart kept the focus" in seen
+    expect(show).to_have_value("learning rate")
+    assert len(views) <= 2, "only the end of the cell may bring a new view, beside the picture that is stored"
     assert len(seen) > 5, f"the page stood still: {seen}"
     return json.loads(lab.run(HISTORY))
 
@@ -98,7 +116,7 @@ def test_pointing_reads_a_step(dashboard, trained):
     step, rest = dashboard.locator(".cw-message").inner_text().removeprefix("step ").split(": loss ")
     loss, rate = rest.split(", learning rate ")
     losses, rates = trained[:2]
-    assert loss == f"{losses[int(step) - 1]:.3f}" and float(rate) == pytest.approx(rates[int(step) - 1], rel=5e-3)
+    assert loss == f"{losses[int(step) - 1]:.3f}" and rate == short(rates[int(step) - 1], 2)
 
 
 def test_samples_stand_below_as_text(dashboard, lab, trained):

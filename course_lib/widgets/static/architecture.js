@@ -3,11 +3,7 @@ const HIGH = 26;
 const RISE = 40; // from box to box
 const COLUMNS = { encoder: 34, decoder: 306 }; // left edges
 const LENGTHS = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 4000];
-const TIP = `cw-tip-${Math.random().toString(36).slice(2)}`; // another map on the page has its own
 const MEASURES = { parameters: "parameters", flops: "operations" };
-
-const grouped = (count) => count.toLocaleString("en");
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
 /** A count in words of three digits. */
 function rounded(count) {
@@ -17,8 +13,7 @@ function rounded(count) {
 
 /** A slider over lengths that grow ever faster: its places are numbers of LENGTHS. */
 function lengthSlider(model, name, label) {
-  const nearest = () => LENGTHS.reduce((best, each, place) => (Math.abs(each - model.get(name)) < Math.abs(LENGTHS[best] - model.get(name)) ? place : best), 0);
-  const places = { get: nearest, set: (_, place) => model.set(name, LENGTHS[place]), on: (event, listener) => model.on(event, listener), save_changes: () => model.save_changes() };
+  const places = { get: () => nearest(LENGTHS, model.get(name)), set: (_, place) => model.set(name, LENGTHS[place]), on: (event, listener) => model.on(event, listener), save_changes: () => model.save_changes() };
   return slider(places, name, { label, min: 0, max: LENGTHS.length - 1, format: () => grouped(model.get(name)) });
 }
 
@@ -26,8 +21,8 @@ function lengthSlider(model, name, label) {
 function drawMap(view, choose) {
   const place = {}, top = Math.max(...["encoder", "decoder"].map((stack) => view.boxes.filter((each) => each.stack === stack).length));
   const height = RISE * top + 34;
-  const drawn = [], buttons = new Map();
-  const flow = (d) => svg("path", { d, class: "cw-flow", "marker-end": `url(#${TIP})` });
+  const drawn = [], buttons = new Map(), tip = unique("cw-tip");
+  const flow = (d) => svg("path", { d, class: "cw-flow", "marker-end": `url(#${tip})` });
   for (const stack of ["encoder", "decoder"]) {
     const boxes = view.boxes.filter((each) => each.stack === stack), left = COLUMNS[stack], middle = left + WIDE / 2;
     const y = (row) => height - 8 - HIGH - RISE * row;
@@ -57,7 +52,7 @@ function drawMap(view, choose) {
   drawn.push(flow(`M${start} ${last}V${last - 22}H${between}V${cross}H${COLUMNS.decoder - 2}`),
     svg("text", { x: start, y: last - 27, "text-anchor": "middle", class: "cw-muted" }, "memory"));
   const picture = svg("svg", { width: COLUMNS.decoder + WIDE + 52, height, role: "group", "aria-label": "the architecture" },
-    svg("defs", {}, svg("marker", { id: TIP, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z", class: "cw-tip" }))),
+    svg("defs", {}, svg("marker", { id: tip, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z", class: "cw-tip" }))),
     ...drawn, ...buttons.values());
   roving([...buttons.values()].sort((a, b) => a.dataset.left - b.dataset.left || a.dataset.top - b.dataset.top)); // as they stand
   const update = ({ boxes, layers, ...totals }, measure) => {

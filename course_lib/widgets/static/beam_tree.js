@@ -9,9 +9,6 @@ const FATE_WORDS = {
   unfinished: "unfinished: the search ended before it did",
 };
 
-const signed = (number) => number.toFixed(2).replace("-0.00", "0.00").replace("-", "−");
-const lettersOf = (words) => [...words].length;
-
 /** What the kernel found for the present beam and length penalty. */
 function searchOf(model) {
   const { nodes, outputs, scores, best } = model.get("beams")[model.get("beam_size") - 1];

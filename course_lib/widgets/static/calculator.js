@@ -5,21 +5,14 @@ const INPUTS = { query: ["Q", "asks for", "queries", "kinds"], key: ["K", "is fo
 const RESULTS = { scores: ["queries", "keys"], weights: ["queries", "keys"], context: ["queries", "facts"] };
 
 const brief = (number) => String(Number(number.toFixed(2))).replace("-", "−");
-const digits = (number) => number.toFixed(Math.abs(number) >= 1000 ? 0 : Math.abs(number) >= 100 ? 1 : 2).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
+const digits = (number) => signed(number, Math.abs(number) >= 1000 ? 0 : Math.abs(number) >= 100 ? 1 : 2);
 const dot = (a, b) => a.reduce((sum, each, index) => sum + each * b[index], 0);
-
-function softmax(scores) {
-  const largest = Math.max(...scores);
-  const exponentials = scores.map((score) => Math.exp(score - largest));
-  const total = exponentials.reduce((sum, each) => sum + each, 0);
-  return exponentials.map((each) => each / total);
-}
 
 /** What course_lib computes in compute(), here for each frame of a drag; a test proves them equal. */
 function attend({ query, key, value, scaled, temperature }) {
   const divisor = temperature * (scaled ? Math.sqrt(query[0].length) : 1);
   const scores = query.map((q) => key.map((k) => dot(q, k) / divisor));
-  const weights = scores.map(softmax);
+  const weights = scores.map((row) => softmax(row));
   const context = weights.map((row) => value[0].map((_, fact) => dot(row, value.map((v) => v[fact]))));
   return { scores, weights, context, divisor };
 }

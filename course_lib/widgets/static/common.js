@@ -5,9 +5,10 @@ function el(tag, attributes = {}, ...children) {
   return furnish(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element, likewise. */
+/** An SVG element, likewise; a picture can be shrunk: with a width and a height it has a viewBox. */
 function svg(tag, attributes = {}, ...children) {
-  return furnish(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  const box = tag === "svg" ? { viewBox: `0 0 ${attributes.width} ${attributes.height}` } : {};
+  return furnish(document.createElementNS("http://www.w3.org/2000/svg", tag), { ...box, ...attributes }, children);
 }
 
 function furnish(node, attributes, children) {
@@ -19,11 +20,14 @@ function furnish(node, attributes, children) {
   return node;
 }
 
-let serial = 0;
+/** An id that no other node of the page has: each widget, and each view of one, makes its own. */
+function unique(prefix) {
+  return `${prefix}-${Math.random().toString(36).slice(2)}`;
+}
 
 /** A control under its name; `get` and `set` read and write its value as text. */
 function labelled(name, control, output = null) {
-  control.id = `course-${Date.now().toString(36)}-${serial++}`;
+  control.id = unique("cw-control");
   const label = el("label", { for: control.id }, name);
   return el("span", { class: "cw-control" }, label, control, ...(output ? [output] : []));
 }
@@ -86,6 +90,7 @@ function slider(model, name, { label, min, max, step = 1, format = String }) {
   const show = () => {
     input.value = model.get(name);
     output.textContent = format(model.get(name));
+    input.setAttribute("aria-valuetext", output.textContent);
   };
   input.addEventListener("input", () => send(model, { [name]: Number(input.value) }));
   listen(model, name, show);
@@ -161,30 +166,44 @@ function shade(weight) {
   return `color-mix(in srgb, var(--cw-accent) ${(100 * weight).toFixed(1)}%, var(--cw-page))`;
 }
 
+/** New children for a node; the focus stays on the data-key that had it, or goes to the next one that can have it. */
+function refill(node, ...children) {
+  const held = node.contains(document.activeElement) && document.activeElement.dataset.key;
+  node.replaceChildren(...children);
+  if (!held) return;
+  const keyed = [...node.querySelectorAll("[data-key]")];
+  const place = Math.max(0, keyed.findIndex((each) => each.dataset.key === held));
+  const found = [...keyed.slice(place), ...keyed.slice(0, place).reverse()].find((each) => !each.disabled);
+  if (found) found.focus({ preventScroll: true });
+}
+
+/** Makes the items one stop of the Tab key: the one that had the focus last. */
+function oneStop(items) {
+  const stop = (item) => items.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));
+  items.forEach((item) => item.addEventListener("focus", () => stop(item)));
+  stop(items[0]);
+}
+
 /** Arrow keys move the focus among the items of a group; the group is one stop of the Tab key. */
 function roving(items) {
+  oneStop(items);
   items.forEach((item, index) => {
-    item.setAttribute("tabindex", index === 0 ? "0" : "-1");
     item.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
       event.stopPropagation();
-      const next = items[(index + step + items.length) % items.length];
-      items.forEach((other) => other.setAttribute("tabindex", other === next ? "0" : "-1"));
-      next.focus();
+      items[(index + step + items.length) % items.length].focus();
     });
   });
 }
 
 /** As roving, in two dimensions: rows of items (null is a hole), one stop of the Tab key for all of them. */
 function rovingGrid(rows) {
-  const all = rows.flat().filter(Boolean);
-  const make = (item) => all.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));
+  oneStop(rows.flat().filter(Boolean));
   rows.forEach((items, row) => items.forEach((item, column) => {
     if (!item) return;
     item.setAttribute("data-lm-suppress-shortcuts", "true");
-    item.addEventListener("focus", () => make(item));
     item.addEventListener("keydown", (event) => {
       const [down, right] = { ArrowRight: [0, 1], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowUp: [-1, 0] }[event.key] || [0, 0];
       if (!down && !right) return;
@@ -194,7 +213,6 @@ function rovingGrid(rows) {
       if (next) next.focus();
     });
   }));
-  make(all[0]);
 }
 
 /** The color of a signed number in -1..1, like the course's figures: blue below 0, the page at 0, orange above. */
@@ -209,19 +227,53 @@ function ticks(low, high, count = 5) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((each) => each * power >= rough);
   const found = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high + step / 1e6; tick += step) found.push(Math.abs(tick) < step / 1e6 ? 0 : tick);
+  for (let index = Math.ceil(low / step); index * step <= high + step / 1e6; index++) found.push(index * step || 0); // never −0
   return found;
 }
 
-/** A number for an axis: short, with a power of ten where it is small or large. */
-function short(value) {
+/** The place of the value that is nearest. */
+function nearest(values, wanted) {
+  return values.reduce((best, each, place) => (Math.abs(each - wanted) < Math.abs(values[best] - wanted) ? place : best), 0);
+}
+
+/** A number with a power of ten where it is small or large; base.py writes it likewise. */
+function short(value, digits = 1) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 0.01 || size >= 1e6)) {
-    const [digits, power] = value.toExponential(1).split("e");
-    const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
-    return `${digits === "1.0" ? "" : `${digits.replace(".0", "")}·`}10${raised}`;
+    const [factor, power] = value.toExponential(digits).split("e").map(Number);
+    const raised = [...String(power)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
+    return `${factor === 1 ? "" : `${factor}·`}10${raised}`;
   }
-  return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+  return value.toLocaleString("en-US", { maximumFractionDigits: digits + 2 });
+}
+
+/** A count with commas between its thousands; below 100 it may have a decimal. */
+function grouped(number) {
+  return number.toLocaleString("en-US", { maximumFractionDigits: number < 100 ? 1 : 0 });
+}
+
+/** A number with a true minus, which 0 has not. */
+function signed(number, digits = 2) {
+  return number.toFixed(digits).replace(/^-(?=[0.]+$)/, "").replace("-", "−");
+}
+
+/** A share of 1 in percent. */
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+/** How many letters a word has: an emoji is one. */
+function lettersOf(word) {
+  return [...word].length;
+}
+
+/** Shares of the scores where open(index) is true, 0 elsewhere; null where none is open. */
+function softmax(scores, open = () => true) {
+  const largest = Math.max(...scores.filter((_, index) => open(index)));
+  if (largest === -Infinity) return null;
+  const exponentials = scores.map((score, index) => (open(index) ? Math.exp(score - largest) : 0));
+  const total = exponentials.reduce((sum, each) => sum + each, 0);
+  return exponentials.map((each) => each / total);
 }
 
 /** How the line of that number looks. */
@@ -239,9 +291,10 @@ function legend(names) {
 /**
  * Lines over one pair of axes: series are { name, xs, ys }, told apart by dashes too, marks are { name, x }.
  * With logY, all ys must be above 0 and every tick is a power of ten.
- * The node has `at(x)`, which draws a cursor there, and calls `onpoint(x)` where the pointer is.
+ * With `onpoint`, the pointer and the arrow keys move a cursor along the first series, and it is called with each
+ * index there; `mark(index)` of the node puts the cursor there without a call.
  */
-function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = [], low = 0, logY = false, onpoint = () => {} }) {
+function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = [], low = 0, logY = false, onpoint = null }) {
   const [left, right, top, bottom] = [72, 12, 12, 44];
   const up = logY ? Math.log10 : (y) => y;
   const xs = series.flatMap((each) => each.xs), ys = series.flatMap((each) => each.ys.map(up));
@@ -251,14 +304,15 @@ function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = 
   const py = (y) => height - bottom - ((up(y) - spans[1][0]) / (spans[1][1] - spans[1][0] || 1)) * (height - top - bottom);
   const axes = svg("g", {},
     ...ticks(...spans[0]).map((tick) => svg("text", { x: px(tick), y: height - bottom + 16, "text-anchor": "middle" }, short(tick))),
-    ...(logY ? ticks(...spans[1], 6).filter(Number.isInteger).map((tick) => 10 ** tick) : ticks(...spans[1], 4)).flatMap((tick) => [
+    ...(logY ? ticks(...spans[1], Math.min(6, spans[1][1] - spans[1][0])).map((tick) => 10 ** tick) : ticks(...spans[1], 4)).flatMap((tick) => [
       svg("line", { x1: left, x2: width - right, y1: py(tick), y2: py(tick), stroke: "var(--cw-line)", "stroke-opacity": 0.6 }),
       svg("text", { x: left - 6, y: py(tick) + 4, "text-anchor": "end" }, short(tick)),
     ]),
     svg("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", class: "cw-muted" }, xlabel),
     svg("text", { transform: `translate(12,${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "cw-muted" }, ylabel));
   const cursor = svg("line", { y1: top, y2: height - bottom, stroke: "var(--cw-faint)", "stroke-dasharray": "3 3", visibility: "hidden" });
-  const picture = svg("svg", { width, height, role: "img", "aria-label": `${ylabel} against ${xlabel}` }, axes,
+  const reading = onpoint ? { tabindex: 0, "data-key": "chart", class: "cw-read", "data-lm-suppress-shortcuts": "true" } : {};
+  const picture = svg("svg", { width, height, role: "img", "aria-label": `${ylabel} against ${xlabel}`, ...reading }, axes,
     ...marks.flatMap(({ name, x }) => [
       svg("line", { x1: px(x), x2: px(x), y1: top, y2: height - bottom, stroke: "var(--cw-faint)", "stroke-dasharray": "1 3" }),
       svg("text", { x: px(x) + 4, y: top + 10, class: "cw-muted" }, name),
@@ -267,11 +321,29 @@ function lineChart({ width = 640, height = 280, xlabel, ylabel, series, marks = 
       points: xs.map((x, index) => `${px(x).toFixed(1)},${py(ys[index]).toFixed(1)}`).join(" "), fill: "none", "data-name": name, ...stroke(number),
     })),
     cursor);
-  picture.addEventListener("mousemove", (event) => {
+  const points = series[0].xs;
+  let at = null;
+  picture.mark = (index) => {
+    at = index;
+    for (const name of ["x1", "x2"]) cursor.setAttribute(name, px(points[at]));
+    cursor.setAttribute("visibility", "visible");
+  };
+  const point = (index) => {
+    picture.mark(Math.max(0, Math.min(points.length - 1, index)));
+    onpoint(at);
+  };
+  const follow = (event) => {
     const box = picture.getBoundingClientRect();
     const share = (((event.clientX - box.left) * width) / box.width - left) / (width - left - right);
-    if (share >= 0 && share <= 1) onpoint(spans[0][0] + share * (spans[0][1] - spans[0][0]));
-  });
-  picture.at = (x) => ["x1", "x2"].forEach((name) => cursor.setAttribute(name, px(x)) || cursor.setAttribute("visibility", "visible"));
+    if (share >= 0 && share <= 1) point(nearest(points, spans[0][0] + share * (spans[0][1] - spans[0][0])));
+  };
+  const walk = (event) => {
+    const to = { ArrowLeft: (at ?? points.length) - 1, ArrowRight: (at ?? -1) + 1, Home: 0, End: points.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    point(to);
+  };
+  if (onpoint) for (const [name, listener] of Object.entries({ pointerdown: follow, pointermove: follow, keydown: walk })) picture.addEventListener(name, listener);
   return picture;
 }

@@ -12,7 +12,7 @@ function render({ model, el: root }) {
     const views = [view, ...kept.filter((each) => each.name !== view.name)];
     stage.replaceChildren(chart(views, "gradients", "norm of the gradient"), chart(views, "sizes", "size of the vectors"), legend(views.map((each) => each.name)));
     const ratio = view.gradients[0] / view.gradients.at(-1);
-    told.textContent = `${view.name}: the bottom hears ${short(ratio)} of what the top hears`;
+    told.textContent = `${view.name}: the bottom hears ${short(ratio)} times what the top hears`;
   };
   root.classList.add("cw");
   root.replaceChildren(

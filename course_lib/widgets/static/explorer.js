@@ -6,11 +6,17 @@ const KIND_WORDS = {
 };
 const ROW = 22; // pixels between two tokens
 const CELL = 20;
+const UNWRITTEN = "·";
 
-/** Everything that is drawn of one head: names of rows and columns, and weight(row, column). */
+/** Target tokens that are written so far: a number that the former sentence had may be on its way. */
+const shownOf = (model) => Math.min(model.get("shown"), model.get("view").tgt.length);
+
+/** Everything that is drawn of one head: names of rows and columns, how many rows are written, weight(row, column). */
 function mapOf(model, kind, layer, head) {
-  const view = model.get("view");
-  const sizes = { encoder: [view.src, view.src], decoder: [view.tgt, view.read], cross: [view.tgt, view.src] };
+  const view = model.get("view"), shown = shownOf(model);
+  const first = (tokens, count) => tokens.map((token, index) => (index < count ? token : UNWRITTEN));
+  const tgt = first(view.tgt, shown);
+  const sizes = { encoder: [view.src, view.src], decoder: [tgt, first(view.read, shown + 1)], cross: [tgt, view.src] };
   const heads = model.get("heads");
   let start = 0;
   for (const name of KINDS) {
@@ -23,32 +29,29 @@ function mapOf(model, kind, layer, head) {
   }
   const [queries, keys] = sizes[kind];
   const all = numbers(model.get("weights"), Uint16Array);
-  return { queries, keys, kind, weight: (row, column) => all[start + row * keys.length + column] / 65535 };
+  return { queries, keys, kind, rows: kind === "encoder" ? queries.length : shown, weight: (row, column) => all[start + row * keys.length + column] / 65535 };
 }
 
-/** Rows that are written so far: all of the encoder's, the first `shown` of the others. */
-const rowsShown = (model, map) => (map.kind === "encoder" ? map.queries.length : model.get("shown"));
-
 /** Target tokens on the left, what they look at on the right, a line for each weight. */
-function drawLines(model, map, focus) {
-  const rows = rowsShown(model, map);
+function drawLines(map, focus) {
   const height = ROW * (Math.max(map.queries.length, map.keys.length) + 1.5);
   const place = (index) => ROW * (index + 1.6);
   const lines = svg("g");
   const queries = map.queries.map((token, row) =>
-    svg("text", { x: 108, y: place(row), "text-anchor": "end", class: row < rows ? "cw-token" : "cw-token cw-muted", role: "img",
-      "aria-label": `${token}: ${strongest(map, row)}`, onmouseenter: () => focus.set(row, null), onfocus: () => focus.set(row, null) }, row < rows ? token : "·"));
+    svg("text", { x: 108, y: place(row), "text-anchor": "end", role: "img", ...(row < map.rows
+      ? { class: "cw-token", "aria-label": `${token}: ${strongest(map, row)}`, onmouseenter: () => focus.set(row, null), onfocus: () => focus.set(row, null) }
+      : { class: "cw-token cw-muted", "aria-label": "not written yet" }) }, token));
   const keys = map.keys.map((token, column) =>
     svg("text", { x: 262, y: place(column), class: "cw-token", role: "img", "aria-label": `${token}, as key`,
       onmouseenter: () => focus.set(null, column), onfocus: () => focus.set(null, column) }, token));
-  roving(queries.concat(keys));
+  roving(queries.slice(0, map.rows).concat(keys));
   const picture = svg("svg", { width: 370, height, "aria-label": "lines between tokens", role: "group" },
     svg("text", { x: 108, y: 12, "text-anchor": "end", class: "cw-muted" }, map.kind === "encoder" ? "looks" : "is predicted"),
     svg("text", { x: 262, y: 12, class: "cw-muted" }, map.kind === "decoder" ? "was read" : "is looked at"),
     lines, ...queries, ...keys);
   const update = () => {
     const drawn = [];
-    for (let row = 0; row < rows; row++)
+    for (let row = 0; row < map.rows; row++)
       for (let column = 0; column < map.keys.length; column++) {
         const weight = map.weight(row, column);
         const chosen = (focus.row === null || focus.row === row) && (focus.column === null || focus.column === column);
@@ -65,13 +68,12 @@ function drawLines(model, map, focus) {
 }
 
 /** The same weights as a matrix; outlines are gold links. */
-function drawMap(model, map, focus, { cell = CELL, labels = true, gold = null } = {}) {
-  const rows = rowsShown(model, map);
+function drawMap(map, focus, { cell = CELL, labels = true, gold = null } = {}) {
   const [left, top] = labels ? [96, 84] : [2, 2];
   const width = left + cell * map.keys.length + 8;
   const height = top + cell * map.queries.length + 8;
   const cells = svg("g");
-  for (let row = 0; row < rows; row++)
+  for (let row = 0; row < map.rows; row++)
     for (let column = 0; column < map.keys.length; column++) {
       const weight = map.weight(row, column);
       cells.append(svg("rect", { x: left + cell * column, y: top + cell * row, width: cell, height: cell, fill: shade(weight),
@@ -79,10 +81,10 @@ function drawMap(model, map, focus, { cell = CELL, labels = true, gold = null } 
     }
   const frame = svg("rect", { x: left, y: top, width: cell * map.keys.length, height: cell * map.queries.length, class: "cw-frame" });
   const bars = [svg("rect", { class: "cw-bar" }), svg("rect", { class: "cw-bar" })];
-  const marks = (gold || []).filter(([, row]) => row < rows).map(([column, row]) =>
+  const marks = (gold || []).filter(([, row]) => row < map.rows).map(([column, row]) =>
     svg("rect", { x: left + cell * column + 1.5, y: top + cell * row + 1.5, width: cell - 3, height: cell - 3, class: "cw-gold" }));
   const names = !labels ? [] : [
-    ...map.queries.map((token, row) => svg("text", { x: left - 6, y: top + cell * (row + 0.7), "text-anchor": "end", class: row < rows ? "" : "cw-muted" }, row < rows ? token : "·")),
+    ...map.queries.map((token, row) => svg("text", { x: left - 6, y: top + cell * (row + 0.7), "text-anchor": "end", class: row < map.rows ? "" : "cw-muted" }, token)),
     ...map.keys.map((token, column) => svg("text", { transform: `translate(${left + cell * (column + 0.7)},${top - 6}) rotate(-60)` }, token)),
   ];
   cells.addEventListener("mouseover", (event) => {
@@ -97,7 +99,7 @@ function drawMap(model, map, focus, { cell = CELL, labels = true, gold = null } 
     ];
     bars.forEach((bar, index) => {
       const span = spans[index];
-      bar.setAttribute("visibility", span && focus.row !== -1 ? "visible" : "hidden");
+      bar.setAttribute("visibility", span ? "visible" : "hidden");
       if (span) ["x", "y", "width", "height"].forEach((name, number) => bar.setAttribute(name, span[number]));
     });
   };
@@ -124,7 +126,7 @@ function render({ model, el: root }) {
   const output = el("div", { class: "cw-row cw-output" });
   const rivals = el("div", { class: "cw-row cw-rivals" });
   const off = el("span", { class: "cw-control" });
-  const list = el("datalist", { id: `cw-${Math.random().toString(36).slice(2)}` }, ...model.get("examples").map((text) => el("option", { value: text })));
+  const list = el("datalist", { id: unique("cw-examples") }, ...model.get("examples").map((text) => el("option", { value: text })));
   const text = textbox(model, "text", { label: "English", button: "Translate" });
   text.querySelector("input").setAttribute("list", list.id);
   let place = null; // of the token whose rivals are shown
@@ -143,7 +145,7 @@ function render({ model, el: root }) {
     const parts = [];
     if (head >= 0) {
       const map = mapOf(model, kind, layer, head);
-      for (const drawn of [drawLines(model, map, focus), drawMap(model, map, focus, { gold })]) {
+      for (const drawn of [drawLines(map, focus), drawMap(map, focus, { gold })]) {
         parts.push(drawn.picture);
         updates.push(drawn.update);
       }
@@ -152,10 +154,10 @@ function render({ model, el: root }) {
       for (let each = 0; each < heads()[layer]; each++) {
         const map = mapOf(model, kind, layer, each);
         const cell = Math.max(4, Math.min(14, Math.floor(190 / map.keys.length)));
-        const drawn = drawMap(model, map, focus, { cell, labels: false, gold: null });
+        const drawn = drawMap(map, focus, { cell, labels: false });
         const rate = gold && view.rates ? `, error rate ${(100 * view.rates[layer][each]).toFixed(0)} %` : "";
         const words = `head ${each}${silent(kind, layer, each) ? " (off)" : ""}${rate}`;
-        parts.push(el("button", { class: "cw-small", title: `show head ${each} alone`, onclick: () => send(model, { head: each }) }, drawn.picture, words));
+        parts.push(el("button", { class: "cw-small", title: `show head ${each} alone`, onclick: () => showAlone(each) }, drawn.picture, words));
         updates.push(drawn.update);
       }
       updates.push(() => describe(null));
@@ -163,6 +165,11 @@ function render({ model, el: root }) {
     stage.replaceChildren(...parts);
     drawOff(kind, layer, head);
     refresh();
+  }
+
+  function showAlone(head) { // its button goes: the focus moves on to the list of heads
+    send(model, { head });
+    headChoice.querySelector("select").focus();
   }
 
   function describe(map) {
@@ -177,8 +184,8 @@ function render({ model, el: root }) {
   }
 
   function drawOff(kind, layer, head) {
-    const chosen = head < 0 ? heads()[layer].valueOf() && [...Array(heads()[layer]).keys()] : [head];
-    const box = el("input", { type: "checkbox" });
+    const chosen = head < 0 ? [...Array(heads()[layer]).keys()] : [head];
+    const box = el("input", { type: "checkbox", "data-key": "off" });
     box.checked = chosen.every((each) => silent(kind, layer, each));
     box.addEventListener("change", () => {
       const others = model.get("silent").filter((each) => !chosen.some((number) => same(each, [kind, layer, number])));
@@ -186,30 +193,37 @@ function render({ model, el: root }) {
     });
     const words = head < 0 ? "switch off all of this layer" : "switch this head off";
     const count = model.get("silent").length;
-    off.replaceChildren(labelled(words, box), el("button", { disabled: !count, onclick: () => send(model, { silent: [] }) }, `all on again${count ? ` (${count} off)` : ""}`));
+    refill(off, labelled(words, box), el("button", { "data-key": "on", disabled: !count, onclick: () => send(model, { silent: [] }) }, `all on again${count ? ` (${count} off)` : ""}`));
+  }
+
+  function choosePiece(index) {
+    place = index;
+    drawOutput();
+    if (model.get("kind") !== "encoder") focus.set(index, null); // whose rows are English
   }
 
   function drawOutput() {
     const view = model.get("view");
     if (!view.src) return;
-    const shown = model.get("shown"), forced = model.get("forced").length;
+    const shown = shownOf(model), forced = model.get("forced").length;
     const step = (by) => send(model, { shown: Math.max(1, Math.min(view.tgt.length, shown + by)) });
     const tokens = view.tgt.map((token, index) =>
-      el("button", { class: "cw-piece", "aria-pressed": String(place === index), title: `probability ${view.probabilities[index].toFixed(3)}`,
-        onclick: () => { place = index; drawOutput(); focus.set(index, null); } },
-      index < shown ? token : "·", index < forced ? " ✎" : ""));
-    roving(tokens);
-    output.replaceChildren(
+      (index < shown
+        ? el("button", { class: "cw-piece", "data-key": index, "aria-pressed": String(place === index), title: `probability ${view.probabilities[index].toFixed(3)}`,
+          onclick: () => choosePiece(index) }, token, index < forced ? " ✎" : "")
+        : el("button", { class: "cw-piece", disabled: true, "aria-label": "not written yet" }, UNWRITTEN)));
+    roving(tokens.slice(0, shown));
+    refill(output,
       el("span", { class: "cw-muted" }, "German"), ...tokens,
       el("span", { class: "cw-control" },
-        el("button", { "aria-label": "one token back", disabled: shown <= 1, onclick: () => step(-1) }, "◀"),
-        el("button", { "aria-label": "one token on", disabled: shown >= view.tgt.length, onclick: () => step(1) }, "▶"),
-        el("button", { disabled: !forced, onclick: () => { place = null; send(model, { forced: [] }); } }, "as the model likes")));
-    const candidates = place === null ? null : view.candidates[place];
-    rivals.replaceChildren(...(!candidates ? [el("span", { class: "cw-muted" }, "Click a German token to see what else might have stood there.")] : [
+        el("button", { "data-key": "back", "aria-label": "one token back", disabled: shown <= 1, onclick: () => step(-1) }, "◀"),
+        el("button", { "data-key": "on", "aria-label": "one token on", disabled: shown >= view.tgt.length, onclick: () => step(1) }, "▶"),
+        el("button", { "data-key": "free", disabled: !forced, onclick: () => { place = null; send(model, { forced: [] }); } }, "as the model likes")));
+    const candidates = place === null || place >= shown ? null : view.candidates[place];
+    refill(rivals, ...(!candidates ? [el("span", { class: "cw-muted" }, "Click a German token to see what else might have stood there.")] : [
       el("span", { class: "cw-muted" }, `instead of ${view.tgt[place]}:`),
       ...candidates.map(([id, token, probability]) =>
-        el("button", { disabled: token === "</s>" || id === view.ids[place], style: `background: linear-gradient(to right, ${shade(0.35)} ${(100 * probability).toFixed(1)}%, transparent 0)`,
+        el("button", { "data-key": id, disabled: token === "</s>" || id === view.ids[place], style: `background: linear-gradient(to right, ${shade(0.35)} ${(100 * probability).toFixed(1)}%, transparent 0)`,
           onclick: () => send(model, { forced: view.ids.slice(0, place).concat([id]) }) }, `${token} ${probability.toFixed(3)}`)),
     ]));
   }
@@ -222,6 +236,7 @@ function render({ model, el: root }) {
     else message.textContent = view.before && view.before !== view.text ? `${view.text} (before: ${view.before})` : view.text || "";
   }
 
+  const headChoice = choice(model, "head", { label: "head", options: () => [[-1, "all"], ...Array.from({ length: heads()[0] }, (_, number) => [number, String(number)])], depends: ["kind", "layer"] });
   root.classList.add("cw");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Which head finds the word that is being translated? Force another German token: what follows? Switch heads off: which ones are missed?"),
@@ -229,8 +244,7 @@ function render({ model, el: root }) {
     el("div", { class: "cw-row" },
       choice(model, "kind", { label: "attention", options: KINDS.map((kind) => [kind, KIND_WORDS[kind]]) }),
       choice(model, "layer", { label: "layer", options: () => heads().map((_, number) => [number, String(number)]), depends: ["kind"] }),
-      choice(model, "head", { label: "head", options: () => [[-1, "all"], ...Array.from({ length: heads()[0] }, (_, number) => [number, String(number)])], depends: ["kind", "layer"] }),
-      off),
+      headChoice, off),
     message, output, rivals, stage, details);
   listen(model, ["view", "shown", "forced"], drawOutput);
   listen(model, ["view", "message"], drawMessage);

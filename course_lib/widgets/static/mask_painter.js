@@ -1,17 +1,5 @@
 const CHANGED = 0.005; // less is invisible in two decimals
 
-const signed = (number) => number.toFixed(2).replace("-", "−");
-
-/** What course_lib computes in compute(), here for each frame of a stroke; a test proves them equal. null: no weights. */
-function maskedSoftmax(scores, may) {
-  const open = scores.filter((_, key) => may[key]);
-  if (!open.length) return null;
-  const largest = Math.max(...open);
-  const exponentials = scores.map((score, key) => (may[key] ? Math.exp(score - largest) : 0));
-  const total = exponentials.reduce((sum, each) => sum + each, 0);
-  return exponentials.map((each) => each / total);
-}
-
 /** A table of (rows, columns) cells; head(place) makes what stands in the corner (null), a column's or a row's head. */
 function labelledTable(caption, names, head, cell) {
   const cells = names.queries.map((_, row) => names.keys.map((_, column) => el("td", {}, cell(row, column))));
@@ -24,7 +12,8 @@ function labelledTable(caption, names, head, cell) {
 
 function render({ model: kernels, el: root }) {
   const model = unhurried(kernels), names = model.get("names"), scores = model.get("scores"), presets = model.get("masks");
-  const weightsOf = (mask) => scores.map((row, query) => maskedSoftmax(row, mask[query]));
+  // what course_lib computes in compute(), here for each frame of a stroke; a test proves them equal
+  const weightsOf = (mask) => scores.map((row, query) => softmax(row, (key) => mask[query][key]));
   const unmasked = weightsOf(presets[Object.keys(presets)[0]]);
   let mask = model.get("mask"), weights = weightsOf(mask);
   let before = null; // mask and weights before the last stroke
@@ -134,6 +123,7 @@ function render({ model: kernels, el: root }) {
       }
       const text = number === null ? "?" : number === 0 ? "0" : number < 0.005 ? "~0" : number.toFixed(2);
       if (weight.textContent !== text) weight.textContent = text;
+      weight.setAttribute("aria-label", `${names.queries[i]} to ${names.keys[j]}: weight ${text}`);
       weight.dataset.weight = number === null ? "none" : number.toPrecision(7);
       weight.style.background = shade(0.6 * (number || 0));
       weight.classList.toggle("cw-zero", number === 0);

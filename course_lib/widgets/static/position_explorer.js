@@ -3,7 +3,6 @@ const CHART = { left: 28, width: 334, top: 24, height: 140 };
 const CLOCKS = 8, RADIUS = 18;
 const HANDS = [["first", 1], ["first", 0], ["second", 1], ["second", 0]]; // 1: moved on by the offset
 
-const grouped = (number) => number.toLocaleString("en-US", { maximumFractionDigits: number < 100 ? 1 : 0 });
 const wavelength = (pair, d_model, base) => 2 * Math.PI * base ** ((2 * pair) / d_model);
 
 const known = { table: "", rows: [] };
@@ -103,7 +102,7 @@ function render({ model: kernels, el: root }) {
     if (held && position !== now[held]) send(model, { [held]: position });
     const value = encoding(position, now)[dimension];
     details.textContent = `position ${position}, dimension ${dimension}: ${dimension % 2 ? "cosine" : "sine"} of pair ${pair}, ` +
-      `which comes round in ${grouped(wavelength(pair, now.d_model, now.base))} words: ${value.toFixed(3).replace("-", "−")}`;
+      `which comes round in ${grouped(wavelength(pair, now.d_model, now.base))} words: ${signed(value, 3)}`;
   });
   for (const end of ["pointerup", "pointercancel"]) overlay.addEventListener(end, () => (held = null));
 
@@ -113,7 +112,7 @@ function render({ model: kernels, el: root }) {
     ...[-1, 0, 1].flatMap((value) => {
       const y = CHART.top + ((1 - value) / 2) * CHART.height;
       return [svg("line", { x1: CHART.left, x2: CHART.left + CHART.width, y1: y, y2: y, class: "cw-frame" }),
-        svg("text", { x: CHART.left - 4, y: y + 4, "text-anchor": "end", class: "cw-muted" }, String(value).replace("-", "−"))];
+        svg("text", { x: CHART.left - 4, y: y + 4, "text-anchor": "end", class: "cw-muted" }, signed(value, 0))];
     }), ends, curve, points);
   const along = (position, { length }) => CHART.left + (position / (length - 1)) * CHART.width;
   const high = (value) => CHART.top + ((1 - value) / 2) * CHART.height;
@@ -180,7 +179,7 @@ function render({ model: kernels, el: root }) {
 
   // --- together ---
   function tell(now) {
-    const dot = (on) => `PE(${now.first + on}) · PE(${now.second + on}) = ${product(encoding(now.first + on, now), encoding(now.second + on, now)).toFixed(2).replace("-", "−")}`;
+    const dot = (on) => `PE(${now.first + on}) · PE(${now.second + on}) = ${signed(product(encoding(now.first + on, now), encoding(now.second + on, now)))}`;
     told.textContent = `${dot(0)} of at most ${now.d_model / 2}` + (now.offset ? `; ${now.offset} words on, ${dot(now.offset)}` : "");
   }
   const positions = ["first", "second"].map((name) => slider(model, name, { label: `${name} position`, min: 0, max: limits.length - 1 }));

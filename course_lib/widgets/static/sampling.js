@@ -3,7 +3,6 @@ const LABELS = 92; // room for the tokens
 const WIDE = 220; // of a bar of 100 %
 const LISTED = 8; // translations that have a line
 
-const minus = (number) => number.toFixed(2).replace("-", "−");
 const settingsOf = (model) => ["temperature", "top_k", "top_p", "seed"].map((name) => model.get(name));
 
 /** What tokens are drawn with, from log-probabilities that fall: temperature, then top-k, then top-p, then shares. */
@@ -27,7 +26,7 @@ const entropy = (probs) => probs.reduce((total, prob) => total - (prob ? prob * 
 
 /** A row for each token: an outline for the model's own probability, a filled bar for the reshaped one. */
 function drawBars(tokens, count) {
-  const rows = [...tokens, `${(count - tokens.length).toLocaleString("en")} others`].map((token, row) => {
+  const rows = [...tokens, `${grouped(count - tokens.length)} others`].map((token, row) => {
     const top = BAR * row + 3;
     return {
       name: svg("text", { x: LABELS - 6, y: top + 11, "text-anchor": "end" }, token),
@@ -36,7 +35,7 @@ function drawBars(tokens, count) {
       number: svg("text", { y: top + 11, class: "cw-number", "data-row": row }),
     };
   });
-  const picture = svg("svg", { width: LABELS + WIDE + 60, height: BAR * rows.length + 6, role: "img", "aria-label": "probabilities of the next token" },
+  const picture = svg("svg", { width: LABELS + WIDE + 60, height: BAR * rows.length + 6, role: "group", "aria-label": "probabilities of the next token" },
     svg("line", { x1: LABELS, x2: LABELS, y1: 0, y2: BAR * rows.length + 4, class: "cw-frame" }),
     ...rows.flatMap(({ name, filled, own, number }) => [filled, own, name, number]));
   const fold = (probs) => [...probs.subarray(0, tokens.length), probs.subarray(tokens.length).reduce((total, prob) => total + prob, 0)];
@@ -47,7 +46,7 @@ function drawBars(tokens, count) {
       filled.setAttribute("width", WIDE * prob);
       own.setAttribute("width", WIDE * before[row]);
       number.setAttribute("x", LABELS + WIDE * Math.max(prob, before[row]) + 5);
-      number.textContent = prob ? `${(100 * prob).toFixed(1)} %` : "cut";
+      number.textContent = prob ? percent(prob) : "cut";
       number.dataset.probability = prob;
       name.classList.toggle("cw-cut", !prob);
     });
@@ -60,7 +59,7 @@ function drawSample({ outputs, greedy }) {
   const draws = outputs.reduce((total, { count }) => total + count, 0);
   const right = outputs.filter((each) => each.greedy).reduce((total, { count }) => total + count, 0);
   const rows = outputs.slice(0, LISTED).map((each) =>
-    el("tr", {}, el("td", {}, String(each.count)), el("td", { title: each.text }, each.text || "(empty)"), el("td", {}, each.greedy ? "✓" : ""), el("td", {}, minus(each.log_prob))));
+    el("tr", {}, el("td", {}, String(each.count)), el("td", { title: each.text }, each.text || "(empty)"), el("td", {}, each.greedy ? "✓" : ""), el("td", {}, signed(each.log_prob))));
   const rest = outputs.slice(LISTED);
   if (rest.length) rows.push(el("tr", { class: "cw-muted" }, el("td", {}, String(rest.reduce((total, { count }) => total + count, 0))), el("td", {}, `${rest.length} other outputs`), el("td"), el("td")));
   return [
@@ -82,11 +81,14 @@ function render({ model: kernel, el: root }) {
     const probs = reshaped(logProbs, settingsOf(model));
     chart.update(reshaped(logProbs, [1, 0, 1]), probs);
     const kept = probs.filter((prob) => prob > 0).length;
-    const tokens = (count) => `${count.toLocaleString("en")} token${count === 1 ? "" : "s"}`;
-    details.textContent = `${tokens(kept)} of ${logProbs.length.toLocaleString("en")} can be drawn; entropy ${entropy(probs).toFixed(2)} nats (all alike: ${Math.log(logProbs.length).toFixed(2)})`;
-    const [temperature, topK, topP, seed, text] = kernel.get("drawn").settings;
-    const present = [...settingsOf(model), kernel.get("text")];
-    sample.classList.toggle("cw-stale", [temperature, topK, topP, seed, text].some((value, index) => value !== present[index]));
+    const tokens = (count) => `${grouped(count)} token${count === 1 ? "" : "s"}`;
+    details.textContent = `${tokens(kept)} of ${grouped(logProbs.length)} can be drawn; entropy ${entropy(probs).toFixed(2)} nats (all alike: ${Math.log(logProbs.length).toFixed(2)})`;
+    age();
+  };
+  const age = () => { // the sample is old until the kernel has drawn another one, or has refused the sentence
+    const { settings } = kernel.get("drawn"), present = settingsOf(model);
+    if (!kernel.get("message")) present.push(kernel.get("text"));
+    sample.classList.toggle("cw-stale", present.some((value, index) => value !== settings[index]));
   };
   const rebuild = () => {
     logProbs = numbers(kernel.get("log_probs"), Float64Array);
@@ -126,6 +128,7 @@ function render({ model: kernel, el: root }) {
   listen(kernel, "drawn", () => sample.replaceChildren(...drawSample(kernel.get("drawn"))));
   listen(kernel, ["tokens", "log_probs"], rebuild);
   listen(model, ["temperature", "top_k", "top_p", "seed", "drawn"], reshape);
+  listen(kernel, ["text", "message"], age);
 }
 
 export default { render };

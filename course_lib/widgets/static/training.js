@@ -3,8 +3,7 @@ function render({ model, el: root }) {
   const progress = el("span", {});
   const stage = el("div", {});
   const told = el("div", { class: "cw-message", role: "status" });
-  const what = el("select", { "data-lm-suppress-shortcuts": "true" }, el("option", {}, "loss"), el("option", {}, "learning rate"));
-  const logY = el("input", { type: "checkbox" });
+  let pointed = null; // a step
   const draw = onceAFrame(() => {
     const [total, seconds, steps, losses, rates, valid] = ["total", "seconds", "steps", "losses", "rates", "valid"].map((name) => model.get(name));
     if (!steps.length) {
@@ -13,27 +12,27 @@ function render({ model, el: root }) {
     }
     const done = steps.at(-1);
     bar.value = done / total;
-    progress.textContent = `step ${done.toLocaleString("en-US")} of ${total.toLocaleString("en-US")} · ${seconds.toFixed(0)} s · loss ${losses.at(-1).toFixed(3)}`;
-    const loss = what.selectedIndex === 0;
+    progress.textContent = `step ${grouped(done)} of ${grouped(total)} · ${seconds.toFixed(0)} s · loss ${losses.at(-1).toFixed(3)}`;
+    const loss = model.get("what") === "loss";
     const series = [{ name: loss ? "training" : "learning rate", xs: steps, ys: loss ? losses : rates }];
     if (loss && valid.length) series.push({ name: "validation", xs: valid.map(([step]) => step), ys: valid.map(([, value]) => value) });
-    const chart = lineChart({ xlabel: "step", ylabel: loss ? "loss (nats per token)" : "learning rate", series, logY: logY.checked, height: 260,
-      onpoint: (step) => {
-        const index = steps.reduce((best, each, place) => (Math.abs(each - step) < Math.abs(steps[best] - step) ? place : best), 0);
-        chart.at(steps[index]);
-        told.textContent = `step ${steps[index].toLocaleString("en-US")}: loss ${losses[index].toFixed(3)}, learning rate ${rates[index].toExponential(2)}`;
+    const chart = lineChart({ xlabel: "step", ylabel: loss ? "loss (nats per token)" : "learning rate", series, logY: model.get("log_y"), height: 260,
+      onpoint: (index) => {
+        pointed = steps[index];
+        told.textContent = `step ${grouped(steps[index])}: loss ${losses[index].toFixed(3)}, learning rate ${short(rates[index], 2)}`;
       } });
-    stage.replaceChildren(chart, ...(series.length > 1 ? [legend(series.map(({ name }) => name))] : []));
+    if (pointed) chart.mark(nearest(steps, pointed));
+    refill(stage, chart, ...(series.length > 1 ? [legend(series.map(({ name }) => name))] : []));
   });
-  what.addEventListener("change", draw);
-  logY.addEventListener("change", draw);
   root.classList.add("cw");
   root.replaceChildren(
     el("p", { class: "cw-question" }, "Where does the loss fall fastest? Does the validation loss still follow it?"),
     el("div", { class: "cw-row" }, bar, progress),
-    el("div", { class: "cw-row" }, labelled("show", what), labelled("logarithmic", logY)),
+    el("div", { class: "cw-row" },
+      choice(model, "what", { label: "show", options: [["loss", "loss"], ["rate", "learning rate"]] }),
+      toggle(model, "log_y", { label: "logarithmic" })),
     stage, told);
-  listen(model, ["total", "seconds", "steps", "losses", "rates", "valid"], draw);
+  listen(model, ["total", "seconds", "steps", "losses", "rates", "valid", "what", "log_y"], draw);
 }
 
 export default { render };

@@ -1,0 +1,96 @@
+"""What the widgets share, in a page without a notebook: numbers in words, round numbers, shares, colors."""
+
+import pytest
+import torch
+from lab import Lab
+
+from course_lib.widgets.base import STATIC, short
+
+COMMON = (STATIC / "common.js").read_text(encoding="utf-8")
+
+
+def call(lab: Lab, words: str, *given):
+    """The value of an expression over `given`, in the page."""
+    return lab.page.evaluate(f"(given) => {{ {COMMON}; return {words}; }}", list(given))
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+def test_a_number_is_written_as_the_library_writes_it(digits, lab):
+    for number in (0, 1, 3.5, 12.3456, 0.0125, 123_456.7, 1e6, 2.5e9, 1e-3, 6.99e-4, 9.96e-4, 4.27e-5, -2e-7, 1e-12):
+        assert call(lab, "short(...given)", number, digits) == short(number, digits)
+
+
+@pytest.mark.parametrize(
+    "number, digits, text",
+    [
+        (-0.001, 2, "0.00"),
+        (0, 2, "0.00"),
+        (-0.006, 2, "−0.01"),
+        (-0.0004, 3, "0.000"),
+        (-1, 0, "−1"),
+        (12.5, 1, "12.5"),
+    ],
+)
+def test_zero_has_no_sign(number, digits, text, lab):
+    assert call(lab, "signed(...given)", number, digits) == text
+
+
+def test_counts_have_commas(lab):
+    numbers = [1, 6.28, 99.96, 700, 12_000, 1_234_567]
+    assert call(lab, "given.map(grouped)", *numbers) == ["1", "6.3", "100", "700", "12,000", "1,234,567"]
+
+
+@pytest.mark.parametrize(
+    "low, high, count, expected",
+    [
+        (0, 100, 5, [0, 20, 40, 60, 80, 100]),
+        (-1, 0, 1, [-1, 0]),
+        (-1, 0, 5, [-1, -0.8, -0.6, -0.4, -0.2, 0]),
+        (-4, 3, 6, [-4, -2, 0, 2]),
+        (0, 0.7, 4, [0, 0.2, 0.4, 0.6]),
+    ],
+)
+def test_ticks_are_multiples_of_their_step(low, high, count, expected, lab):
+    """Summed up, five times 0.2 below −1 would be no whole number."""
+    found = call(lab, "ticks(...given)", low, high, count)
+    assert found == pytest.approx(expected, abs=1e-15) and "-0" not in map(str, found)
+    assert [each for each in found if each == round(each)] == [each for each in expected if each == round(each)]
+
+
+def test_the_nearest_is_found(lab):
+    assert [call(lab, "nearest([1, 10, 20], ...given)", wanted) for wanted in (-5, 5, 6, 99)] == [0, 0, 1, 2]
+
+
+def test_shares_are_the_librarys_and_none_where_all_is_hidden(lab):
+    scores = [1.5, -2.0, 800.0, 799.0]
+    assert call(lab, "softmax(given)", *scores) == pytest.approx(torch.tensor(scores).double().softmax(0).tolist())
+    expected = [*torch.tensor(scores[:2]).double().softmax(0).tolist(), 0, 0]
+    assert call(lab, "softmax(given, index => index < 2)", *scores) == pytest.approx(expected)
+    assert call(lab, "softmax(given, () => false)", *scores) is None
+
+
+def test_two_scripts_give_no_id_twice(lab):
+    assert len({call(lab, "unique('cw')") for _ in range(20)}) == 20
+
+
+@pytest.mark.parametrize(
+    "body, system, scheme",
+    [
+        ('data-jp-theme-light="true"', "dark", "light"),
+        ('data-jp-theme-light="false"', "light", "dark"),
+        ('class="vscode-light"', "dark", "light"),
+        ('class="vscode-dark"', "light", "dark"),
+        ('class="vscode-high-contrast"', "light", "dark"),
+        ('class="vscode-high-contrast vscode-high-contrast-light"', "dark", "light"),  # VS Code sets both
+        ("", "light", "light"),
+        ("", "dark", "dark"),
+    ],
+)
+def test_colors_and_controls_follow_the_page_and_then_the_system(body, system, scheme, lab):
+    style = (STATIC / "widgets.css").read_text(encoding="utf-8")
+    lab.page.emulate_media(color_scheme=system)
+    lab.page.set_content(f"<style>{style}</style><body {body}><div class='cw'><input type='checkbox'></div>")
+    found = lab.page.locator("input").evaluate(
+        "node => [getComputedStyle(node).colorScheme, getComputedStyle(node).getPropertyValue('--cw-accent')]"
+    )
+    assert found == {"light": ["normal", "#0072b2"], "dark": ["dark", "#4aa8e0"]}[scheme]
