@@ -261,6 +261,8 @@ for name, log in race.items():
 transformer, lstm = race.values()
 assert abs(transformer["parameters"] / lstm["parameters"] - 1) < 0.01
 assert abs(transformer["cpu_seconds"] / lstm["cpu_seconds"] - 1) < 0.02
+
+# %%
 assert [len(log["epochs"]) for log in race.values()] == [4, 5]
 chosen = max(lstm["choices"], key=lambda each: each["valid_exact_match"])
 assert len(lstm["choices"]) == 2 and chosen["peak_lr"] == lstm["training"]["peak_lr"]

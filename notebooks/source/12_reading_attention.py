@@ -764,17 +764,19 @@ for row in range(6):
         others = [head for head in range(4) if head != kept]
         silent = [(KINDS[row // 2], row % 2, head) for head in others]
         alone[row, kept] = right(silent, some).float().mean()
-sample = torch.arange(half) // 50 % 3 == 0  # the sentences of `some`
-intact = all_right[sample].float().mean()
-single = [intact - each[sample].float().mean() for each in without.values()]
-added_up = torch.stack(single).unflatten(0, (6, 4)).sum(dim=1)
-assert (intact - alone[:, 4] > added_up).all()
 assert alone[5].max() < 0.35 and alone[5, 4] < 0.05
 panels(
     [Panel(alone, places, [*heads, "none"], "the only head left", "weights")],
     title=f"One aligner alone keeps at most {alone[5].max():.0%} of sentences right",
     words={"weights": "exact match"},
 )
+
+# %%
+sample = torch.arange(half) // 50 % 3 == 0  # the sentences of `some`
+intact = all_right[sample].float().mean()
+single = [intact - each[sample].float().mean() for each in without.values()]
+added_up = torch.stack(single).unflatten(0, (6, 4)).sum(dim=1)
+assert (intact - alone[:, 4] > added_up).all()
 
 # %% [markdown]
 # Not nearly enough (the last row).
