@@ -70,10 +70,7 @@ def explore(
     if num_candidates < 1:
         raise ValueError(f"num_candidates must be at least 1, got {num_candidates}")
     model, tokenizer = translator.model, translator.tokenizer
-    src_ids = tokenizer.encode(text)
-    if not src_ids:
-        raise ValueError(f"an empty sentence cannot be translated: {text!r}")
-    src_ids = [*src_ids, model.config.eos_id]
+    (src_ids,) = translator.encode([text])
     src = pad([src_ids]).to(next(model.parameters()).device)
     with eval_mode(model), silence_heads(model, silent):
         (best,) = greedy(model, src, prefix=prefix)

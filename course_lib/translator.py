@@ -77,7 +77,7 @@ class Translator:
         Raises:
             ValueError: if text is empty, or longer than the model's positions.
         """
-        (ids,) = self._encode([text])
+        (ids,) = self.encode([text])
         src = pad([ids]).to(self._device)
         (best,) = self._search(src, beam_size, length_penalty)
         maps = self._attention(src, best) if attention else None
@@ -93,7 +93,7 @@ class Translator:
         """
         if isinstance(texts, str):
             raise ValueError(f"expected several texts, got one: {texts!r}; use translate for it")
-        ids = self._encode(texts)
+        ids = self.encode(texts)
         order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
         translations: list[Translation | None] = [None] * len(ids)
         for start in range(0, len(order), BATCH_SENTENCES):
@@ -102,6 +102,18 @@ class Translator:
             for index, best in zip(chunk, found, strict=True):
                 translations[index] = self._translation(ids[index], best, None)
         return translations
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Source sentences as the model reads them: ids, closed by </s>.
+
+        Raises:
+            ValueError: if a text has no token.
+        """
+        ids = self.tokenizer.encode_batch(list(texts))
+        for text, row in zip(texts, ids, strict=True):
+            if not row:
+                raise ValueError(f"an empty sentence cannot be translated: {text!r}")
+        return [row + [self.model.config.eos_id] for row in ids]
 
     def save_pretrained(self, folder: str | Path, *, dtype: torch.dtype = torch.float32) -> None:
         """Writes config.json, tokenizer.json and model.safetensors; old files stay until all three are complete.
@@ -139,13 +151,6 @@ class Translator:
     @property
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
-
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        ids = self.tokenizer.encode_batch(list(texts))
-        for text, row in zip(texts, ids, strict=True):
-            if not row:
-                raise ValueError(f"an empty sentence cannot be translated: {text!r}")
-        return [row + [self.model.config.eos_id] for row in ids]
 
     def _search(self, src: Tensor, beam_size: int, length_penalty: float) -> list[Hypothesis]:
         if beam_size == 1:

@@ -41,10 +41,15 @@ def decoder_masks(src: Tensor, tgt_in: Tensor, pad_id: int) -> tuple[Tensor, Ten
 
 
 def _batches(generator: torch.Generator) -> list[tuple]:
-    ends = [([4, 2, 5], 5, [3, 6, 2], 6, 0), ([3], 4, [2], 3, 200), ([2, 3], 4, [4, 2], 4, 0)]
+    lengths = [
+        ([4, 2, 5], 5, [3, 6, 2], 6, 0),
+        ([3], 4, [2], 3, 200),
+        ([2, 3], 4, [4, 2], 4, 0),
+        ([5, 1], 5, [2, 3], 3, 50),
+    ]
     return [
         (_ids(generator, src, src_len, pad), _ids(generator, tgt, tgt_len, pad), pad)
-        for src, src_len, tgt, tgt_len, pad in [*ends, ([5, 1], 5, [2, 3], 3, 50)]
+        for src, src_len, tgt, tgt_len, pad in lengths
     ]
 
 

@@ -159,7 +159,7 @@ ACCURACY = Exercise(
             "The first share is a mean over sentences. Count the tokens of the whole batch: a long sentence has more.",
         ),
     ),
-    any_dtype=False,  # shares of counts,
+    any_dtype=False,  # shares of counts
     loops=False,
 )
 

@@ -27,12 +27,10 @@ def source_ids(translator: Translator, text: str, *, longest: int) -> list[int]:
     Raises:
         ValueError: if it has no token, or with </s> more than `longest`.
     """
-    ids = translator.tokenizer.encode(text)
-    if not ids:
-        raise ValueError(f"an empty sentence cannot be translated: {text!r}")
-    if len(ids) >= longest:
-        raise ValueError(f"the sentence has {len(ids) + 1} tokens; the widget takes up to {longest}")
-    return [*ids, translator.model.config.eos_id]
+    (ids,) = translator.encode([text])
+    if len(ids) > longest:
+        raise ValueError(f"the sentence has {len(ids)} tokens; the widget takes up to {longest}")
+    return ids
 
 
 class CourseWidget(anywidget.AnyWidget):
