@@ -98,6 +98,7 @@ def test_each_step_is_the_librarys(stepper, found):
         on.click()
         shows(stepper, found, step)
     expect(on).to_be_disabled()
+    expect(back).to_be_focused()  # `on` had it, and is off
     expect(stepper.locator(".cw-told")).to_contain_text("It is done: Die Katze sieht den Hund.")
     back.click()
     shows(stepper, found, 6)

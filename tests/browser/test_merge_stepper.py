@@ -99,6 +99,7 @@ def test_every_step_forwards_and_backwards(stepper, lab):
         on.click()
         shows(stepper, merges)
     expect(on).to_be_disabled()
+    expect(back).to_be_focused()  # `on` had it, and is off
     assert stepper.locator(".cw-symbol").all_inner_texts() == LEARNED.words
     expect(stepper.locator(".cw-pairs")).to_have_text("No two symbols stand side by side in a word any more.")
     kernel_has(lab, "merges", 19)
@@ -106,6 +107,7 @@ def test_every_step_forwards_and_backwards(stepper, lab):
         back.click()
         shows(stepper, merges)
     expect(back).to_be_disabled()
+    expect(on).to_be_focused()
     kernel_has(lab, "merges", 0)
 
 

@@ -177,6 +177,14 @@ function refill(node, ...children) {
   if (found) found.focus({ preventScroll: true });
 }
 
+/** Switches the buttons one step back and on; the focus of one that goes off moves to the other. */
+function switchArrows(back, on, { first, last }) {
+  const held = [back, on].find((button) => button === document.activeElement);
+  back.disabled = first;
+  on.disabled = last;
+  if (held && held.disabled) (held === back ? on : back).focus({ preventScroll: true });
+}
+
 /** Makes the items one stop of the Tab key: the one that had the focus last. */
 function oneStop(items) {
   const stop = (item) => items.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));

@@ -110,8 +110,7 @@ function render({ model: kernel, el: root }) {
     if (held) present.focus({ preventScroll: true });
     candidates.replaceChildren(drawCandidates(model.get("view"), step - 1));
     told.textContent = tell(model);
-    back.disabled = step === 1;
-    on.disabled = step === model.get("view").predicted.length;
+    switchArrows(back, on, { first: step === 1, last: step === model.get("view").predicted.length });
   };
   root.classList.add("cw", "cw-stepper");
   root.replaceChildren(

@@ -94,8 +94,7 @@ function render({ model: kernels, el: root }) {
     const merges = made(), input = track.querySelector("input");
     input.max = steps().length;
     input.value = merges;
-    back.disabled = merges === 0;
-    on.disabled = merges === steps().length;
+    switchArrows(back, on, { first: merges === 0, last: merges === steps().length });
     tell(merges, drawText(merges));
     drawPairs(merges);
     details.textContent = "Click the pair that you expect to be merged next; point at a symbol to see its number.";
