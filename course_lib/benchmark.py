@@ -42,7 +42,7 @@ def run_benchmark(
 
     Args:
         corpus: with train and valid parts; the test part is not read.
-        folder: gets a folder for each run, and results.json.
+        folder: gets a folder for each run, and results.json with all of them, those of earlier calls too.
         seeds: of the runs.
         epochs: of each run.
         variants: names in VARIANTS.
@@ -54,7 +54,7 @@ def run_benchmark(
         Score.entry. Fewer than asked for if the training was interrupted.
 
     Raises:
-        ValueError: on an unknown variant.
+        ValueError: on an unknown variant, or if the folder holds runs of another corpus or another number of epochs.
     """
     if unknown := [name for name in variants if name not in VARIANTS]:
         raise ValueError(f"unknown variants {unknown}; there are {', '.join(VARIANTS)}")
@@ -64,15 +64,22 @@ def run_benchmark(
             if progress:
                 print(f"{name}, seed {seed}", flush=True)
             run = folder / f"{name.replace(' ', '-')}-{seed}"
-            log = _finished(run) or _train(corpus, run, name, seed, epochs, device, progress)
+            log = _finished(run, corpus, epochs) or _train(corpus, run, name, seed, epochs, device, progress)
             if log["stopped"] != "finished":
                 return results
             results.append(_result(name, seed, log, log["valid"]))
             if name == "the whole recipe":
                 results.append(_result(WITHOUT_AVERAGING, seed, log, _last_epoch(run, corpus, device)))
-            with replacing(folder / "results.json") as path:
-                path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            _keep(results, folder / "results.json")
     return results
+
+
+def _keep(results: list[dict], path: Path) -> None:
+    """Writes the results into the file, over older ones of the same variants and seeds."""
+    older = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    kept = {(result["variant"], result["seed"]): result for result in older + results}
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(list(kept.values()), indent=1) + "\n", encoding="utf-8")
 
 
 def _train(corpus, run, name, seed, epochs, device, progress) -> dict:
@@ -91,10 +98,11 @@ def _train(corpus, run, name, seed, epochs, device, progress) -> dict:
     )
 
 
-def _finished(run: Path) -> dict | None:
+def _finished(run: Path, corpus: Corpus, epochs: int) -> dict | None:
     path = run / "log.json"
     log = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return log if log.get("stopped") == "finished" else None
+    this = log.get("stopped") == "finished" and log["corpus"] == corpus.name and log["training"]["epochs"] == epochs
+    return log if this else None
 
 
 def _last_epoch(run: Path, corpus: Corpus, device: str) -> list[dict]:

@@ -122,6 +122,23 @@ def test_finished_runs_are_not_trained_again(whole):
         assert run(folder) == results
 
 
+def test_results_of_other_calls_stay_in_the_file(tmp_path):
+    first = run(tmp_path, variants=["no dropout"], epochs=1)
+    second = run(tmp_path, variants=["no dropout", "post-norm"], seeds=[1], epochs=1)
+    assert [(each["variant"], each["seed"]) for each in second] == [("no dropout", 1), ("post-norm", 1)]
+    assert json.loads((tmp_path / "results.json").read_text()) == first + second
+
+
+def test_runs_of_another_length_or_corpus_are_not_taken_for_these(whole):
+    message = str(raised(ValueError, lambda: run(whole[0], variants=["no dropout"], epochs=EPOCHS + 1)))
+    assert "holds another run: its training configuration differs in ['epochs']" in message
+    other = replace(VALID_ONLY, name="another", train=VALID_ONLY.train[1:])
+    message = str(
+        raised(ValueError, lambda: run_benchmark(other, whole[0], seeds=[0], epochs=EPOCHS, variants=["no dropout"]))
+    )
+    assert "holds another run" in message
+
+
 def test_an_interrupted_benchmark_returns_what_it_has(tmp_path):
     def interrupted(*args, **options):
         return {"stopped": "interrupted"} if options["model_changes"] else train_translator(*args, **options)
