@@ -56,6 +56,7 @@ class Score:
             "length_penalty": self.length_penalty,
             "bleu": self.bleu.score,
             "signature": self.bleu.signature,
+            "length_ratio": self.bleu.length_ratio,
             "tokenized_bleu": tokenized.score,
             "tokenized_signature": tokenized.signature,
             "exact_match": self.exact_match,

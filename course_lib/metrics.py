@@ -1,7 +1,7 @@
 """How good an output is: exact match, BLEU, and the error rate of alignments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import sacrebleu
@@ -16,10 +16,13 @@ class Bleu:
     Args:
         score: 0 to 100.
         signature: sacreBLEU's, which says how it was computed; give it with every score.
+        length_ratio: tokens of the outputs over tokens of the references (of several, the one of nearest length). Below
+            1, BLEU has a brevity penalty.
     """
 
     score: float
     signature: str
+    length_ratio: float
 
     def __str__(self) -> str:
         return f"{self.score:.1f} BLEU ({self.signature})"
@@ -59,7 +62,7 @@ def tokenized_bleu(outputs: Sequence[str], references: References, *, language: 
 
     lists = [[tokens(text) for text in texts] for texts in _as_lists(outputs, references)]
     found = _corpus_bleu([tokens(output) for output in outputs], lists, "none", True)
-    return Bleu(found.score, found.signature.replace("tok:none", "tok:moses"))
+    return replace(found, signature=found.signature.replace("tok:none", "tok:moses"))
 
 
 def exact_match(outputs: Sequence[str], references: References) -> float:
@@ -91,8 +94,8 @@ def _corpus_bleu(outputs: Sequence[str], lists: list[list[str]], tokenize: str, 
     # Tokens that stand alone make sacreBLEU warn that the text looks tokenized; with "none" they are meant to.
     metric = sacrebleu.BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
     streams = [list(texts) for texts in zip_longest(*lists)]  # as many as the most references, None where there is none
-    score = metric.corpus_score(list(outputs), streams).score
-    return Bleu(score, str(metric.get_signature()))
+    found = metric.corpus_score(list(outputs), streams)
+    return Bleu(found.score, str(metric.get_signature()), found.ratio)
 
 
 def _as_lists(outputs: Sequence[str], references: References) -> list[list[str]]:

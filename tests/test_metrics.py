@@ -1,5 +1,6 @@
 """Scores: corpus BLEU with its signature, exact match, and the error rate of alignments."""
 
+import math
 from statistics import mean
 
 import pytest
@@ -21,7 +22,7 @@ def bleu_is_of_the_corpus(score):
 
 
 def mean_of_sentences(outputs, references):
-    return Bleu(mean(bleu([o], [r]).score for o, r in zip(outputs, references, strict=True)), "")
+    return Bleu(mean(bleu([o], [r]).score for o, r in zip(outputs, references, strict=True)), "", 1.0)
 
 
 def test_bleu_is_of_the_corpus_not_a_mean_over_sentences():
@@ -55,6 +56,16 @@ def test_bleu_by_hand():
     """1 of 1 sentence, 5 of 6 words right: precisions 5/6, 3/5, 2/4, 1/3, no brevity penalty."""
     score = bleu(["the cat sat on a mat"], ["the cat sat on the mat"]).score
     assert score == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-6)
+
+
+def test_the_length_ratio_is_of_the_nearest_references():
+    outputs = ["a dog runs now", "no"]
+    references = [["a big dog", "a big old brown dog runs"], ["no", "oh no not again"]]
+    for found in (bleu(outputs, references), tokenized_bleu(outputs, references)):
+        assert found.length_ratio == (4 + 1) / (3 + 1)
+    outputs, references = ["a cat sat on it"], ["a cat sat on it today ."]
+    assert bleu(outputs, references).length_ratio == 5 / 7
+    assert bleu(outputs, references).score == pytest.approx(100 * math.exp(1 - 7 / 5))  # all right, but too short
 
 
 def test_the_signature_says_how_bleu_was_computed():

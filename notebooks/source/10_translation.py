@@ -265,7 +265,8 @@ assert abs(transformer["cpu_seconds"] / lstm["cpu_seconds"] - 1) < 0.02
 # %%
 assert [len(log["epochs"]) for log in race.values()] == [4, 5]
 chosen = max(lstm["choices"], key=lambda each: each["valid_exact_match"])
-assert len(lstm["choices"]) == 2 and chosen["peak_lr"] == lstm["training"]["peak_lr"]
+assert [each["peak_lr"] for each in lstm["choices"]] == [0.004, 0.006]
+assert chosen["peak_lr"] == lstm["training"]["peak_lr"] == 0.004
 
 # %%
 series = {}
@@ -381,48 +382,84 @@ curves(
 # Both languages are in lower case, and the Moses tokenizer cuts them into words before these are counted.
 # Dropout is 0.3, far more than in our half hour, and training goes on until it no longer helps.
 #
-# So we trained once more, in lower case, with that dropout and for seventy passes.
-# The validation part chose how many of the last passes we average, and how much the beam prefers long sentences:
+# So we trained twice more, in lower case and with that dropout: with 6,000 subwords for seventy passes, and with 10,000 for fifty.
+# The validation part chose how many of the last passes we average, and how much the beam prefers long sentences.
+# For the second run:
 #
 # ```
 # python -m course_lib train --data multi30k --preset tiny --lowercase --dropout 0.3 \
-#     --vocab-size 6000 --epochs 70 --batch-tokens 1024 --peak-lr 0.003 --warmup-steps 800 \
-#     --average 1 --beam-size 5 --length-penalty 1.5 --report valid --out runs/multi30k_long
+#     --vocab-size 10000 --epochs 50 --batch-tokens 1024 --peak-lr 0.003 --warmup-steps 800 \
+#     --average 10 --beam-size 5 --length-penalty 2.0 --report valid --out runs/lowercase
 # ```
 #
-# The same command with `--report test` then scored the test part: once, at the very end.
+# The same command with `--report test` then scored the test part: once for each run, at the very end.
+# (Three more attempts were worse on the validation part, or were given up; they never saw the test part.)
+# Which run do you expect to be ahead there?
 
 # %% tags=["nbval-check-output"]
-PUBLISHED = 41.02
-long_run = record("multi30k_long")
-hours = long_run["cpu_seconds"] / 3600
-print(f"{long_run['parameters']:,} parameters, {hours:.1f} hours of one CPU thread")
-for part in ("valid", "test"):
-    for entry in long_run[part]:
-        number = f"{entry['tokenized_bleu']:.2f} BLEU ({entry['tokenized_signature']})"
-        print(f"{part}, beam {entry['beam_size']}: {number}")
+PUBLISHED, PARTS = 41.02, ("valid", "test")
+long_runs = [record(f"multi30k_lowercase_{size}") for size in (6000, 10000)]
+for log in long_runs:
+    size, passes = log["model"]["vocab_size"], len(log["epochs"])
+    print(f"{size:,} subwords, {passes} passes, {log['parameters']:,} parameters,")
+    print(f"{log['cpu_seconds'] / 3600:.1f} hours of one CPU thread")
+    for part in PARTS:
+        greedy, beam = (entry["tokenized_bleu"] for entry in log[part])
+        print(f"  {part:5}  greedy {greedy:.2f}, beam {beam:.2f}")
+print(log["test"][1]["tokenized_signature"])
 
 # %%
-greedy, beam = (
-    [long_run[part][search]["tokenized_bleu"] for part in ("valid", "test")]
-    for search in (0, 1)
+first, second = (
+    {part: [entry["tokenized_bleu"] for entry in log[part]] for part in PARTS}
+    for log in long_runs
 )
-assert beam[0] > PUBLISHED > beam[1] > PUBLISHED - 1.5
-assert 0 < greedy[0] - greedy[1] < 0.5 and beam[0] - beam[1] > 1
-tried = {
-    (choice["averaged_epochs"], choice["length_penalty"]): choice["tokenized_bleu"]
-    for choice in long_run["choices"]
-}
-usual, best = tried[1, 0.6], max(tried.values())
-print(f"{len(tried)} settings tried: the usual one {usual}, the best {best}")
-assert len(tried) == 11 and best == round(beam[0], 2) and best - usual > 0.4
+for run in (first, second):
+    assert run["valid"][1] > PUBLISHED > run["test"][1] + 1 > PUBLISHED - 0.5
+    assert run["valid"][1] - run["test"][1] > 1
+assert second["valid"][1] > first["valid"][1] + 0.7
+assert second["test"][1] < first["test"][1] - 0.2
+for log, run in zip(long_runs, (first, second), strict=True):
+    tried = [choice["tokenized_bleu"] for choice in log["choices"]]
+    assert len(tried) == 11 and max(tried) == round(run["valid"][1], 2)
 
 # %% [markdown]
-# By the validation part we have reached the number; by the test part we are one point below it.
-# The second counts.
-# With greedy search the parts differ by less than half a point, with the chosen beam by more than one.
-# Whoever takes the best of eleven settings takes some luck with it, on just these sentences.
-# That is why there are two parts: what you have chosen by, you can no longer measure with.
+# By the validation part both runs have reached the number, and the second is well ahead.
+# By the test part both are more than a point below it, and the second is even a little behind.
+# The test part counts.
+# That is why there are two: what you have chosen by, you can no longer measure with.
+#
+# What did we choose wrongly?
+# Look at greedy search, where there is little to choose: what does the beam add to it, in each part?
+
+# %% tags=["nbval-check-output"]
+for part in PARTS:
+    for entry in long_runs[1][part]:
+        search = f"{part:5}  beam {entry['beam_size']}"
+        length = f"{entry['length_ratio']:.3f} of the references' length"
+        print(f"{search}  {entry['tokenized_bleu']:.2f} BLEU, {length}")
+for part in PARTS:
+    assert second[part][0] > first[part][0] + 0.8  # greedy
+assert second["valid"][1] > second["valid"][0] + 0.9
+assert second["test"][1] < second["test"][0] - 0.1
+
+# %%
+penalties = {
+    choice["length_penalty"]: choice["tokenized_bleu"]
+    for choice in long_runs[1]["choices"]
+    if choice["averaged_epochs"] == 1
+}
+assert penalties[2.0] > penalties[1.0] > penalties[0.6] > penalties[0.0]
+valid, test = (
+    [entry["length_ratio"] for entry in long_runs[1][part]] for part in PARTS
+)
+assert valid[0] < valid[1] < 1 < test[0] < test[1]
+
+# %% [markdown]
+# Greedily, the second run is ahead in both parts; it is the beam that adds a point to the one part and takes a little from the other.
+# In the validation part our translations are shorter than the references, and BLEU has a penalty for that.
+# So up to a point, the more the beam preferred long sentences, the better was the score, and we took a strong preference.
+# In the test part they are longer than the references already, and that beam makes them longer still.
+# We had learned how long the sentences of *one* part are.
 #
 # Is the published recipe one point better than ours, then?
 # It differs in more than we have said, and each number stands for one run, whose luck nobody has seen.
@@ -470,16 +507,18 @@ dots(
 # %%
 recipe = scores["the whole recipe"]
 luck = max(recipe) - min(recipe)
-assert luck > 0.3  # another seed, and nothing else
+assert 0.4 < luck < 0.5  # another seed, and nothing else
+unsmoothed = scores["no label smoothing"]
+assert max(unsmoothed) - min(unsmoothed) > 1
 for name in ("no averaging", "no label smoothing", "no weight tying", "no dropout"):
-    assert abs(mean[name] - mean["the whole recipe"]) < luck
+    assert abs(mean[name] - mean["the whole recipe"]) < luck and len(scores[name]) == 3
 for greedy, beam in zip(scores["greedy search"], recipe, strict=True):
     assert beam > greedy + 0.3
 for name in ("dropout 0.3", "subword dropout 0.1"):
     assert mean[name] < mean["the whole recipe"] - 3.5
-assert long_run["model"]["dropout"] == 0.3
-long, half = (log["test"][1]["tokenized_bleu"] for log in (long_run, half_hour))
-assert long > half + 2
+for log, run in zip(long_runs, (first, second), strict=True):
+    assert log["model"]["dropout"] == 0.3
+    assert run["test"][1] > half_hour["test"][1]["tokenized_bleu"] + 1.5
 assert mean["post-norm"] < 10 and mean["post-norm, a quarter of the rate"] > 25
 
 # %%
@@ -493,9 +532,9 @@ assert lstm["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 # %% [markdown]
 # What can be read from this?
 #
-# - **Luck.** Another seed moves the whole recipe by almost half a point. Averaging, label smoothing, tied weights and the little dropout move it by less: these runs cannot tell what they bring. Tying, at least, saves a million parameters.
+# - **Luck.** Another seed moves the whole recipe by almost half a point, and the one without label smoothing by more than a point. Averaging, label smoothing, tied weights and the little dropout move the mean of three seeds by less: these runs cannot tell what they bring. Tying, at least, saves a million parameters.
 # - **Search.** The beam adds to greedy search, with the same weights, in each run.
-# - **Noise.** Dropout 0.3, and subword dropout, which cuts words in ever new ways, cost almost four points and more. Eight passes are too short to learn through so much noise. The run of seventy passes had dropout 0.3 too, and gave the best captions of this lesson. But it also differs in case, subwords and rate, so what dropout alone brings in a long training these runs cannot tell.
+# - **Noise.** Dropout 0.3, and subword dropout, which cuts words in ever new ways, cost almost four points and more. Eight passes are too short to learn through so much noise. The two long runs had dropout 0.3 too, and gave the best captions of this lesson. But they also differ in case, subwords and rate, so what dropout alone brings in a long training these runs cannot tell.
 # - **Norms.** Post-norm, as in the paper, does not learn at the rate that suits pre-norm. With a quarter of it, it learns, and in eight passes it does not catch up. Whoever changes one thing at a time must ask whether the rest still suits it.
 # - **The LSTM** is more than one point ahead, in less than three quarters of the time. Eight passes are the beginning of a training, and the LSTM begins fast, as it did above.
 
