@@ -164,10 +164,15 @@ def test_heads_go_off_and_on_again(explorer, translator):
     says(explorer, f"{EXPLORED.text} (before: {off.text})")
 
 
+def looks(button):
+    return button.evaluate("node => ['color', 'borderStyle', 'cursor'].map((name) => getComputedStyle(node)[name])")
+
+
 def test_the_translation_is_written_token_by_token(explorer):
     back, on = explorer.get_by_label("one token back"), explorer.get_by_label("one token on")
     count = len(EXPLORED.tgt_tokens)
     expect(on).to_be_disabled()
+    assert all(off != usual for off, usual in zip(looks(on), looks(back), strict=True))
     for shown in range(count - 1, 0, -1):
         back.click()
         expect(explorer.locator(".cw-stage rect[data-weight]")).to_have_count(shown * len(EXPLORED.src_tokens))
