@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from lab import Lab
+from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
 from course_lib.anatomy import stations
@@ -30,7 +30,11 @@ def widget(lab: Lab) -> Locator:
     return lab.widget()
 
 
-def shows(
+def shows(widget: Locator, *args, **options) -> None:
+    eventually(lambda: law_the_page_has_the_librarys_counts(widget, *args, **options), widget.page)
+
+
+def law_the_page_has_the_librarys_counts(
     widget: Locator,
     config: ModelConfig,
     src_len: int = 7,
