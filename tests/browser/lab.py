@@ -168,12 +168,17 @@ class Lab:
                 return
         raise AssertionError(f"expected an answer within {limit} ms, got medians of {rounds}")
 
+    def switch_theme(self, theme: str) -> None:
+        """Waits for the splash to go too: JupyterLab stumbles over it if the next theme comes sooner."""
+        self.page.evaluate(f"window.jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})")
+        self.page.wait_for_function(f"() => document.body.dataset.jpThemeName === '{theme}'")
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached")
+
     def photograph(self, widget: Locator, name: str) -> None:
         """Keeps a picture of the widget in both themes, where COURSE_SCREENSHOTS names a folder."""
         if PICTURES:
             for theme in THEMES:
-                self.page.evaluate(f"window.jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})")
-                self.page.wait_for_function(f"() => document.body.dataset.jpThemeName === '{theme}'")
+                self.switch_theme(theme)
                 time.sleep(0.5)  # until its colors are there
                 widget.screenshot(path=Path(PICTURES) / f"{name}_{theme.split()[1].lower()}.png")
 

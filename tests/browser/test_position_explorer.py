@@ -262,8 +262,7 @@ def test_the_table_takes_the_colors_of_the_theme(explorer, lab):
     first = lab.page.evaluate("document.body.dataset.jpThemeName")  # whichever the last test has left
     for theme in sorted(THEMES, key=lambda theme: theme == first):
         page = explorer.evaluate(COLORS)[0]
-        lab.page.evaluate(f"window.jupyterapp.commands.execute('apputils:change-theme', {{theme: '{theme}'}})")
-        lab.page.wait_for_function(f"() => document.body.dataset.jpThemeName === '{theme}'")
+        lab.switch_theme(theme)
         expect(explorer).not_to_have_css("background-color", f"rgb({', '.join(map(str, page))})")
         shows(explorer)
 
