@@ -54,7 +54,7 @@ def run_benchmark(
         Score.entry. Fewer than asked for if the training was interrupted.
 
     Raises:
-        ValueError: on an unknown variant, or if the folder holds runs of another corpus or another number of epochs.
+        ValueError: on an unknown variant, or if the folder has one of these runs of another corpus or length.
     """
     if unknown := [name for name in variants if name not in VARIANTS]:
         raise ValueError(f"unknown variants {unknown}; there are {', '.join(VARIANTS)}")

@@ -393,7 +393,7 @@ curves(
 # ```
 #
 # The same command with `--report test` then scored the test part: once for each run, at the very end.
-# (Three more attempts were worse on the validation part, or were given up; they never saw the test part.)
+# (Attempts that did worse on the validation part, or were given up, never saw the test part.)
 # Which run do you expect to be ahead there?
 
 # %% tags=["nbval-check-output"]
