@@ -1,5 +1,7 @@
 """The attention explorer, operated by mouse and keyboard; what it shows is compared with the library."""
 
+import re
+
 import pytest
 from lab import Lab
 from playwright.sync_api import Locator, expect
@@ -301,9 +303,24 @@ def test_what_is_pressed_keeps_the_focus(explorer):
     press("Enter")
     expect(explorer.get_by_role("button", name="as the model likes")).to_be_enabled()
     expect(explorer.locator(".cw-rivals button:focus")).to_have_count(1)
+
+
+def test_the_focus_stays_where_it_is_when_the_kernel_answers(explorer):
+    switch = explorer.get_by_role("checkbox")  # clicked by the page itself, which moves no focus
+    token = explorer.locator("text.cw-token").nth(2)
+    token.focus()
+    token.evaluate("token => token.dataset.former = true")
+    switch.evaluate("box => box.click()")
+    expect(token).not_to_have_attribute("data-former", "true")  # drawn again
+    expect(token).to_be_focused()
+    expect(token).to_have_class(re.compile("cw-strong"))
     choose(explorer, "head", "all")
-    explorer.locator(".cw-small").nth(2).focus()
-    press("Enter")
+    small = explorer.locator(".cw-small").nth(2)
+    small.focus()
+    switch.evaluate("box => box.click()")
+    expect(small).to_contain_text("(off)")
+    expect(small).to_be_focused()
+    explorer.page.keyboard.press("Enter")
     expect(explorer.locator(".cw-small")).to_have_count(0)
     expect(explorer.get_by_label("head", exact=True)).to_be_focused()
 

@@ -39,10 +39,10 @@ function drawLines(map, focus) {
   const lines = svg("g");
   const queries = map.queries.map((token, row) =>
     svg("text", { x: 108, y: place(row), "text-anchor": "end", role: "img", ...(row < map.rows
-      ? { class: "cw-token", "aria-label": `${token}: ${strongest(map, row)}`, onmouseenter: () => focus.set(row, null), onfocus: () => focus.set(row, null) }
+      ? { class: "cw-token", "data-key": `query ${row}`, "aria-label": `${token}: ${strongest(map, row)}`, onmouseenter: () => focus.set(row, null), onfocus: () => focus.set(row, null) }
       : { class: "cw-token cw-muted", "aria-label": "not written yet" }) }, token));
   const keys = map.keys.map((token, column) =>
-    svg("text", { x: 262, y: place(column), class: "cw-token", role: "img", "aria-label": `${token}, as key`,
+    svg("text", { x: 262, y: place(column), class: "cw-token", role: "img", "aria-label": `${token}, as key`, "data-key": `key ${column}`,
       onmouseenter: () => focus.set(null, column), onfocus: () => focus.set(null, column) }, token));
   roving(queries.slice(0, map.rows).concat(keys));
   const picture = svg("svg", { width: 370, height, "aria-label": "lines between tokens", role: "group" },
@@ -157,12 +157,12 @@ function render({ model, el: root }) {
         const drawn = drawMap(map, focus, { cell, labels: false });
         const rate = gold && view.rates ? `, error rate ${(100 * view.rates[layer][each]).toFixed(0)} %` : "";
         const words = `head ${each}${silent(kind, layer, each) ? " (off)" : ""}${rate}`;
-        parts.push(el("button", { class: "cw-small", title: `show head ${each} alone`, onclick: () => showAlone(each) }, drawn.picture, words));
+        parts.push(el("button", { class: "cw-small", "data-key": each, title: `show head ${each} alone`, onclick: () => showAlone(each) }, drawn.picture, words));
         updates.push(drawn.update);
       }
       updates.push(() => describe(null));
     }
-    stage.replaceChildren(...parts);
+    refill(stage, ...parts);
     drawOff(kind, layer, head);
     refresh();
   }
