@@ -1,5 +1,6 @@
 """What a person does in JupyterLab, for tests: open a notebook, run it, look at it, operate its widgets."""
 
+import functools
 import math
 import os
 import time
@@ -44,16 +45,26 @@ THEMES = ("JupyterLab Light", "JupyterLab Dark")
 PICTURES = os.environ.get("COURSE_SCREENSHOTS")  # a folder that keeps a picture of each widget in both themes
 
 
-def eventually(law: Callable[[], None], page: Page, *, seconds: float = 5) -> None:
-    """Calls a law until it holds; raises its AssertionError where it does not in time (a busy machine draws late)."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return law()
-        except AssertionError:
-            if time.monotonic() > end:
-                raise
-        page.wait_for_timeout(50)
+def eventually(law: Callable) -> Callable:
+    """A law of a page becomes one that may come to hold: it is tried again until then (a busy machine draws late).
+
+    Args:
+        law: takes a Locator or a Lab first, and fails by an AssertionError, or a ValueError where two lists are not
+            equally long. It fails for good after `seconds`, a keyword that is added to its own.
+    """
+
+    @functools.wraps(law)
+    def tried(place: "Locator | Lab", /, *args, seconds: float = 60, **options):
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return law(place, *args, **options)
+            except (AssertionError, ValueError):
+                if time.monotonic() > end:
+                    raise
+            place.page.wait_for_timeout(50)
+
+    return tried
 
 
 class Lab:

@@ -56,11 +56,8 @@ def cell(calculator: Locator, label: str) -> Locator:
     return calculator.get_by_label(label, exact=True)
 
 
-def shows(calculator: Locator, expected: dict, **wait) -> None:
-    eventually(lambda: law_results_are(calculator, expected), calculator.page, **wait)
-
-
-def law_results_are(calculator: Locator, expected: dict) -> None:
+@eventually
+def shows(calculator: Locator, expected: dict) -> None:
     """All three results are the expected ones, and their texts are their numbers."""
     for name, numbers in expected.items():
         torch.testing.assert_close(shown(calculator, name), numbers, rtol=1e-6, atol=1e-6)
@@ -77,13 +74,9 @@ def set_cell(calculator: Locator, label: str, text: str) -> None:
     cell(calculator, label).press("Enter")
 
 
+@eventually
 def kernel_has(lab: Lab, name: str, expected: torch.Tensor) -> None:
-    """The kernel's own numbers and what it computes of them."""
-    for _ in range(50):
-        if lab.run(f"print(calculator.{name})") == str(expected.tolist()):
-            return
-        lab.page.wait_for_timeout(100)
-    raise AssertionError(f"{name} is {lab.run(f'print(calculator.{name})')}, not {expected.tolist()}")
+    assert lab.run(f"print(calculator.{name})") == str(expected.tolist())
 
 
 # --- what is computed ---------------------------------------------------------------------------
@@ -161,11 +154,9 @@ def moved(calculator: Locator) -> dict[str, set[tuple[int, int]]]:
     }
 
 
-def marks(calculator: Locator, before: dict, after: dict, **wait) -> None:
-    eventually(lambda: law_marks_are_what_moved(calculator, before, after), calculator.page, **wait)
-
-
-def law_marks_are_what_moved(calculator, before, after):
+@eventually
+def marks(calculator: Locator, before: dict, after: dict) -> None:
+    """What has moved between the two results is marked, and nothing else."""
     for name, places in moved(calculator).items():
         apart = (after[name] - before[name]).abs() >= 0.005
         assert places == {tuple(each) for each in apart.nonzero().tolist()}, name

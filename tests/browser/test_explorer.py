@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from lab import Lab
+from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
 from course_lib.exploration import explore
@@ -58,10 +58,9 @@ def drawn(explorer: Locator) -> dict[tuple[int, int], float]:
     }
 
 
+@eventually
 def shows(explorer: Locator, weights) -> None:
     """The page has every weight of a map (queries, keys), to 4 digits, and no other."""
-    expect(explorer.locator(".cw-stage rect[data-weight]")).to_have_count(weights.numel())
-    explorer.page.wait_for_timeout(100)  # the frame in which a change is drawn
     found = drawn(explorer)
     assert found.keys() == {(row, column) for row in range(weights.shape[0]) for column in range(weights.shape[1])}
     for (row, column), weight in found.items():
@@ -97,7 +96,7 @@ def test_every_head_is_drawn_as_the_library_has_it(kind, explorer, translator):
     assert [len(heads) for heads in maps] == [4, 4]
     shows_every_head(explorer, maps)
     with pytest.raises(AssertionError):
-        shows(explorer, maps[0][3])
+        shows(explorer, maps[0][3], seconds=0.2)
 
 
 def test_all_heads_stand_side_by_side_and_a_click_enlarges_one(explorer, translator):

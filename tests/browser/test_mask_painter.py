@@ -46,11 +46,8 @@ def cell(painter: Locator, row: int, column: int) -> Locator:
     return painter.locator(f".cw-cell[data-row='{row}'][data-column='{column}']")
 
 
-def shows(painter: Locator, mask: torch.Tensor, **wait) -> None:
-    eventually(lambda: law_the_weights_are_the_librarys(painter, mask), painter.page, **wait)
-
-
-def law_the_weights_are_the_librarys(painter, mask):
+@eventually
+def shows(painter: Locator, mask: torch.Tensor) -> None:
     """The mask, its scores and the library's weights; rows that the library refuses have none, and are named."""
     pressed = painter.locator(".cw-cell").evaluate_all("nodes => nodes.map(n => n.getAttribute('aria-pressed'))")
     assert [each == "true" for each in pressed] == mask.flatten().tolist()
@@ -85,12 +82,9 @@ def law_the_weights_are_the_librarys(painter, mask):
     assert ("cw-error" in told(painter).get_attribute("class")) == empty.any().item()
 
 
+@eventually
 def kernel_has(lab: Lab, mask: torch.Tensor) -> None:
-    for _ in range(50):
-        if lab.run("print(painter.mask)") == str(mask.tolist()):
-            return
-        lab.page.wait_for_timeout(100)
-    raise AssertionError("the kernel has another mask")
+    assert lab.run("print(painter.mask)") == str(mask.tolist())
 
 
 # --- what is shown ------------------------------------------------------------------------------

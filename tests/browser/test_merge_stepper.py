@@ -45,11 +45,8 @@ def go(stepper: Locator, merges: int) -> None:
     stepper.get_by_label("merges", exact=True).fill(str(merges))
 
 
-def shows(stepper: Locator, merges: int, learned=LEARNED, **wait) -> None:
-    eventually(lambda: law_the_step_is_the_librarys(stepper, merges, learned), stepper.page, **wait)
-
-
-def law_the_step_is_the_librarys(stepper, merges, learned):
+@eventually
+def shows(stepper: Locator, merges: int, learned=LEARNED) -> None:
     """The words in pieces, the pairs and the numbers that the library has after so many merges."""
     count = len(learned.pairs)
     begins = f"Merge {merges} of {count}: " if merges else f"No merge yet, {count} to come. "
@@ -77,12 +74,9 @@ def law_the_step_is_the_librarys(stepper, merges, learned):
     assert numbers == sorted(numbers, reverse=True) and numbers[:1] == sorted(counts.values())[-1:]
 
 
+@eventually
 def kernel_has(lab: Lab, name: str, expected) -> None:
-    for _ in range(50):
-        if lab.run(f"print(repr(stepper.{name}))") == repr(expected):
-            return
-        lab.page.wait_for_timeout(100)
-    raise AssertionError(f"{name} is not {expected!r}")
+    assert lab.run(f"print(repr(stepper.{name}))") == repr(expected)
 
 
 # --- stepping -----------------------------------------------------------------------------------
@@ -127,6 +121,7 @@ def test_every_pair_is_judged_by_the_rule(stepper):
     numbers = LEARNED.vocab
     for merges in (0, 1, 9, 16):
         go(stepper, merges)
+        shows(stepper, merges)
         winner, counts = LEARNED.pairs[merges], LEARNED.counts[merges]
         for chip in stepper.locator(".cw-pair").all():
             chip.click()

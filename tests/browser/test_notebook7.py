@@ -17,4 +17,4 @@ def test_the_explorer_draws_every_head_in_notebook_7(lab: Lab) -> None:
     explorer, maps = lab.widget(), explore(Translator.from_pretrained("course"), TEXT).attention.cross
     shows_every_head(explorer, maps)
     with pytest.raises(AssertionError):
-        shows(explorer, maps[0][0])
+        shows(explorer, maps[0][0], seconds=0.2)

@@ -1,7 +1,6 @@
 """The position explorer, operated by mouse and keyboard; what it shows is compared with the library."""
 
 import math
-from functools import partial
 
 import pytest
 import torch
@@ -106,16 +105,12 @@ LAWS = (law_the_table_is_the_librarys, law_the_products_are_the_librarys, law_th
 
 def shows(explorer: Locator, **changes) -> None:
     for law in LAWS:
-        eventually(partial(law, explorer, FIRST | changes), explorer.page)
+        eventually(law)(explorer, FIRST | changes)
 
 
+@eventually
 def kernel_has(lab: Lab, **expected) -> None:
-    for _ in range(50):
-        found = lab.run(f"print({{name: getattr(explorer, name) for name in {list(expected)}}})")
-        if found == str(expected):
-            return
-        lab.page.wait_for_timeout(100)
-    raise AssertionError(f"the kernel has {found}, not {expected}")
+    assert lab.run(f"print({{name: getattr(explorer, name) for name in {list(expected)}}})") == str(expected)
 
 
 # --- what is shown ------------------------------------------------------------------------------
