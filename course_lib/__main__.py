@@ -1,11 +1,15 @@
 """The command line: python -m course_lib data | train | evaluate | translate | benchmark."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from course_lib.data import describe, load_corpus
 from course_lib.presets import PRESETS, train_preset
+
+VOCAB_SIZE = 4000  # subwords, where the command line does not say
+SHIPPED_PAIRS = 60_000  # of the course corpus, that the shipped translator for it learned from
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,17 +33,23 @@ def data(options: argparse.Namespace) -> None:
 def train(options: argparse.Namespace) -> None:
     """Trains a translator into a folder, with its log; goes on where an earlier call stopped."""
     from course_lib.experiment import train_translator
+    from course_lib.translator import SHIPPED
 
+    if str(options.out) in SHIPPED:
+        raise ValueError(f"--out {options.out} is the name of a translator that comes with the course")
+    if options.start and (options.vocab_size is not None or options.lowercase):
+        raise ValueError("--start brings its own subwords: leave out --vocab-size and --lowercase")
     changes = {name: getattr(options, name) for name in _OVERRIDES if getattr(options, name) is not None}
     log = train_translator(
         _corpus(options),
         options.out,
         preset=options.preset,
         config=train_preset(options.preset, **changes),
-        vocab_size=options.vocab_size,
+        vocab_size=VOCAB_SIZE if options.vocab_size is None else options.vocab_size,
         lowercase=options.lowercase,
         architecture=options.architecture,
         model_changes=_model_changes(options),
+        start=options.start,
         subword_dropout=options.subword_dropout,
         average=options.average,
         beam_size=options.beam_size,
@@ -49,6 +59,7 @@ def train(options: argparse.Namespace) -> None:
     )
     if log["stopped"] == "interrupted":
         print("interrupted; the same command goes on from here")
+        raise KeyboardInterrupt
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -56,8 +67,19 @@ def evaluate(options: argparse.Namespace) -> None:
     from course_lib.experiment import score
 
     translator = _translator(options)
-    pairs = getattr(load_corpus(options.data), options.split)
+    if options.data == "course" and options.pairs is None:
+        options.pairs = _course_pairs(options.model)
+    pairs = getattr(_corpus(options), options.split)
     print(score(translator, pairs, beam_size=options.beam_size, length_penalty=options.length_penalty).summary)
+
+
+def _course_pairs(model: str) -> int | None:
+    """How many pairs of the course corpus a translator learned from: what is unseen depends on it."""
+    if model == "course":
+        return SHIPPED_PAIRS
+    path = Path(model) / "log.json"
+    log = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return log.get("train_pairs") if log.get("corpus") == "course" else None
 
 
 def translate(options: argparse.Namespace) -> None:
@@ -94,7 +116,10 @@ def _model_changes(options: argparse.Namespace) -> dict | None:
     return changes or None
 
 
-_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
+_OVERRIDES = (
+    *("epochs", "batch_tokens", "accumulate", "peak_lr", "warmup_steps", "decay"),
+    *("consistency", "precision", "seed"),
+)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -113,7 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
-    command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
+    command.add_argument("--start", help="everyday, course, or a folder: whose weights and subwords to begin with")
+    command.add_argument("--vocab-size", type=int, help=f"most subwords (default: {VOCAB_SIZE})")
     command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
     command.add_argument("--d-ff", type=int, help="instead of the preset's inner width of the feed-forward network")
@@ -126,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_search(command)
     command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
     for name in _OVERRIDES:
-        kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
+        kind = {"precision": str, "decay": str, "peak_lr": float, "consistency": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
 
     command = _command(commands, benchmark)
@@ -145,6 +171,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
         if run is evaluate:
             command.add_argument("--data", default="course", help=f"{corpus_help} (default: course)")
+            pairs_help = "of the course corpus, in its training part (default: as many as the translator learned from)"
+            command.add_argument("--pairs", type=int, help=pairs_help)
             command.add_argument("--split", default="test", choices=("train", "valid", "test"))
         else:
             command.add_argument("text", nargs="*", help="sentences; none reads standard input, one a line")

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import Tensor
 
-from course_lib.decoding import Hypothesis, Steps, output_limit
+from course_lib.decoding import Hypothesis, Steps, output_limits
 from course_lib.inference import eval_mode
 from course_lib.transformer import Transformer
 
@@ -67,7 +67,7 @@ class BeamTree:
         """The tree of the same search under another length penalty, which only ranks the outputs that have ended."""
         ended = {FINISHED, UNFINISHED}
         nodes = [
-            replace(node, score=_score(node.total, node.step, length_penalty)) if node.fate in ended else node
+            replace(node, score=normalized(node.total, node.step, length_penalty)) if node.fate in ended else node
             for node in self.nodes
         ]
         fate = FINISHED if any(node.fate == FINISHED for node in nodes) else UNFINISHED
@@ -141,23 +141,22 @@ def _search(
     if beam_size < 1:
         raise ValueError(f"beam_size must be at least 1, got {beam_size}")
     with eval_mode(model):
-        max_len = output_limit(model, src, max_len)
+        limits = output_limits(model, src, max_len)
         steps = Steps(model, src)
         root = BeamNode(model.config.bos_id, 0, None, 0.0, 0.0, KEPT) if record else None
-        beams = [_Beam(beam_size, length_penalty, root) for _ in src]
+        beams = [_Beam(beam_size, length_penalty, limit, root) for limit in limits]
         active, last = beams, torch.full((len(src),), model.config.bos_id, device=src.device)
-        for length in range(1, max_len + 1):
+        while active:
             log_probs = steps(last)  # (rows of all active beams, vocab)
             offset, rows, tokens = 0, [], []
             for beam in active:
                 size = len(beam.live)
-                parents, chosen = beam.extend(log_probs[offset : offset + size], model.config.eos_id, length == max_len)
+                parents, chosen = beam.extend(log_probs[offset : offset + size], model.config.eos_id)
                 if not beam.done:
                     rows += [offset + parent for parent in parents]
                     tokens += chosen
                 offset += size
-            active = [beam for beam in active if not beam.done]
-            if not active:
+            if not (active := [beam for beam in active if not beam.done]):
                 break
             steps.select(torch.tensor(rows, device=src.device))
             last = torch.tensor(tokens, device=src.device)
@@ -167,8 +166,8 @@ def _search(
 class _Beam:
     """The hypotheses of one sentence, and the tree they came from if it is recorded."""
 
-    def __init__(self, size: int, length_penalty: float, root: BeamNode | None):
-        self.size, self.length_penalty = size, length_penalty
+    def __init__(self, size: int, length_penalty: float, max_len: int, root: BeamNode | None):
+        self.size, self.length_penalty, self.max_len = size, length_penalty, max_len
         self.live: list[tuple[list[int], float]] = [([], 0.0)]  # ids and log-probability
         self.finished: list[Hypothesis] = []
         self.unfinished: list[Hypothesis] = []
@@ -178,7 +177,7 @@ class _Beam:
     def done(self) -> bool:
         return len(self.finished) >= self.size or not self.live
 
-    def extend(self, log_probs: Tensor, eos_id: int, last: bool) -> tuple[list[int], list[int]]:
+    def extend(self, log_probs: Tensor, eos_id: int) -> tuple[list[int], list[int]]:
         """Takes the best continuations of the live hypotheses; returns which each came from, and its new token."""
         before = torch.tensor([log_prob for _, log_prob in self.live], device=log_probs.device)
         totals = before[:, None] + log_probs  # (live, vocab)
@@ -191,7 +190,7 @@ class _Beam:
             parent, token = divmod(index, vocab)
             ids, fate = self.live[parent][0], DROPPED
             if token == eos_id and rank < self.size:
-                self.finished.append(Hypothesis(ids, total, _score(total, len(ids) + 1, self.length_penalty), True))
+                self.finished.append(Hypothesis(ids, total, normalized(total, len(ids) + 1, self.length_penalty), True))
                 fate = FINISHED
             elif token != eos_id and len(live) < self.size:
                 live.append((ids + [token], total))
@@ -199,9 +198,9 @@ class _Beam:
             considered.append((parent, token, total, fate))
         if self.nodes:
             self._record(log_probs, considered)
-        if last:
+        if live and len(live[0][0]) == self.max_len:
             self.unfinished = [
-                Hypothesis(ids, total, _score(total, len(ids), self.length_penalty), False) for ids, total in live
+                Hypothesis(ids, total, normalized(total, len(ids), self.length_penalty), False) for ids, total in live
             ]
             live = []
         self.live = live
@@ -230,6 +229,6 @@ class _Beam:
         self.front = front
 
 
-def _score(log_prob: float, length: int, length_penalty: float) -> float:
+def normalized(log_prob: float, length: int, length_penalty: float) -> float:
     """Log-probability over the length penalty of Wu et al. 2016; length counts </s>."""
     return log_prob / ((5 + length) / 6) ** length_penalty

@@ -10,6 +10,7 @@ from course_lib.data import Corpus
 from course_lib.experiment import score, train_translator
 from course_lib.files import replacing
 from course_lib.presets import train_preset
+from course_lib.run import epoch_file
 from course_lib.translator import Translator
 
 # The whole recipe, and what is changed in it: options of train_translator, fields of TrainConfig and of ModelConfig.
@@ -64,12 +65,12 @@ def run_benchmark(
             if progress:
                 print(f"{name}, seed {seed}", flush=True)
             run = folder / f"{name.replace(' ', '-')}-{seed}"
-            log = _finished(run, corpus, epochs) or _train(corpus, run, name, seed, epochs, device, progress)
+            log = _train(corpus, run, name, seed, epochs, device, progress)
             if log["stopped"] != "finished":
                 return results
             results.append(_result(name, seed, log, log["valid"]))
             if name == "the whole recipe":
-                results.append(_result(WITHOUT_AVERAGING, seed, log, _last_epoch(run, corpus, device)))
+                results.append(_result(WITHOUT_AVERAGING, seed, log, _last_epoch(run, corpus, epochs, device)))
             _keep(results, folder / "results.json")
     return results
 
@@ -98,25 +99,12 @@ def _train(corpus, run, name, seed, epochs, device, progress) -> dict:
     )
 
 
-def _finished(run: Path, corpus: Corpus, epochs: int) -> dict | None:
-    path = run / "log.json"
-    log = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    this = log.get("stopped") == "finished" and log["corpus"] == corpus.name and log["training"]["epochs"] == epochs
-    return log if this else None
-
-
-def _last_epoch(run: Path, corpus: Corpus, device: str) -> list[dict]:
-    """Scores of the newest weights alone; kept in the run's folder."""
-    path = run / "last_epoch.json"
-    if not path.exists():
-        translator = Translator.from_pretrained(run)
-        tensors, _ = load_tensors(sorted((run / "checkpoints").glob("epoch-*.safetensors"))[-1])
-        load_weights(translator.model, tensors)
-        translator.model.to(device)
-        entry = score(translator, corpus.valid, beam_size=RECIPE["beam_size"]).entry
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps([entry]), encoding="utf-8")
-    return json.loads(path.read_text(encoding="utf-8"))
+def _last_epoch(run: Path, corpus: Corpus, epochs: int, device: str) -> list[dict]:
+    """Scores of the last epoch's weights alone."""
+    translator = Translator.from_pretrained(run)
+    load_weights(translator.model, load_tensors(epoch_file(run / "checkpoints", epochs))[0])
+    translator.model.to(device)
+    return [score(translator, corpus.valid, beam_size=RECIPE["beam_size"]).entry]
 
 
 def _result(name: str, seed: int, log: dict, scores: list[dict]) -> dict:

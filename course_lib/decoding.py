@@ -39,7 +39,8 @@ def greedy(
         model: put into evaluation mode meanwhile.
         src: (batch, src_len), padded source ids.
         prefix: ids that every output must begin with, whatever their probabilities.
-        max_len: most target tokens, </s> included; None allows 50 more than the source has (paper, section 6.1).
+        max_len: most target tokens, </s> included; None allows each row 50 more than its source has, padding not
+            counted (paper, section 6.1).
 
     Returns:
         one hypothesis for each row.
@@ -52,7 +53,7 @@ def greedy(
     unusable = {config.pad_id, config.bos_id, config.eos_id}
     if any(i in unusable or not 0 <= i < config.vocab_size for i in prefix):
         raise ValueError(f"a prefix holds ids of the vocabulary, and none of <pad>, <s> and </s>; got {list(prefix)}")
-    if len(prefix) >= (limit := output_limit(model, src, max_len)):
+    if len(prefix) >= (limit := min(output_limits(model, src, max_len), default=math.inf)):
         raise ValueError(f"the prefix of {len(prefix)} tokens leaves no room for more, the output has at most {limit}")
     forced = iter(prefix)
 
@@ -160,12 +161,12 @@ def _one_path(
 ) -> list[Hypothesis]:
     """Extends each row by the token that `choose` picks from its log-probabilities, until </s> or max_len."""
     with eval_mode(model):
-        max_len = output_limit(model, src, max_len)
+        limits = output_limits(model, src, max_len)
         steps = Steps(model, src)
         ids: list[list[int]] = [[] for _ in src]
         totals, finished = [0.0] * len(src), [False] * len(src)
         rows, last = list(range(len(src))), torch.full((len(src),), model.config.bos_id, device=src.device)
-        for _ in range(max_len):
+        for length in range(1, max(limits, default=0) + 1):
             log_probs = steps(last)
             last = choose(log_probs)
             chosen = log_probs.gather(1, last[:, None]).squeeze(1).tolist()
@@ -176,7 +177,8 @@ def _one_path(
                     finished[row] = True
                 else:
                     ids[row].append(token)
-                    keep.append(position)
+                    if length < limits[row]:
+                        keep.append(position)
             if not keep:
                 break
             if len(keep) < len(rows):
@@ -197,11 +199,12 @@ def _cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
     return log_probs
 
 
-def output_limit(model: Transformer, src: Tensor, max_len: int | None) -> int:
-    """Most target tokens: max_len, checked against the model's positions, or 50 more than the source has."""
+def output_limits(model: Transformer, src: Tensor, max_len: int | None) -> list[int]:
+    """Most target tokens of each row: max_len, checked against the model's positions, or 50 more than its source."""
     longest = model.config.max_len
     if max_len is None:
-        return min(longest, src.shape[-1] + MAX_EXTRA_TOKENS)
+        lengths = (src != model.config.pad_id).sum(dim=-1).flatten()  # (batch,)
+        return [min(longest, length + MAX_EXTRA_TOKENS) for length in lengths.tolist()]
     if not 1 <= max_len <= longest:
         raise ValueError(f"max_len must be in 1..{longest}, the model's positions, got {max_len}")
-    return max_len
+    return [max_len] * len(src)

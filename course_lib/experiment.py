@@ -1,9 +1,7 @@
 """A whole experiment: corpus in, trained and scored translator out, with a log that can be plotted later."""
 
 import json
-import os
-import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -12,10 +10,12 @@ from course_lib.alternatives import AttentiveLSTM, lstm_like
 from course_lib.checkpoint import average_checkpoints, load_weights
 from course_lib.config import ModelConfig, TrainConfig
 from course_lib.data import Corpus
-from course_lib.data.batches import BucketedBatches, encode_pairs
+from course_lib.data.batches import BucketedBatches, IdPair, encode_pairs
 from course_lib.files import replacing
+from course_lib.machine import machine
 from course_lib.metrics import Bleu, bleu, exact_match, tokenized_bleu
 from course_lib.presets import model_preset
+from course_lib.run import epoch_file
 from course_lib.subword_dropout import SubwordDropout
 from course_lib.tokenizer import Tokenizer
 from course_lib.training import History, fit
@@ -71,7 +71,8 @@ class Score:
 def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: float = 0.6) -> Score:
     """Translates each source of the pairs once, free-running, and compares with all its targets.
 
-    A translator whose tokenizer makes all texts lower case is compared without case, as the signature says.
+    The targets are compared as the translator's tokenizer has them: composed, with plain spaces, and in lower case if
+    it makes all texts so, as the signature then says.
 
     Args:
         translator: to be scored.
@@ -83,10 +84,8 @@ def score(translator: Translator, pairs, *, beam_size: int = 4, length_penalty: 
         targets.setdefault(pair.src, []).append(pair.tgt)
     translations = translator.translate_batch(list(targets), beam_size=beam_size, length_penalty=length_penalty)
     outputs, references = [translation.text for translation in translations], list(targets.values())
-    lowercase = translator.tokenizer.lowercase
-    if lowercase:
-        references = [[text.lower() for text in texts] for texts in references]
-    found = bleu(outputs, references, lowercase=lowercase)
+    references = [[translator.tokenizer.normalize(text) for text in texts] for texts in references]
+    found = bleu(outputs, references, lowercase=translator.tokenizer.lowercase)
     return Score(found, exact_match(outputs, references), outputs, references, beam_size, length_penalty)
 
 
@@ -100,6 +99,7 @@ def train_translator(
     lowercase: bool = False,
     architecture: str = "transformer",
     model_changes: dict | None = None,
+    start: str | Path | None = None,
     subword_dropout: float = 0.0,
     average: int = 1,
     beam_size: int = 4,
@@ -122,6 +122,8 @@ def train_translator(
         architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
             checkpoints/.
         model_changes: fields of the model's configuration that differ from the preset.
+        start: a translator, see Translator.from_pretrained, with whose weights the training begins. Its subwords and
+            sizes take the place of vocab_size, lowercase and the preset's model; model_changes may name its dropout.
         subword_dropout: share of merges left out in training, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
@@ -134,19 +136,34 @@ def train_translator(
     Returns:
         the log: corpus, model, training, machine, the history's epochs, seconds and cpu_seconds, and `report`'s scores
         once finished.
+
+    Raises:
+        ValueError: if the folder holds another experiment, a part that is needed is empty, a sentence is longer than
+            the model's positions, or start has no weights for this model.
+        FileNotFoundError: if start lacks a file.
     """
+    if report not in ("valid", "test"):
+        raise ValueError(f"report must be 'valid' or 'test', got {report!r}")
+    if beam_size < 1:
+        raise ValueError(f"beam_size must be at least 1, got {beam_size}")
     folder = Path(folder)
     checkpoints, keep = folder / "checkpoints", max(1, min(average, config.epochs // 4))
     checkpoints.mkdir(parents=True, exist_ok=True)
-    texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
-    tokenizer = Tokenizer.train(texts, vocab_size, lowercase=lowercase)
+    changes = model_changes or {}
     torch.manual_seed(config.seed)
-    model = build_model(architecture, model_preset(preset, tokenizer.vocab_size, **(model_changes or {}))).to(device)
-    translator = Translator(model, tokenizer)
+    if start is None:
+        texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
+        tokenizer = Tokenizer.train(texts, vocab_size, lowercase=lowercase)
+        model = build_model(architecture, model_preset(preset, tokenizer.vocab_size, **changes))
+    else:
+        begun = Translator.from_pretrained(start)
+        tokenizer, model = begun.tokenizer, build_model(architecture, replace(begun.model.config, **changes))
+        load_weights(model, begun.model.state_dict())
+    translator = Translator(model.to(device), tokenizer)
+    encoded = {part: _encoded(corpus, part, translator) for part in ("train", "valid", report)}
     noise = SubwordDropout(tokenizer, corpus.train, subword_dropout, seed=config.seed) if subword_dropout else None
-    encoded = encode_pairs(tokenizer, corpus.train)
-    batches = BucketedBatches(encoded, config.batch_tokens, seed=config.seed, noise=noise)
-    valid = BucketedBatches(encode_pairs(tokenizer, corpus.valid), config.batch_tokens)
+    batches = BucketedBatches(encoded["train"], config.batch_tokens, seed=config.seed, noise=noise)
+    valid = BucketedBatches(encoded["valid"], config.batch_tokens)
 
     def on_epoch(model: Transformer, history: History) -> dict:
         found = score(translator, corpus.valid, beam_size=1)
@@ -159,10 +176,12 @@ def train_translator(
     )
     log = {
         "corpus": corpus.name,
+        "train_pairs": len(corpus.train),
         "architecture": architecture,
         "model": model.config.to_dict(),
         "parameters": model.config.num_parameters,
-        "lowercase": lowercase,
+        "start": None if start is None else str(start),
+        "lowercase": tokenizer.lowercase,
         "training": config.to_dict(),
         "subword_dropout": subword_dropout,
         "averaged_epochs": keep,
@@ -173,7 +192,8 @@ def train_translator(
         "stopped": history.stopped,
     }
     if history.stopped == "finished":
-        newest = sorted(checkpoints.glob("epoch-*.safetensors"))[-keep:]
+        newest = [epoch_file(checkpoints, epoch) for epoch in range(config.epochs - keep + 1, config.epochs + 1)]
+        newest = [path for path in newest if path.exists()]
         load_weights(model, average_checkpoints(newest))
         log["averaged_epochs"] = len(newest)
         if architecture == "transformer":
@@ -189,29 +209,26 @@ def train_translator(
     return log
 
 
+def _encoded(corpus: Corpus, part: str, translator: Translator) -> list[IdPair]:
+    """A part of the corpus as ids, all of which the model has positions for; else a ValueError, before any training."""
+    pairs = getattr(corpus, part)
+    if not pairs:
+        raise ValueError(f"the {part} part of corpus {corpus.name} has no pairs")
+    encoded, longest = encode_pairs(translator.tokenizer, pairs), translator.model.config.max_len
+    for pair, (src, tgt) in zip(pairs, encoded, strict=True):
+        if (tokens := max(len(src), len(tgt) + 1)) > longest:
+            raise ValueError(
+                f"corpus {corpus.name}, {part}: a sentence has {tokens} tokens, "
+                f"the model has positions for {longest}: {pair.src[:60]!r}"
+            )
+    return encoded
+
+
 def build_model(architecture: str, config: ModelConfig) -> Transformer | AttentiveLSTM:
     """A Transformer, or the LSTM with attention that is most nearly as large; ValueError on another architecture."""
     if architecture not in ("transformer", "lstm"):
         raise ValueError(f"architecture must be 'transformer' or 'lstm', got {architecture!r}")
     return Transformer(config) if architecture == "transformer" else AttentiveLSTM(lstm_like(config))
-
-
-def machine(device: str) -> dict:
-    """What a timing depends on: processor, cores in use, torch."""
-    processor = platform.processor() or platform.machine()
-    if (cpuinfo := Path("/proc/cpuinfo")).exists():
-        names = [line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        processor = names[0] if names else processor
-    if device.startswith("cuda"):
-        processor = torch.cuda.get_device_name(device)
-    return {
-        "processor": processor,
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "system": platform.system(),
-    }
 
 
 def _line(record: dict, valid_bleu: float) -> str:

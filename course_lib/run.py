@@ -100,7 +100,12 @@ class Run:
         tokens, loss = sum(batch.num_tokens for batch in group), 0.0
         for batch in group:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
-                batch_sum, _ = batch_loss(self.model, batch.to(self.device), smoothing=self.config.label_smoothing)
+                batch_sum, _ = batch_loss(
+                    self.model,
+                    batch.to(self.device),
+                    smoothing=self.config.label_smoothing,
+                    consistency=self.config.consistency,
+                )
             (batch_sum / tokens).backward()
             loss += batch_sum.item() / tokens
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm or math.inf).item()
@@ -148,12 +153,11 @@ class Run:
             state |= {"rng.cuda": torch.cuda.get_rng_state(self.device)}
         for index, moments in self.optimizer.state_dict()["state"].items():
             state |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
-        name = "epoch-{:04d}.safetensors"
         if self.keep and self.batch == 0:  # before the state: whoever resumes from it must find these weights
-            save_tensors(self.folder / name.format(self.epoch), self.model.state_dict(), {})
+            save_tensors(epoch_file(self.folder, self.epoch), self.model.state_dict(), {})
         save_tensors(self.folder / "last.safetensors", state, self._info())
         if self.keep:
-            (self.folder / name.format(self.epoch - self.keep)).unlink(missing_ok=True)
+            epoch_file(self.folder, self.epoch - self.keep).unlink(missing_ok=True)
 
     def resume(self) -> None:
         """Takes over the state in the folder, if there is one."""
@@ -163,6 +167,7 @@ class Run:
         own = self._info()
         if info.keys() != own.keys():
             raise ValueError(f"{self.folder / 'last.safetensors'} holds no training run")
+        info["training"] = {"consistency": TrainConfig.consistency} | info["training"]  # older runs had no such field
         for name in ("model", "training"):
             if info[name] != own[name]:
                 changed = sorted(key for key in own[name] if info[name].get(key) != own[name][key])
@@ -191,6 +196,11 @@ class Run:
             "batch": self.batch,
             "step": self.step,
         }
+
+
+def epoch_file(folder: Path, epoch: int) -> Path:
+    """Where a run keeps the weights of an epoch, counted from 1."""
+    return folder / f"epoch-{epoch:04d}.safetensors"
 
 
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

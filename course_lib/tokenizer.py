@@ -75,12 +75,28 @@ class Tokenizer:
         normalizer = self._backend.normalizer
         return normalizer is not None and normalizer.normalize_str("A") == "a"
 
+    def normalize(self, text: str) -> str:
+        """The text as it is before it is cut: composed, with plain spaces, stripped, and in lower case if it must be.
+
+        Raises:
+            ValueError: on half a surrogate pair, which is no character: bytes that were no UTF-8 can bring one.
+        """
+        _check_characters(text)
+        return self._backend.normalizer.normalize_str(text)
+
     def encode(self, text: str) -> list[int]:
-        """Text to ids, without specials; a character outside the vocabulary becomes unk_id."""
+        """Text to ids, without specials; a character outside the vocabulary becomes unk_id.
+
+        Raises:
+            ValueError: as normalize.
+        """
+        _check_characters(text)
         return self._backend.encode(text, add_special_tokens=False).ids
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         """As encode, for many texts at once."""
+        for text in texts:
+            _check_characters(text)
         return [encoding.ids for encoding in self._backend.encode_batch(texts, add_special_tokens=False)]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -97,8 +113,7 @@ class Tokenizer:
 
     def words(self, text: str) -> list[str]:
         """Text to the words and punctuation marks that are split into subwords one by one."""
-        normal = self._backend.normalizer.normalize_str(text)
-        return [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(normal)]
+        return [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(self.normalize(text))]
 
     def token(self, token_id: int) -> str:
         """The subword of an id.
@@ -140,3 +155,10 @@ class Tokenizer:
             ValueError: if the file holds something else.
         """
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{text!r} holds a lone surrogate, which is no character: was it UTF-8?") from error

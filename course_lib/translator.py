@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from course_lib.beam import beam_search
+from course_lib.beam import beam_search, normalized
 from course_lib.checkpoint import load_tensors, load_weights, save_tensors
 from course_lib.config import ModelConfig
 from course_lib.data.batches import pad
@@ -154,7 +154,10 @@ class Translator:
 
     def _search(self, src: Tensor, beam_size: int, length_penalty: float) -> list[Hypothesis]:
         if beam_size == 1:
-            return greedy(self.model, src)
+            return [
+                replace(best, score=normalized(best.log_prob, len(best.ids) + best.finished, length_penalty))
+                for best in greedy(self.model, src)
+            ]
         return [beams[0] for beams in beam_search(self.model, src, beam_size=beam_size, length_penalty=length_penalty)]
 
     def _outputs(self, best: Hypothesis) -> list[int]:

@@ -60,9 +60,9 @@ def a_wide_beam_is_exhaustive(search, length_penalty=0.6):
     assert 1 <= greedy_lost < len(MODELS), "greedy search is always or never right"
 
 
-def drops_finished(beam, log_probs, eos_id, last, extend=_Beam.extend):
+def drops_finished(beam, log_probs, eos_id, extend=_Beam.extend):
     beam.finished = []  # only those that end in the last step remain
-    return extend(beam, log_probs, eos_id, last)
+    return extend(beam, log_probs, eos_id)
 
 
 def order_forgotten(cache, rows, select=LayerCache.select):

@@ -6,16 +6,17 @@ from dataclasses import replace
 from unittest import mock
 
 import pytest
-import torch
 from test_experiment import CORPUS, Untouchable, tiny_preset
-from tiny import raised
+from tiny import assert_same_weights, raised, weights_of
 
 from course_lib import benchmark, experiment
 from course_lib.benchmark import RECIPE, VARIANTS, WITHOUT_AVERAGING, run_benchmark
 from course_lib.checkpoint import average_checkpoints, load_tensors
 from course_lib.config import TrainConfig
+from course_lib.data import Pair
 from course_lib.experiment import score, train_translator
 from course_lib.presets import model_preset, train_preset
+from course_lib.run import Run
 from course_lib.translator import Translator
 
 EPOCHS = 8
@@ -100,25 +101,36 @@ def test_each_change_really_changes_the_preset():
             assert getattr(train_preset(RECIPE["preset"]), field) != value, name
 
 
-def test_without_averaging_the_last_epoch_is_scored(whole):
-    folder, results = whole
-    folder = folder / "the-whole-recipe-0"
-    paths = sorted((folder / "checkpoints").glob("epoch-*.safetensors"))
-    assert len(paths) == 2
-    translator = Translator.from_pretrained(folder)
-    expected = {}
-    for name, tensors in (("mean", average_checkpoints(paths)), ("last", load_tensors(paths[-1])[0])):
-        translator.model.load_state_dict(tensors)
-        expected[name] = score(translator, CORPUS.valid, beam_size=2).entry
-    assert results[0]["scores"][-1] == expected["mean"] and results[1]["scores"] == [expected["last"]]
-    assert not all(
-        torch.equal(average_checkpoints(paths)[key], value) for key, value in load_tensors(paths[-1])[0].items()
-    )
+def without_averaging_the_last_epoch_is_scored(folder):
+    scored = []
+
+    def remembering(translator, *args, **options):
+        scored.append(weights_of(translator.model))
+        return score(translator, *args, **options)
+
+    with mock.patch.object(benchmark, "score", remembering):
+        run(folder, variants=["the whole recipe"])
+    paths = sorted((folder / "the-whole-recipe-0" / "checkpoints").glob("epoch-*.safetensors"))
+    assert len(paths) == 2 and len(scored) == 1
+    model = Translator.from_pretrained(folder / "the-whole-recipe-0").model
+    assert_same_weights(model, average_checkpoints(paths))
+    model.load_state_dict(scored[0])
+    assert_same_weights(model, load_tensors(paths[-1])[0])
+
+
+@pytest.mark.parametrize(
+    "name, wrong",
+    [("load_weights", lambda *_: None), ("epoch_file", lambda folder, epoch: sorted(folder.glob("epoch-*"))[0])],
+)
+def test_without_averaging_the_last_epoch_is_scored(name, wrong, tmp_path):
+    without_averaging_the_last_epoch_is_scored(tmp_path / "ours")
+    with mock.patch.object(benchmark, name, wrong), pytest.raises(AssertionError):
+        without_averaging_the_last_epoch_is_scored(tmp_path / "mutant")
 
 
 def test_finished_runs_are_not_trained_again(whole):
     folder, results = whole
-    with mock.patch.object(benchmark, "train_translator", side_effect=AssertionError("trained again")):
+    with mock.patch.object(Run, "train_step", lambda *_: pytest.fail("trained again")):
         assert run(folder) == results
 
 
@@ -132,7 +144,7 @@ def test_results_of_other_calls_stay_in_the_file(tmp_path):
 def test_runs_of_another_length_or_corpus_are_not_taken_for_these(whole):
     message = str(raised(ValueError, lambda: run(whole[0], variants=["no dropout"], epochs=EPOCHS + 1)))
     assert "holds another run: its training configuration differs in ['epochs']" in message
-    other = replace(VALID_ONLY, name="another", train=VALID_ONLY.train[1:])
+    other = replace(VALID_ONLY, train=[Pair(tgt, src) for src, tgt in VALID_ONLY.train])  # of the same name
     message = str(
         raised(ValueError, lambda: run_benchmark(other, whole[0], seeds=[0], epochs=EPOCHS, variants=["no dropout"]))
     )

@@ -81,6 +81,15 @@ def test_cleaning_obeys_and_a_broken_variant_does_not(law, wrong):
         law(wrong)
 
 
+@pytest.mark.parametrize(
+    ("src", "tgt"),
+    [("A jerk!", "Er ist gemein."), ("Crap!", "Mist!"), ("A naked man.", "Ein Mann."), ("Damn!", "So ein Arsch!")],
+)
+def test_one_unfit_side_is_enough(src, tgt):
+    assert fault(Pair(src, tgt)) == "unfit"
+    assert fault(Pair("He jerked back.", "Er zuckte zurück.")) is None
+
+
 def test_texts_are_tidied():
     assert tidy("Es ist un\xadwahr\xadschein\xadlich.") == "Es ist unwahrscheinlich."
     assert tidy("um 9\xa0Uhr \u200bin  Kyo\u0304to, wer’s weiß") == "um 9 Uhr in Kyoto, wer's weiß"

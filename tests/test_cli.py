@@ -13,7 +13,9 @@ from tiny import SMALL, toy_pairs, toy_translator
 
 from course_lib import benchmark, experiment
 from course_lib.__main__ import main
+from course_lib.beam import beam_search
 from course_lib.config import ModelConfig
+from course_lib.data.course import load_course
 from course_lib.presets import train_preset
 from course_lib.translator import Translator
 
@@ -78,6 +80,32 @@ def test_translate_takes_sentences_or_standard_input(model, capsys, monkeypatch)
         assert capsys.readouterr().out.splitlines() == expected
 
 
+def the_search_is_what_was_asked_for(read, model, toy):
+    asked, reached = dict(beam_size=3, length_penalty=2.5), []
+
+    def spy(*args, **options):
+        reached.append(options)
+        return beam_search(*args, **options)
+
+    flags = ["--model", str(model), "--device", "cpu", "--beam-size", "3", "--length-penalty", "2.5"]
+    with mock.patch("course_lib.translator.beam_search", spy):
+        for command in (["translate", *flags, "a dog"], ["evaluate", *flags, "--data", str(toy)]):
+            reached.clear()
+            assert read(command) == 0
+            assert reached and all(options == asked for options in reached)
+
+
+def without_the_penalty(arguments):
+    at = arguments.index("--length-penalty")
+    return main(arguments[:at] + arguments[at + 2 :])
+
+
+def test_the_search_is_what_was_asked_for(model, toy):
+    the_search_is_what_was_asked_for(main, model, toy)
+    with pytest.raises(AssertionError):
+        the_search_is_what_was_asked_for(without_the_penalty, model, toy)
+
+
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
 def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
     assert main(["evaluate", "--model", str(model), "--data", str(toy), "--split", split, "--beam-size", "1"]) == 0
@@ -98,13 +126,24 @@ def test_every_option_of_train_reaches_the_training(architecture, flags, changes
     options |= dict(beam_size=7, length_penalty=1.5)
     given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     given += ["--dropout", "0.4", "--d-ff", "96", "--lowercase", "--decay", "inverse_sqrt", *flags]
+    given += ["--consistency", "2.5"]
     with mock.patch.object(experiment, "train_translator", return_value={"stopped": "finished"}) as training:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
     (corpus, folder), called = training.call_args
     assert len(corpus.train) == 7 and folder == tmp_path
-    config = train_preset("mini", epochs=3, decay="inverse_sqrt")
+    config = train_preset("mini", epochs=3, decay="inverse_sqrt", consistency=2.5)
     changes = {"dropout": 0.4, "d_ff": 96} | changes
-    assert called == options | dict(config=config, model_changes=changes, device="cpu", lowercase=True)
+    assert called == options | dict(config=config, model_changes=changes, device="cpu", lowercase=True, start=None)
+
+
+def test_training_can_begin_with_a_translator(toy, model, tmp_path, capsys):
+    command = ["train", "--data", str(toy), "--out", str(tmp_path / "out"), "--start", str(model), "--epochs", "1"]
+    assert main([*command, "--device", "cpu"]) == 0
+    ours, given = Translator.from_pretrained(tmp_path / "out"), Translator.from_pretrained(model)
+    assert ours.tokenizer.to_json() == given.tokenizer.to_json()
+    capsys.readouterr()
+    for flags in (["--vocab-size", "90"], ["--lowercase"]):
+        assert "leave out --vocab-size and --lowercase" in error_of(main, [*command, *flags], capsys)
 
 
 def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_path, capsys):
@@ -131,7 +170,7 @@ def test_an_interrupted_training_says_how_to_go_on_and_does(toy, tmp_path, capsy
     command = ["train", "--data", str(toy), "--out", str(tmp_path), "--epochs", "2", "--vocab-size", "80"]
     with mock.patch.object(experiment, "model_preset", tiny_preset):
         with mock.patch.object(experiment, "score", pressing):
-            assert main(command) == 0
+            assert main(command) == 130
         assert "the same command goes on from here" in capsys.readouterr().out
         assert len(json.loads((tmp_path / "log.json").read_text())["epochs"]) == 1
         assert main(command) == 0
@@ -143,6 +182,35 @@ def test_an_interrupted_training_says_how_to_go_on_and_does(toy, tmp_path, capsy
 def test_data_describes_a_corpus(toy, capsys):
     assert main(["data", str(toy)]) == 0
     assert "162" in capsys.readouterr().out
+
+
+def evaluated_pairs(arguments, read):
+    """The pairs that `evaluate` scores."""
+    with mock.patch.object(experiment, "score", return_value=mock.Mock(summary="scored")) as scored:
+        assert read(["evaluate", "--device", "cpu", *arguments]) == 0
+    return scored.call_args.args[1]
+
+
+def what_is_scored_is_unseen(read, folder):
+    """Of the sentences that a translator of the course corpus is scored on by default, it has learned none."""
+    learned = {"course": load_course(num_train=60_000).train, str(folder): load_course(num_train=50_000).train}
+    for name, train in learned.items():
+        scored, seen = evaluated_pairs(["--model", name], read), {pair.src for pair in train}
+        assert len(scored) == 1000 and not seen & {pair.src for pair in scored}, name
+
+
+def of_the_default_size(arguments):
+    with mock.patch("course_lib.__main__._course_pairs", return_value=None):
+        return main(arguments)
+
+
+def test_a_translator_is_scored_on_what_it_has_not_learned(tmp_path):
+    toy_translator().save_pretrained(tmp_path)
+    (tmp_path / "log.json").write_text(json.dumps({"corpus": "course", "train_pairs": 50_000}))
+    what_is_scored_is_unseen(main, tmp_path)
+    with pytest.raises(AssertionError):
+        what_is_scored_is_unseen(of_the_default_size, tmp_path)
+    assert evaluated_pairs(["--pairs", "70"], main) == load_course(num_train=70).test
 
 
 def test_the_help_of_each_command_says_what_it_does(capsys):
@@ -181,6 +249,7 @@ TRANSLATE = ["translate", "--model", "MODEL"]
 ERRORS = {
     "unknown corpus": (["data", "klingon"], "expected one of course, multi30k, tatoeba"),
     "pairs of another corpus": ([*TRAIN, "--pairs", 9], "--pairs is for the course corpus"),
+    "no UTF-8": ([*TRANSLATE, os.fsdecode(b"caf\xe9")], "lone surrogate"),
     "no such file": (["evaluate", "--model", "MODEL", "--data", "nowhere.tsv"], "nowhere.tsv"),
     "no translator": (["translate", "--model", "nowhere", "a dog"], "nowhere"),
     "no epochs": ([*TRAIN, "--epochs", 0], "epochs must be at least 1, got 0"),
@@ -192,6 +261,7 @@ ERRORS = {
     "too long": ([*TRANSLATE, "a dog " * 20], "the model has positions for 24"),
     "device": ([*TRANSLATE, "--device", "abacus", "a dog"], "abacus"),
     "absent device": ([*TRANSLATE, "--device", "cuda:77", "a dog"], "cuda"),
+    "name that is taken": (["train", "--data", "TOY", "--out", "everyday"], "comes with the course"),
     "folder is a file": (["train", "--data", "TOY", "--out", "TOY"], "toy.tsv"),
 }
 
@@ -200,6 +270,7 @@ ERRORS = {
 def filled_in(toy, model, tmp_path, monkeypatch):
     """Function that puts real paths into a command; no corpus is at hand."""
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "account"))
     monkeypatch.delenv("COURSE_DATA", raising=False)
     paths = {"TOY": toy, "MODEL": model, "OUT": tmp_path / "out"}
     return lambda arguments: [paths.get(argument, argument) for argument in arguments]

@@ -32,6 +32,7 @@ PARTS = ("train", "valid", "test")
 @pytest.fixture(autouse=True)
 def empty_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "account"))
     monkeypatch.delenv("COURSE_DATA", raising=False)
 
 
@@ -174,10 +175,16 @@ def test_local_copy_in_course_data_is_found_before_the_cache(invented, tmp_path,
     assert load_corpus("multi30k").valid == [first, Pair("two", "two")]
     invented.parent.rename(tmp_path / "cache")
     assert download.find("multi30k", "val.en.gz") == tmp_path / "cache/multi30k/val.en.gz"
+    (tmp_path / "account").mkdir()
+    (tmp_path / "cache").rename(tmp_path / "account/transformer_course")  # where a download without `make` puts it
+    in_account = tmp_path / "account/transformer_course/multi30k/val.en.gz"
+    assert download.find("multi30k", "val.en.gz") == in_account
+    assert download.cache_folder() == tmp_path / "cache"
     monkeypatch.delenv("COURSE_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert download.find("multi30k", "val.en.gz") == in_account
+    assert download.cache_folder() == tmp_path / "account/transformer_course"
+    in_account.unlink()
     assert download.find("multi30k", "val.en.gz") is None
-    assert download.cache_folder() == tmp_path / "transformer_course"
 
 
 def law_damaged_copy_is_refused(read, path):

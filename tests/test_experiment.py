@@ -11,13 +11,14 @@ from unittest import mock
 
 import pytest
 import torch
-from tiny import SMALL, patched, raised, toy_pairs, toy_translator
+from tiny import SMALL, assert_same_weights, patched, raised, toy_pairs, toy_translator
 
 from course_lib import experiment, training
 from course_lib.checkpoint import average_checkpoints, load_tensors
 from course_lib.config import ModelConfig, TrainConfig
 from course_lib.data import Corpus, Pair
-from course_lib.experiment import machine, score, train_translator
+from course_lib.experiment import score, train_translator
+from course_lib.machine import machine
 from course_lib.metrics import bleu, tokenized_bleu
 from course_lib.run import Run
 from course_lib.tokenizer import Tokenizer
@@ -175,6 +176,27 @@ def from_all_parts(texts, vocab_size, train=Tokenizer.train, **options):
     return train([*texts, *(text for pair in CORPUS.test for text in pair)], vocab_size, **options)
 
 
+def weights_are_those_of_this_run(train, folder):
+    """What an earlier, longer run has left in the folder is not averaged with them."""
+    run(folder, config=replace(CONFIG, epochs=4, seed=1), average=1)
+    (folder / "checkpoints" / "last.safetensors").unlink()
+    run(folder, train=train)
+    expected, _ = load_tensors(folder / "checkpoints" / "epoch-0002.safetensors")
+    assert (folder / "checkpoints" / "epoch-0004.safetensors").exists(), "this compares nothing"
+    assert_same_weights(Translator.from_pretrained(folder).model, expected)
+
+
+def takes_the_last_file(folder, epoch):
+    return sorted(folder.glob("epoch-*"))[-1]
+
+
+def test_weights_are_those_of_this_run(tmp_path):
+    weights_are_those_of_this_run(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        mutant = patched(train_translator, mock.patch.object(experiment, "epoch_file", takes_the_last_file))
+        weights_are_those_of_this_run(mutant, tmp_path / "mutant")
+
+
 def test_subwords_come_from_the_training_part_only(tmp_path):
     subwords_come_from_the_training_part(train_translator, tmp_path / "ours")
     with pytest.raises(AssertionError):
@@ -292,6 +314,61 @@ def test_changes_of_model_and_data_are_used_and_logged(finished, tmp_path):
     assert Translator.from_pretrained(tmp_path / "wider").model.config.d_ff == 50
 
 
+def the_seed_is_that_of_the_configuration(train, folder):
+    """Of the first weights, of the order of the batches, of the cuts of subword dropout, and of the run."""
+    config = replace(CONFIG, epochs=1, peak_lr=1e-30, seed=7)
+    with (
+        mock.patch.object(experiment, "BucketedBatches", wraps=experiment.BucketedBatches) as batches,
+        mock.patch.object(experiment, "SubwordDropout", wraps=experiment.SubwordDropout) as noise,
+    ):
+        run(folder / "7", train=train, config=config, subword_dropout=0.1)
+    assert batches.call_args_list[0].kwargs["seed"] == noise.call_args.kwargs["seed"] == 7
+    run(folder / "8", train=train, config=replace(config, seed=8))
+    first, other = (Translator.from_pretrained(folder / seed).model for seed in "78")
+    assert raised(AssertionError, lambda: assert_same_weights(first, other, atol=1e-3)), "first weights do not differ"
+
+
+def test_the_seed_is_that_of_the_configuration(tmp_path):
+    the_seed_is_that_of_the_configuration(train_translator, tmp_path)
+
+    def forgetful(*args, config, **options):
+        return train_translator(*args, config=replace(config, seed=0), **options)
+
+    with pytest.raises(AssertionError):
+        the_seed_is_that_of_the_configuration(forgetful, tmp_path / "forgetful")
+    fixed = mock.patch.object(experiment.torch, "manual_seed", lambda seed, set_to=torch.manual_seed: set_to(0))
+    with pytest.raises(AssertionError):
+        the_seed_is_that_of_the_configuration(patched(train_translator, fixed), tmp_path / "fixed")
+
+
+def training_begins_with_the_weights_of(train, start, folder):
+    """A step of no length leaves them, and their subwords; the dropout is the new run's."""
+    given = Translator.from_pretrained(start)
+    config = replace(CONFIG, epochs=1, peak_lr=1e-30)
+    log = run(folder, train=train, config=config, start=start, model_changes={"dropout": 0.35})
+    ours = Translator.from_pretrained(folder)
+    assert ours.tokenizer.to_json() == given.tokenizer.to_json()
+    assert_same_weights(ours.model, given.model, atol=1e-20)
+    assert log["model"] == given.model.config.to_dict() | {"dropout": 0.35} and log["start"] == str(start)
+
+
+def with_weights_of_its_own(corpus, folder, **options):
+    with mock.patch.object(experiment, "load_weights"):
+        return train_translator(corpus, folder, **options)
+
+
+def test_training_goes_on_from_a_translator(finished, tmp_path):
+    start = tmp_path / "start"
+    toy_translator(seed=3).save_pretrained(start)
+    training_begins_with_the_weights_of(train_translator, start, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        training_begins_with_the_weights_of(with_weights_of_its_own, start, tmp_path / "mutant")
+    assert finished[1]["start"] is None
+    for changes in (dict(model_changes={"d_ff": 50}), dict(architecture="lstm")):
+        error = raised(ValueError, lambda changes=changes: run(tmp_path / "other", start=start, **changes))
+        assert "these weights belong to another model" in str(error)
+
+
 # --- scoring ------------------------------------------------------------------------------------
 
 
@@ -355,6 +432,26 @@ def with_capitals(corpus, folder, *, lowercase, **options):
     return train_translator(corpus, folder, **options) | {"lowercase": lowercase}
 
 
+def references_are_as_the_tokenizer_has_texts(scorer):
+    """Decomposed accents and no-break spaces are no mistakes of the translator, which never writes them."""
+    translator = toy_translator()
+    text = translator.translate(PAIRS[0].src, beam_size=1).text
+    written = [Pair(PAIRS[0].src, text.replace(" ", "\u00a0")), Pair(PAIRS[0].src, f" {text}  ")]
+    assert scorer(translator, written[:1], beam_size=1).exact_match == 1
+    assert scorer(translator, written[1:], beam_size=1).exact_match == 1
+
+
+def with_references_as_they_are(*args, **options):
+    with mock.patch.object(Tokenizer, "normalize", lambda self, text: text):
+        return score(*args, **options)
+
+
+def test_references_are_as_the_tokenizer_has_texts():
+    references_are_as_the_tokenizer_has_texts(score)
+    with pytest.raises(AssertionError):
+        references_are_as_the_tokenizer_has_texts(with_references_as_they_are)
+
+
 def test_lower_case_is_compared_without_case(tmp_path):
     lower_case_is_compared_without_case(train_translator, tmp_path / "ours")
     with pytest.raises(AssertionError):
@@ -377,10 +474,23 @@ def test_progress_prints_a_line_for_each_epoch(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("parts, message", [((0, 4, 4), "no text"), ((4, 0, 4), "no sentence pairs")])
-def test_an_empty_part_is_refused(parts, message, tmp_path):
-    corpus = Corpus("toy", *(PAIRS[:count] for count in parts))
-    assert message in str(raised(ValueError, partial(run, tmp_path, corpus=corpus)))
+LONG = Pair("a dog " * 40, "ein Hund")  # more than 64 tokens
+REFUSED = {
+    "nothing to learn from": (replace(CORPUS, train=[]), {}, "no text to learn subwords from"),
+    "nothing to choose by": (replace(CORPUS, valid=[]), {}, "the valid part of corpus toy has no pairs"),
+    "nothing to report": (replace(CORPUS, test=[]), {}, "the test part of corpus toy has no pairs"),
+    "long source": (replace(CORPUS, train=[*PAIRS[:40], LONG]), {}, "toy, train: a sentence has"),
+    "long target": (replace(CORPUS, valid=[Pair(*LONG[::-1])]), {}, "the model has positions for 64: 'ein Hund'"),
+    "long test": (replace(CORPUS, test=[LONG]), {}, "toy, test: a sentence has"),
+    "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
+    "no beam": (CORPUS, {"beam_size": 0}, "beam_size must be at least 1, got 0"),
+}
+
+
+@pytest.mark.parametrize("corpus, options, message", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_finished_is_not_begun(corpus, options, message, tmp_path):
+    with mock.patch.object(Run, "train_step", lambda *_: pytest.fail("trained first")):
+        assert message in str(raised(ValueError, partial(run, tmp_path, corpus=corpus, **options)))
 
 
 def test_the_course_corpus_can_be_logged(tmp_path):

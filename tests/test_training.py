@@ -43,8 +43,8 @@ class MeanOfMeans(Run):
     def train_step(self, group):
         tokens = sum(batch.num_tokens for batch in group)
 
-        def own_mean(model, batch, *, smoothing):
-            loss, correct = batch_loss(model, batch, smoothing=smoothing)
+        def own_mean(model, batch, **options):
+            loss, correct = batch_loss(model, batch, **options)
             return loss / batch.num_tokens * tokens / len(group), correct
 
         with mock.patch.object(run_module, "batch_loss", own_mean):
@@ -276,6 +276,94 @@ def test_the_seed_fixes_the_dropout():
         return fit(tiny_model(dropout=0.3), BucketedBatches(PAIRS, 20), replace(CONFIG, seed=seed)).losses
 
     assert losses(1) == losses(1) != losses(2)
+
+
+def steps_are_adams(train, config):
+    """Each field of the configuration acts: a loop by hand, with torch's AdamW for each parameter, does the same."""
+    with double_precision():
+        ours, theirs = tiny_model(), tiny_model().train()
+        history = train(ours, UNEQUAL, config)
+        optimizers = [
+            torch.optim.AdamW(
+                [weights],
+                lr=1.0,
+                betas=config.betas,
+                eps=config.eps,
+                weight_decay=config.weight_decay * (weights.dim() > 1),
+            )
+            for weights in theirs.parameters()
+        ]
+        groups = [list(UNEQUAL.epoch(0))[:2], list(UNEQUAL.epoch(0))[2:]] * config.epochs
+        assert history.total_steps == len(history.losses) == len(groups)
+        for step, group in enumerate(groups, 1):
+            tokens = sum(batch.num_tokens for batch in group)
+            losses = [batch_loss(theirs, batch, smoothing=config.label_smoothing)[0] / tokens for batch in group]
+            sum(losses).backward()
+            for optimizer in optimizers:
+                rate = learning_rate(config, step, d_model=16, total_steps=len(groups))
+                optimizer.param_groups[0]["lr"] = rate
+                optimizer.step()
+                optimizer.zero_grad()
+            assert history.losses[step - 1] == pytest.approx(sum(losses).item(), abs=1e-6)
+    assert_same_weights(ours, theirs, atol=1e-6)
+
+
+FIELDS = replace(
+    CONFIG, accumulate=2, decay="linear", label_smoothing=0.3, betas=(0.5, 0.7), weight_decay=0.5, peak_lr=0.02
+)
+
+
+def forgets(**fields):
+    class Forgets(Run):
+        def __init__(self, model, batches, config, folder, keep):
+            super().__init__(model, batches, replace(config, **fields), folder, keep)
+
+    return fit_with(Forgets)
+
+
+class DecaysEverything(Run):
+    def __init__(self, *args):
+        super().__init__(*args)
+        for group in self.optimizer.param_groups:
+            group["weight_decay"] = self.config.weight_decay
+
+
+class CountsFullGroups(Run):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.history.total_steps = self.config.epochs * (len(self.batches.plan(0)) // self.config.accumulate)
+
+
+def test_steps_are_adams():
+    steps_are_adams(fit, FIELDS)
+    defaults = dict(label_smoothing=0.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, decay="inverse_sqrt")
+    wrong = [forgets(**{name: value}) for name, value in defaults.items()]
+    for mutant in [*wrong, fit_with(DecaysEverything), fit_with(CountsFullGroups)]:
+        with pytest.raises(AssertionError):
+            steps_are_adams(mutant, FIELDS)
+
+
+def consistency_reaches_the_loss(train):
+    """It changes what is learned where there is dropout, and only there."""
+
+    def losses(consistency, **changes):
+        config = replace(CONFIG, consistency=consistency)
+        return train(tiny_model(**changes), UNEQUAL, config).losses
+
+    assert losses(3.0) == pytest.approx(losses(0.0), rel=1e-4)
+    assert losses(3.0, dropout=0.3)[0] > losses(1.0, dropout=0.3)[0]
+
+
+class ForgetsConsistency(Run):
+    def train_step(self, group):
+        self.config = replace(self.config, consistency=0.0)
+        super().train_step(group)
+
+
+def test_consistency_reaches_the_loss():
+    consistency_reaches_the_loss(fit)
+    with pytest.raises(AssertionError):
+        consistency_reaches_the_loss(fit_with(ForgetsConsistency))
 
 
 def test_the_allocator_setting_says_whether_it_applies():

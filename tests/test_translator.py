@@ -7,6 +7,7 @@ import torch
 from test_decoding import attends_to_padding
 from tiny import patched, raised, toy_pairs, toy_translator
 
+from course_lib import beam, decoding
 from course_lib import translator as translator_module
 from course_lib.beam import beam_search
 from course_lib.decoding import greedy
@@ -25,14 +26,17 @@ def texts_of(translator, **options):
 
 
 def batch_equals_one_by_one(translate_batch):
-    for beam_size in (1, 3):
-        translator = toy_translator()
+    """Also where outputs end at their own limits only, which the model's 24 positions would hide."""
+    for beam_size, positions in ((1, 24), (3, 24), (1, 120), (3, 120)):
+        translator = toy_translator(max_len=positions)
         together = translate_batch(translator, TEXTS, beam_size=beam_size)
         for text, ours in zip(TEXTS, together, strict=True):
             theirs = translator.translate(text, beam_size=beam_size)
             assert (ours.text, ours.src_tokens, ours.tgt_tokens) == (theirs.text, theirs.src_tokens, theirs.tgt_tokens)
             assert ours.score == pytest.approx(theirs.score, abs=1e-4)
         assert len({ours.text for ours in together}) > 3, "too uniform to compare"
+    lengths = {len(ours.tgt_tokens) - len(ours.src_tokens) for ours in together if ours.tgt_tokens[-1] != "</s>"}
+    assert lengths == {50}, "no output has come to its limit"
 
 
 def order_of_lengths(translator, texts, **options):
@@ -48,6 +52,31 @@ def test_a_batch_equals_its_sentences_one_by_one():
     searches = [mock.patch.object(translator_module, f.__name__, attends_to_padding(f)) for f in (greedy, beam_search)]
     with pytest.raises(AssertionError):
         batch_equals_one_by_one(patched(Translator.translate_batch, *searches))
+    for module in (decoding, beam):
+        limits = mock.patch.object(module, "output_limits", limits_of_the_longest)
+        with pytest.raises(AssertionError):
+            batch_equals_one_by_one(patched(Translator.translate_batch, limits))
+
+
+def limits_of_the_longest(model, src, max_len, limits=decoding.output_limits):
+    return [max(limits(model, src, max_len))] * len(src)
+
+
+def greedy_has_the_score_of_a_beam_of_one(translate):
+    translator = toy_translator()
+    for text in TEXTS:
+        src = torch.tensor(translator.encode([text]))
+        for penalty in (0.0, 0.6, 2.0):
+            ((best, *_),) = beam_search(translator.model, src, beam_size=1, length_penalty=penalty)
+            found = translate(translator, text, beam_size=1, length_penalty=penalty)
+            assert found.score == pytest.approx(best.score, abs=1e-5)
+
+
+def test_greedy_has_the_score_of_a_beam_of_one():
+    greedy_has_the_score_of_a_beam_of_one(Translator.translate)
+    bare = mock.patch.object(translator_module, "normalized", lambda log_prob, length, penalty: log_prob)
+    with pytest.raises(AssertionError):
+        greedy_has_the_score_of_a_beam_of_one(patched(Translator.translate, bare))
 
 
 def test_beam_size_and_length_penalty_reach_the_search():

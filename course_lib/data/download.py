@@ -27,10 +27,11 @@ def cache_folder() -> Path:
         An absolute path; the folder may not exist yet.
     """
     chosen = os.environ.get("COURSE_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    user_cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(user_cache).expanduser().absolute() / "transformer_course"
+    return Path(chosen).expanduser().absolute() if chosen else _account_cache()
+
+
+def _account_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().absolute() / "transformer_course"
 
 
 def data_folder() -> Path | None:
@@ -40,7 +41,9 @@ def data_folder() -> Path | None:
 
 
 def find(corpus: str, filename: str) -> Path | None:
-    """Map a corpus and a file name to the local copy: first in COURSE_DATA, then in the cache.
+    """Map a corpus and a file name to the local copy: in COURSE_DATA, else in the cache, else in the account's cache.
+
+    (A download without `make` goes to the account's cache; the lessons under `make lab` have another one.)
 
     Args:
         corpus: name of the corpus, which is the name of its folder.
@@ -49,7 +52,7 @@ def find(corpus: str, filename: str) -> Path | None:
     Returns:
         The path, or None where there is no copy. Nothing is downloaded.
     """
-    for folder in (data_folder(), cache_folder()):
+    for folder in (data_folder(), cache_folder(), _account_cache()):
         if folder is not None and (folder / corpus / filename).is_file():
             return folder / corpus / filename
     return None
