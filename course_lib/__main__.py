@@ -8,7 +8,6 @@ from pathlib import Path
 from course_lib.data import describe, load_corpus
 from course_lib.presets import PRESETS, train_preset
 
-VOCAB_SIZE = 4000  # subwords, where the command line does not say
 SHIPPED_PAIRS = 60_000  # of the course corpus, that the shipped translator for it learned from
 
 
@@ -37,19 +36,16 @@ def train(options: argparse.Namespace) -> None:
 
     if str(options.out) in SHIPPED:
         raise ValueError(f"--out {options.out} is the name of a translator that comes with the course")
-    if options.start and (options.vocab_size is not None or options.lowercase):
-        raise ValueError("--start brings its own subwords: leave out --vocab-size and --lowercase")
     changes = {name: getattr(options, name) for name in _OVERRIDES if getattr(options, name) is not None}
     log = train_translator(
         _corpus(options),
         options.out,
         preset=options.preset,
         config=train_preset(options.preset, **changes),
-        vocab_size=VOCAB_SIZE if options.vocab_size is None else options.vocab_size,
+        vocab_size=options.vocab_size,
         lowercase=options.lowercase,
         architecture=options.architecture,
         model_changes=_model_changes(options),
-        start=options.start,
         subword_dropout=options.subword_dropout,
         average=options.average,
         beam_size=options.beam_size,
@@ -58,8 +54,7 @@ def train(options: argparse.Namespace) -> None:
         device=_device(options),
     )
     if log["stopped"] == "interrupted":
-        print("interrupted; the same command goes on from here")
-        raise KeyboardInterrupt
+        _stop()
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -92,7 +87,7 @@ def translate(options: argparse.Namespace) -> None:
 
 def benchmark(options: argparse.Namespace) -> None:
     """Trains the recipe again and again with one ingredient changed, and scores each on the validation part."""
-    from course_lib.benchmark import run_benchmark
+    from course_lib.benchmark import VARIANTS, run_benchmark
 
     results = run_benchmark(
         load_corpus(options.data),
@@ -104,6 +99,14 @@ def benchmark(options: argparse.Namespace) -> None:
     for result in results:
         best = result["scores"][-1]
         print(f"{result['variant']:24}seed {result['seed']}  beam {best['beam_size']}  {best['bleu']:.1f} BLEU")
+    if len(results) < options.seeds * (len(VARIANTS) + 1):  # the whole recipe is scored twice
+        _stop()
+
+
+def _stop() -> None:
+    """After an interrupted training, which has saved its state and returned."""
+    print("interrupted; the same command goes on from here")
+    raise KeyboardInterrupt
 
 
 def _model_changes(options: argparse.Namespace) -> dict | None:
@@ -116,10 +119,7 @@ def _model_changes(options: argparse.Namespace) -> dict | None:
     return changes or None
 
 
-_OVERRIDES = (
-    *("epochs", "batch_tokens", "accumulate", "peak_lr", "warmup_steps", "decay"),
-    *("consistency", "precision", "seed"),
-)
+_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -138,8 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
-    command.add_argument("--start", help="everyday, course, or a folder: whose weights and subwords to begin with")
-    command.add_argument("--vocab-size", type=int, help=f"most subwords (default: {VOCAB_SIZE})")
+    command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
     command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
     command.add_argument("--d-ff", type=int, help="instead of the preset's inner width of the feed-forward network")
@@ -152,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_search(command)
     command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
     for name in _OVERRIDES:
-        kind = {"precision": str, "decay": str, "peak_lr": float, "consistency": float}.get(name, int)
+        kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
 
     command = _command(commands, benchmark)

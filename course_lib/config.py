@@ -150,9 +150,6 @@ class TrainConfig:
         warmup_steps: steps of linear warm-up.
         decay: after the warm-up, "inverse_sqrt" (paper) or "linear" down to 0 at the last step.
         label_smoothing: share of the target probability that is spread over the whole vocabulary.
-        consistency: R-Drop's alpha (Liang et al. 2021): each batch is predicted twice, under different dropout, and
-            alpha times the divergence of the two predictions is added to the sum of their losses, of which the half is
-            taken; a step takes more than twice as long. 0 predicts once (paper).
         clip_norm: largest norm of the gradient; None does not clip (paper).
         weight_decay: decoupled, as in AdamW; 0 is the paper's Adam.
         betas, eps: Adam's.
@@ -169,7 +166,6 @@ class TrainConfig:
     warmup_steps: int = 4000
     decay: str = "inverse_sqrt"
     label_smoothing: float = 0.1
-    consistency: float = 0.0
     clip_norm: float | None = None
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.9, 0.98)
@@ -184,8 +180,7 @@ class TrainConfig:
         for name in ("peak_lr", "clip_norm"):
             value = getattr(self, name)
             require(value is None or value > 0, f"{name} must be positive or None, got {value}")
-        for name in ("weight_decay", "consistency"):
-            require(getattr(self, name) >= 0, f"{name} must not be negative, got {getattr(self, name)}")
+        require(self.weight_decay >= 0, f"weight_decay must not be negative, got {self.weight_decay}")
         require(
             0.0 <= self.label_smoothing < 1.0,
             f"label_smoothing must be in [0, 1), got {self.label_smoothing}",

@@ -4,34 +4,26 @@ from torch import Tensor
 
 from course_lib.data.batches import Batch, BucketedBatches
 from course_lib.inference import eval_mode
-from course_lib.loss import divergence, label_smoothed_loss
+from course_lib.loss import label_smoothed_loss
 from course_lib.transformer import Transformer
 
 
-def batch_loss(
-    model: Transformer, batch: Batch, *, smoothing: float = 0.0, consistency: float = 0.0
-) -> tuple[Tensor, int]:
+def batch_loss(model: Transformer, batch: Batch, *, smoothing: float = 0.0) -> tuple[Tensor, int]:
     """The loss of a batch, computed for real tokens only, so that the softmax does no work on padding.
 
     Args:
         model: on the batch's device.
         batch: padded ids.
         smoothing: label smoothing.
-        consistency: see TrainConfig; where it is not 0, the batch goes through the model twice.
 
     Returns:
         the summed loss in nats, and the number of correct top predictions (0 in training, where nobody asks).
     """
-    if consistency:
-        batch = batch.twice()
     real = batch.tgt_out != model.config.pad_id  # (batch, tgt_len)
     hidden = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)  # (batch, tgt_len, d_model)
     logits, targets = model.generator(hidden[real]), batch.tgt_out[real]  # (tokens, vocab), (tokens,)
     correct = int((logits.detach().argmax(dim=-1) == targets).sum()) if not model.training else 0
-    loss = label_smoothed_loss(logits.float(), targets, smoothing=smoothing)
-    if consistency:  # dropout has made two predictions of each token
-        loss = (loss + consistency * divergence(*logits.float().chunk(2))) / 2
-    return loss, correct
+    return label_smoothed_loss(logits.float(), targets, smoothing=smoothing), correct
 
 
 def evaluate(model: Transformer, batches: BucketedBatches) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """A whole experiment: corpus in, trained and scored translator out, with a log that can be plotted later."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -99,7 +99,6 @@ def train_translator(
     lowercase: bool = False,
     architecture: str = "transformer",
     model_changes: dict | None = None,
-    start: str | Path | None = None,
     subword_dropout: float = 0.0,
     average: int = 1,
     beam_size: int = 4,
@@ -122,8 +121,6 @@ def train_translator(
         architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
             checkpoints/.
         model_changes: fields of the model's configuration that differ from the preset.
-        start: a translator, see Translator.from_pretrained, with whose weights the training begins. Its subwords and
-            sizes take the place of vocab_size, lowercase and the preset's model; model_changes may name its dropout.
         subword_dropout: share of merges left out in training, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
@@ -138,9 +135,8 @@ def train_translator(
         once finished.
 
     Raises:
-        ValueError: if the folder holds another experiment, a part that is needed is empty, a sentence is longer than
-            the model's positions, or start has no weights for this model.
-        FileNotFoundError: if start lacks a file.
+        ValueError: if the folder holds another experiment, a part that is needed is empty, or a sentence is longer than
+            the model's positions.
     """
     if report not in ("valid", "test"):
         raise ValueError(f"report must be 'valid' or 'test', got {report!r}")
@@ -149,17 +145,11 @@ def train_translator(
     folder = Path(folder)
     checkpoints, keep = folder / "checkpoints", max(1, min(average, config.epochs // 4))
     checkpoints.mkdir(parents=True, exist_ok=True)
-    changes = model_changes or {}
+    texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
+    tokenizer = Tokenizer.train(texts, vocab_size, lowercase=lowercase)
     torch.manual_seed(config.seed)
-    if start is None:
-        texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
-        tokenizer = Tokenizer.train(texts, vocab_size, lowercase=lowercase)
-        model = build_model(architecture, model_preset(preset, tokenizer.vocab_size, **changes))
-    else:
-        begun = Translator.from_pretrained(start)
-        tokenizer, model = begun.tokenizer, build_model(architecture, replace(begun.model.config, **changes))
-        load_weights(model, begun.model.state_dict())
-    translator = Translator(model.to(device), tokenizer)
+    model = build_model(architecture, model_preset(preset, tokenizer.vocab_size, **(model_changes or {}))).to(device)
+    translator = Translator(model, tokenizer)
     encoded = {part: _encoded(corpus, part, translator) for part in ("train", "valid", report)}
     noise = SubwordDropout(tokenizer, corpus.train, subword_dropout, seed=config.seed) if subword_dropout else None
     batches = BucketedBatches(encoded["train"], config.batch_tokens, seed=config.seed, noise=noise)
@@ -180,8 +170,7 @@ def train_translator(
         "architecture": architecture,
         "model": model.config.to_dict(),
         "parameters": model.config.num_parameters,
-        "start": None if start is None else str(start),
-        "lowercase": tokenizer.lowercase,
+        "lowercase": lowercase,
         "training": config.to_dict(),
         "subword_dropout": subword_dropout,
         "averaged_epochs": keep,

@@ -1,4 +1,4 @@
-"""Training losses: cross-entropy against label-smoothed targets, and how far two predictions are apart."""
+"""The training loss: cross-entropy against label-smoothed targets."""
 
 from torch import Tensor
 
@@ -33,18 +33,3 @@ def label_smoothed_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0
     if smoothing:
         loss = loss - smoothing * log_probs.mean(dim=-1).sum()
     return loss
-
-
-def divergence(first: Tensor, second: Tensor) -> Tensor:
-    """How far two predictions of the same tokens are apart: (KL(p‖q) + KL(q‖p)) / 2, with p and q their softmax.
-
-    Args:
-        first, second: logits, (tokens, vocab) each.
-
-    Returns:
-        the sum over tokens, in nats; 0 where the predictions are equal.
-
-    Not in the paper: what R-Drop adds to the loss (Liang et al. 2021, equation 2).
-    """
-    log_p, log_q = first.log_softmax(dim=-1), second.log_softmax(dim=-1)  # (tokens, vocab)
-    return ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum() / 2

@@ -100,12 +100,7 @@ class Run:
         tokens, loss = sum(batch.num_tokens for batch in group), 0.0
         for batch in group:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
-                batch_sum, _ = batch_loss(
-                    self.model,
-                    batch.to(self.device),
-                    smoothing=self.config.label_smoothing,
-                    consistency=self.config.consistency,
-                )
+                batch_sum, _ = batch_loss(self.model, batch.to(self.device), smoothing=self.config.label_smoothing)
             (batch_sum / tokens).backward()
             loss += batch_sum.item() / tokens
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm or math.inf).item()
@@ -167,7 +162,6 @@ class Run:
         own = self._info()
         if info.keys() != own.keys():
             raise ValueError(f"{self.folder / 'last.safetensors'} holds no training run")
-        info["training"] = {"consistency": TrainConfig.consistency} | info["training"]  # older runs had no such field
         for name in ("model", "training"):
             if info[name] != own[name]:
                 changed = sorted(key for key in own[name] if info[name].get(key) != own[name][key])

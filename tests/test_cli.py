@@ -126,24 +126,13 @@ def test_every_option_of_train_reaches_the_training(architecture, flags, changes
     options |= dict(beam_size=7, length_penalty=1.5)
     given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     given += ["--dropout", "0.4", "--d-ff", "96", "--lowercase", "--decay", "inverse_sqrt", *flags]
-    given += ["--consistency", "2.5"]
     with mock.patch.object(experiment, "train_translator", return_value={"stopped": "finished"}) as training:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
     (corpus, folder), called = training.call_args
     assert len(corpus.train) == 7 and folder == tmp_path
-    config = train_preset("mini", epochs=3, decay="inverse_sqrt", consistency=2.5)
+    config = train_preset("mini", epochs=3, decay="inverse_sqrt")
     changes = {"dropout": 0.4, "d_ff": 96} | changes
-    assert called == options | dict(config=config, model_changes=changes, device="cpu", lowercase=True, start=None)
-
-
-def test_training_can_begin_with_a_translator(toy, model, tmp_path, capsys):
-    command = ["train", "--data", str(toy), "--out", str(tmp_path / "out"), "--start", str(model), "--epochs", "1"]
-    assert main([*command, "--device", "cpu"]) == 0
-    ours, given = Translator.from_pretrained(tmp_path / "out"), Translator.from_pretrained(model)
-    assert ours.tokenizer.to_json() == given.tokenizer.to_json()
-    capsys.readouterr()
-    for flags in (["--vocab-size", "90"], ["--lowercase"]):
-        assert "leave out --vocab-size and --lowercase" in error_of(main, [*command, *flags], capsys)
+    assert called == options | dict(config=config, model_changes=changes, device="cpu", lowercase=True)
 
 
 def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_path, capsys):
@@ -152,13 +141,18 @@ def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_pat
         "seed": 1,
         "scores": [{"beam_size": 1, "bleu": 3}, {"beam_size": 5, "bleu": 12.34}],
     }
-    with mock.patch.object(benchmark, "run_benchmark", return_value=[result]) as run:
-        command = ["benchmark", "--data", str(toy), "--out", str(tmp_path), "--seeds", "2", "--epochs", "4"]
+    command = ["benchmark", "--data", str(toy), "--out", str(tmp_path), "--seeds", "2", "--epochs", "4"]
+    whole = [result] * 2 * (len(benchmark.VARIANTS) + 1)
+    with mock.patch.object(benchmark, "run_benchmark", return_value=whole) as run:
         assert main([*command, "--device", "cpu"]) == 0
     (corpus, folder), called = run.call_args
     assert len(corpus.train) == 162 and folder == tmp_path
     assert called == dict(seeds=range(2), epochs=4, device="cpu")
-    assert capsys.readouterr().out.split() == "post-norm seed 1 beam 5 12.3 BLEU".split()
+    line = "post-norm seed 1 beam 5 12.3 BLEU"
+    assert [" ".join(each.split()) for each in capsys.readouterr().out.splitlines()] == [line] * len(whole)
+    with mock.patch.object(benchmark, "run_benchmark", return_value=whole[1:]):
+        assert main([*command, "--device", "cpu"]) == 130
+    assert capsys.readouterr().out.endswith("interrupted; the same command goes on from here\n")
 
 
 def test_an_interrupted_training_says_how_to_go_on_and_does(toy, tmp_path, capsys):

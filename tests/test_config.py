@@ -142,7 +142,7 @@ def test_defaults_are_the_papers_base_model_and_recipe():
     assert (model.dropout, model.norm_first, model.position, model.tie_weights) == (0.1, False, "sinusoidal", True)
     assert (training.betas, training.eps, training.warmup_steps) == ((0.9, 0.98), 1e-9, 4000)
     assert (training.label_smoothing, training.decay, training.peak_lr) == (0.1, "inverse_sqrt", None)
-    assert (training.clip_norm, training.weight_decay, training.consistency) == (None, 0.0, 0.0)
+    assert (training.clip_norm, training.weight_decay) == (None, 0.0)
     assert model_preset("base", 37_000) == model
 
 

@@ -1,7 +1,5 @@
 """The loss of a batch and of held-out batches: padding costs and counts nothing, and the model is left as it was."""
 
-from unittest import mock
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,7 +7,6 @@ from tiny import FixedBatches, raised, reversal_pairs, tiny_model
 
 from course_lib.data.batches import make_batch
 from course_lib.evaluation import batch_loss, evaluate
-from course_lib.loss import divergence
 
 PAIRS = reversal_pairs(12)
 UNEQUAL = FixedBatches([PAIRS[:2], PAIRS[2:9], PAIRS[9:]])
@@ -38,44 +35,6 @@ def test_batch_loss_is_the_cross_entropy_that_ignores_padding(smoothing):
     batch_loss_is_the_padded_cross_entropy(batch_loss, smoothing)
     with pytest.raises(AssertionError):
         batch_loss_is_the_padded_cross_entropy(counts_padding, smoothing)
-
-
-def consistency_adds_the_divergence_of_two_passes(loss_of):
-    """A pass of all pairs in double number is two passes under different dropout: α enters as Liang et al. have it."""
-    batch, model = make_batch(PAIRS[:6]), tiny_model(spread=3, dropout=0.3).train()
-    torch.manual_seed(0)
-    ours, _ = loss_of(model, batch, smoothing=0.1, consistency=5.0)
-    torch.manual_seed(0)
-    logits = model(batch.src.repeat(2, 1), batch.tgt_in.repeat(2, 1))  # (2 · batch, tgt_len, vocab)
-    total, real = 0.0, batch.tgt_out != 0
-    first, second = (part[real].log_softmax(-1) for part in logits.chunk(2))
-    for log_probs in (first, second):
-        total += F.cross_entropy(log_probs, batch.tgt_out[real], label_smoothing=0.1, reduction="sum")
-    for p, q in ((first, second), (second, first)):
-        total += 5 * F.kl_div(q, p, reduction="sum", log_target=True) / 2
-    torch.testing.assert_close(ours, total / 2, rtol=1e-5, atol=1e-5)
-
-
-def compares_neighbours(model, batch, **options):
-    with mock.patch("course_lib.evaluation.divergence", lambda first, second: divergence(first, second.roll(1, 0))):
-        return batch_loss(model, batch, **options)
-
-
-def ignores_consistency(model, batch, *, smoothing, consistency):
-    return batch_loss(model, batch, smoothing=smoothing)
-
-
-def test_consistency_adds_the_divergence_of_two_passes():
-    consistency_adds_the_divergence_of_two_passes(batch_loss)
-    for wrong in (compares_neighbours, ignores_consistency):
-        with pytest.raises(AssertionError):
-            consistency_adds_the_divergence_of_two_passes(wrong)
-
-
-def test_without_dropout_consistency_costs_nothing():
-    batch, model = make_batch(PAIRS[:6]), tiny_model(spread=3).train()
-    once, _ = batch_loss(model, batch, smoothing=0.1)
-    torch.testing.assert_close(batch_loss(model, batch, smoothing=0.1, consistency=9.0)[0], once)
 
 
 def evaluation_weighs_tokens_alike(evaluator):

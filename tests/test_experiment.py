@@ -341,34 +341,6 @@ def test_the_seed_is_that_of_the_configuration(tmp_path):
         the_seed_is_that_of_the_configuration(patched(train_translator, fixed), tmp_path / "fixed")
 
 
-def training_begins_with_the_weights_of(train, start, folder):
-    """A step of no length leaves them, and their subwords; the dropout is the new run's."""
-    given = Translator.from_pretrained(start)
-    config = replace(CONFIG, epochs=1, peak_lr=1e-30)
-    log = run(folder, train=train, config=config, start=start, model_changes={"dropout": 0.35})
-    ours = Translator.from_pretrained(folder)
-    assert ours.tokenizer.to_json() == given.tokenizer.to_json()
-    assert_same_weights(ours.model, given.model, atol=1e-20)
-    assert log["model"] == given.model.config.to_dict() | {"dropout": 0.35} and log["start"] == str(start)
-
-
-def with_weights_of_its_own(corpus, folder, **options):
-    with mock.patch.object(experiment, "load_weights"):
-        return train_translator(corpus, folder, **options)
-
-
-def test_training_goes_on_from_a_translator(finished, tmp_path):
-    start = tmp_path / "start"
-    toy_translator(seed=3).save_pretrained(start)
-    training_begins_with_the_weights_of(train_translator, start, tmp_path / "ours")
-    with pytest.raises(AssertionError):
-        training_begins_with_the_weights_of(with_weights_of_its_own, start, tmp_path / "mutant")
-    assert finished[1]["start"] is None
-    for changes in (dict(model_changes={"d_ff": 50}), dict(architecture="lstm")):
-        error = raised(ValueError, lambda changes=changes: run(tmp_path / "other", start=start, **changes))
-        assert "these weights belong to another model" in str(error)
-
-
 # --- scoring ------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The training losses: equal to torch's label-smoothed cross-entropy and divergence, summed, with nothing left out."""
+"""The training loss: equal to torch's label-smoothed cross-entropy, summed, with nothing left out."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from parity import assert_same_function, close, double_precision, noise
 
-from course_lib.loss import divergence, label_smoothed_loss
+from course_lib.loss import label_smoothed_loss
 
 TARGETS = torch.tensor([0, 3, 6, 0, 2])  # id 0 is a target like any other
 
@@ -109,40 +109,3 @@ def test_shapes_that_do_not_fit_are_refused(logits, targets):
         label_smoothed_loss(torch.zeros(logits), torch.zeros(targets, dtype=torch.long))
     assert "expected logits (tokens, vocab) and targets (tokens,)" in str(error.value)
     assert f"got {logits} and {targets}" in str(error.value)
-
-
-# --- the divergence of two predictions ----------------------------------------------------------
-
-
-def divergence_is_torchs_both_ways(apart):
-    def theirs(first, second):
-        log_p, log_q = first.log_softmax(-1), second.log_softmax(-1)
-        there, back = (
-            F.kl_div(*pair, reduction="sum", log_target=True) for pair in ((log_q, log_p), (log_p, log_q))
-        )
-        return (there + back) / 2
-
-    assert_same_function(apart, theirs, [3 * noise(5, 7), 3 * noise(5, 7, seed=1)])
-
-
-def one_way(first, second):
-    return F.kl_div(second.log_softmax(-1), first.log_softmax(-1), reduction="sum", log_target=True)
-
-
-def of_a_fixed_prediction(first, second):
-    return divergence(first, second.detach()) + 0 * second.sum()
-
-
-def test_divergence_is_torchs_both_ways():
-    divergence_is_torchs_both_ways(divergence)
-    for wrong in (one_way, of_a_fixed_prediction, lambda *both: divergence(*both) / 5):
-        with pytest.raises(AssertionError):
-            divergence_is_torchs_both_ways(wrong)
-
-
-def test_a_prediction_does_not_diverge_from_itself():
-    logits = noise(5, 7)
-    assert divergence(logits, logits.clone()) == 0
-    assert divergence(logits, logits + 3).abs() < 1e-12, "a constant is no other prediction"
-    hopeless = torch.tensor([[0.0, 1e4]])
-    assert divergence(hopeless, hopeless.flip(1)) == 1e4

@@ -13,7 +13,7 @@ from safetensors.torch import save
 from tiny import assert_same_weights, fit, fit_with, patched, raised, reversal_pairs, tiny_model, weights_of
 
 from course_lib import run as run_module
-from course_lib.checkpoint import average_checkpoints, load_tensors, save_tensors
+from course_lib.checkpoint import average_checkpoints, save_tensors
 from course_lib.config import TrainConfig
 from course_lib.data.batches import BucketedBatches
 from course_lib.run import Run
@@ -119,17 +119,6 @@ def test_the_folder_of_another_run_is_refused(other, tmp_path):
     assert error and str(tmp_path) in str(error) and message in str(error)
     assert (tmp_path / "last.safetensors").read_bytes() == before
     assert_same_weights(model, weights)
-
-
-def test_a_run_from_before_consistency_goes_on(tmp_path):
-    fit(dropping(), BATCHES, ONE, folder=tmp_path)
-    path = tmp_path / "last.safetensors"
-    tensors, info = load_tensors(path)
-    del info["training"]["consistency"]
-    save_tensors(path, tensors, info)
-    assert fit(dropping(), BATCHES, ONE, folder=tmp_path).stopped == "finished"
-    error = raised(ValueError, lambda: fit(dropping(), BATCHES, replace(ONE, consistency=1.0), folder=tmp_path))
-    assert "differs in ['consistency']" in str(error)
 
 
 # --- keeping and averaging ----------------------------------------------------------------------

@@ -343,29 +343,6 @@ def test_steps_are_adams():
             steps_are_adams(mutant, FIELDS)
 
 
-def consistency_reaches_the_loss(train):
-    """It changes what is learned where there is dropout, and only there."""
-
-    def losses(consistency, **changes):
-        config = replace(CONFIG, consistency=consistency)
-        return train(tiny_model(**changes), UNEQUAL, config).losses
-
-    assert losses(3.0) == pytest.approx(losses(0.0), rel=1e-4)
-    assert losses(3.0, dropout=0.3)[0] > losses(1.0, dropout=0.3)[0]
-
-
-class ForgetsConsistency(Run):
-    def train_step(self, group):
-        self.config = replace(self.config, consistency=0.0)
-        super().train_step(group)
-
-
-def test_consistency_reaches_the_loss():
-    consistency_reaches_the_loss(fit)
-    with pytest.raises(AssertionError):
-        consistency_reaches_the_loss(fit_with(ForgetsConsistency))
-
-
 def test_the_allocator_setting_says_whether_it_applies():
     assert keep_freed_memory() in (True, False)
     with mock.patch("course_lib.allocator.sys.platform", "darwin"):

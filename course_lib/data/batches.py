@@ -37,10 +37,6 @@ class Batch:
         """The same batch on another device."""
         return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device))
 
-    def twice(self) -> "Batch":
-        """All pairs, and all of them again."""
-        return Batch(self.src.repeat(2, 1), self.tgt_in.repeat(2, 1), self.tgt_out.repeat(2, 1))
-
 
 def pad(rows: Sequence[list[int]]) -> Tensor:
     """Lists of ids to (rows, longest) int64, filled up with <pad>."""
