@@ -15,7 +15,7 @@ LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 LAYERS = (
     ("files",),
     ("config", "masks", "loss", "schedule", "metrics", "tokenizer", "ibm"),
-    ("interrupt", "allocator", "inference", "grammar", "alignment", "bpe"),
+    ("interrupt", "allocator", "inference", "machine", "grammar", "alignment", "bpe"),
     ("presets", "anatomy", "attention", "position", "checkpoint", "data"),
     ("subword_dropout",),
     ("blocks",),
