@@ -8,7 +8,15 @@ import torch
 
 
 def machine(device: str) -> dict:
-    """What a timing depends on: processor, cores in use, torch."""
+    """What a timing depends on.
+
+    Args:
+        device: that is computed on, "cpu", "cuda:0", ...
+
+    Returns:
+        the name of the processor or GPU, how many cores the machine has, how many threads torch uses, the versions of
+        torch and Python, and the operating system.
+    """
     processor = platform.processor() or platform.machine()
     if (cpuinfo := Path("/proc/cpuinfo")).exists():
         names = [line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]

@@ -204,6 +204,8 @@ def test_a_translator_is_scored_on_what_it_has_not_learned(tmp_path):
     what_is_scored_is_unseen(main, tmp_path)
     with pytest.raises(AssertionError):
         what_is_scored_is_unseen(of_the_default_size, tmp_path)
+    (tmp_path / "log.json").write_text(json.dumps({"corpus": "multi30k", "train_pairs": 29_000}))
+    assert evaluated_pairs(["--model", str(tmp_path)], main) == load_course().test  # none of it was learned
     assert evaluated_pairs(["--pairs", "70"], main) == load_course(num_train=70).test
 
 

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -175,8 +176,9 @@ def test_local_copy_in_course_data_is_found_before_the_cache(invented, tmp_path,
     assert load_corpus("multi30k").valid == [first, Pair("two", "two")]
     invented.parent.rename(tmp_path / "cache")
     assert download.find("multi30k", "val.en.gz") == tmp_path / "cache/multi30k/val.en.gz"
-    (tmp_path / "account").mkdir()
-    (tmp_path / "cache").rename(tmp_path / "account/transformer_course")  # where a download without `make` puts it
+    shutil.copytree(tmp_path / "cache", tmp_path / "account/transformer_course")  # a download without `make`
+    assert download.find("multi30k", "val.en.gz") == tmp_path / "cache/multi30k/val.en.gz"
+    shutil.rmtree(tmp_path / "cache")
     in_account = tmp_path / "account/transformer_course/multi30k/val.en.gz"
     assert download.find("multi30k", "val.en.gz") == in_account
     assert download.cache_folder() == tmp_path / "cache"

@@ -201,6 +201,14 @@ def test_a_prefix_is_kept_and_gone_on_from(wrong):
         a_prefix_is_kept_and_gone_on_from(wrong)
 
 
+def test_a_prefix_leaves_room_in_every_row():
+    """A row may have 50 more tokens than its source: here 57 and 52, with </s>."""
+    model = tiny_model(spread=4, vocab_size=8, max_len=80)
+    assert all(len(found.ids) >= 51 for found in greedy(model, SRC[:2], prefix=[5] * 51))
+    error = raised(ValueError, lambda: greedy(model, SRC[:2], prefix=[5] * 52))
+    assert str(error) == "the prefix of 52 tokens leaves no room for more, the output has at most 52"
+
+
 def test_a_prefix_holds_for_every_row_of_a_batch():
     for ours, row in zip(greedy(MODELS[0], SRC, prefix=[5, 4], max_len=12), SOURCES, strict=True):
         alone = greedy(MODELS[0], torch.tensor([row]), prefix=[5, 4], max_len=12)[0]

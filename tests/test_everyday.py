@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 from safetensors import safe_open
 
-from course_lib.data import load_corpus
-from course_lib.data.clean import clean
+from course_lib.data import Pair, load_corpus
+from course_lib.data.clean import clean, fault, tidy
 from course_lib.data.download import find
 from course_lib.data.tatoeba import FILENAME
 from course_lib.data.tsv import parse_tsv
@@ -158,6 +158,20 @@ def test_the_card_counts_what_was_dropped_and_what_is_left(card, corpus):
     for number in ("314", "738", "127,661"):
         with pytest.raises(AssertionError):
             card_counts(card.replace(number, "999"), *counts)
+
+
+def card_counts_noodles(card, pairs):
+    noodles = [Pair(*map(tidy, pair)) for pair in pairs if "Nudel" in pair.tgt]
+    unfit = [pair for pair in noodles if fault(pair) == "unfit"]
+    assert f"it even took {len(unfit)} pairs about noodles" in card
+    assert all(fault(Pair(pair.src, pair.tgt.replace("Nudel", "Suppe"))) is None for pair in unfit)
+
+
+def test_the_card_counts_what_was_taken_for_its_first_letters(card, corpus):
+    pairs = parse_tsv(gzip.decompress(find("tatoeba", FILENAME).read_bytes()), name=FILENAME)
+    card_counts_noodles(card, pairs)
+    with pytest.raises(AssertionError):
+        card_counts_noodles(card.replace("took 9", "took 8"), pairs)
 
 
 def test_the_card_gives_license_and_attribution(card, corpus):

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import unicodedata
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -58,7 +59,7 @@ def finished(tmp_path_factory):
 def test_the_log_tells_the_whole_experiment(finished):
     folder, log = finished
     assert json.loads((folder / "log.json").read_text()) == json.loads(json.dumps(log))
-    assert log["corpus"] == "toy" and log["stopped"] == "finished"
+    assert log["corpus"] == "toy" and log["train_pairs"] == 40 and log["stopped"] == "finished"
     assert ModelConfig.from_dict(log["model"]).num_parameters == log["parameters"]
     assert TrainConfig.from_dict(log["training"]) == CONFIG
     assert log["machine"] == machine("cpu") and log["machine"]["torch"] == torch.__version__
@@ -406,11 +407,11 @@ def with_capitals(corpus, folder, *, lowercase, **options):
 
 def references_are_as_the_tokenizer_has_texts(scorer):
     """Decomposed accents and no-break spaces are no mistakes of the translator, which never writes them."""
-    translator = toy_translator()
-    text = translator.translate(PAIRS[0].src, beam_size=1).text
-    written = [Pair(PAIRS[0].src, text.replace(" ", "\u00a0")), Pair(PAIRS[0].src, f" {text}  ")]
-    assert scorer(translator, written[:1], beam_size=1).exact_match == 1
-    assert scorer(translator, written[1:], beam_size=1).exact_match == 1
+    translator, src = toy_translator(2), PAIRS[0].src
+    text = translator.translate(src, beam_size=1).text
+    assert "ö" in text and " " in text, "this compares nothing"
+    for written in (text.replace(" ", "\u00a0"), unicodedata.normalize("NFD", text), f" {text}  "):
+        assert written != text and scorer(translator, [Pair(src, written)], beam_size=1).exact_match == 1
 
 
 def with_references_as_they_are(*args, **options):
@@ -447,12 +448,14 @@ def test_progress_prints_a_line_for_each_epoch(tmp_path, capsys):
 
 
 LONG = Pair("a dog " * 40, "ein Hund")  # more than 64 tokens
+FULL = Pair("a dog", "ein " * 64)  # 64 tokens
 REFUSED = {
     "nothing to learn from": (replace(CORPUS, train=[]), {}, "no text to learn subwords from"),
     "nothing to choose by": (replace(CORPUS, valid=[]), {}, "the valid part of corpus toy has no pairs"),
     "nothing to report": (replace(CORPUS, test=[]), {}, "the test part of corpus toy has no pairs"),
     "long source": (replace(CORPUS, train=[*PAIRS[:40], LONG]), {}, "toy, train: a sentence has"),
     "long target": (replace(CORPUS, valid=[Pair(*LONG[::-1])]), {}, "the model has positions for 64: 'ein Hund'"),
+    "target without room for <s>": (replace(CORPUS, valid=[FULL]), {}, "a sentence has 65 tokens"),
     "long test": (replace(CORPUS, test=[LONG]), {}, "toy, test: a sentence has"),
     "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
     "no beam": (CORPUS, {"beam_size": 0}, "beam_size must be at least 1, got 0"),

@@ -82,6 +82,13 @@ def test_the_same_text_composed_and_decomposed_has_the_same_ids(tokenizer):
         assert tokenizer.encode(unicodedata.normalize("NFD", text)) == tokenizer.encode(text)
 
 
+@pytest.mark.parametrize("name", ["encode", "encode_batch", "normalize", "words"])
+def test_half_a_surrogate_pair_is_refused(tokenizer, name):
+    text = b"ein Caf\xe9".decode(errors="surrogateescape")
+    with pytest.raises(ValueError, match="holds a lone surrogate, which is no character: was it UTF-8?"):
+        getattr(tokenizer, name)([text] if name == "encode_batch" else text)
+
+
 def test_unknown_characters_become_unk_and_nothing_else_does(tokenizer):
     ids = tokenizer.encode("Ein Ж Mann 漢!")
     assert ids.count(UNK_ID) == 2
