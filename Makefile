@@ -85,10 +85,10 @@ test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, o
 	$(PY) -m pytest tests/browser $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
-	$(PY) notebooks/source/build.py $(if $(FORCE),--force) $(LESSON)
+	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)
 
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
-	$(PY) notebooks/assignments/build_assignments.py $(ASSIGNMENT)
+	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)
 
 release: $(VENV)/.teach-ready ## For teachers: put ASSIGNMENT=03 into the gradebook and make what students get
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_assignment --force "$$name")

@@ -5,8 +5,9 @@ import json
 import sys
 from pathlib import Path
 
+from course_lib.config import PRESETS
 from course_lib.data import describe, load_corpus
-from course_lib.presets import PRESETS, train_preset
+from course_lib.training import train_preset
 
 SHIPPED_PAIRS = 60_000  # of the course corpus, that the shipped translator for it learned from
 
@@ -31,7 +32,7 @@ def data(options: argparse.Namespace) -> None:
 
 def train(options: argparse.Namespace) -> None:
     """Trains a translator into a folder, with its log; goes on where an earlier call stopped."""
-    from course_lib.experiment import train_translator
+    from course_lib.training import train_translator
     from course_lib.translator import SHIPPED
 
     if str(options.out) in SHIPPED:
@@ -59,7 +60,7 @@ def train(options: argparse.Namespace) -> None:
 
 def evaluate(options: argparse.Namespace) -> None:
     """Scores a translator on a part of a corpus: BLEU with its signature, and exact match."""
-    from course_lib.experiment import score
+    from course_lib.training import score
 
     translator = _translator(options)
     if options.data == "course" and options.pairs is None:
@@ -87,7 +88,7 @@ def translate(options: argparse.Namespace) -> None:
 
 def benchmark(options: argparse.Namespace) -> None:
     """Trains the recipe again and again with one ingredient changed, and scores each on the validation part."""
-    from course_lib.benchmark import VARIANTS, run_benchmark
+    from course_lib.training import VARIANTS, run_benchmark
 
     results = run_benchmark(
         load_corpus(options.data),
@@ -194,7 +195,7 @@ def _corpus(options: argparse.Namespace):
         return load_corpus(options.data)
     if options.data != "course":
         raise ValueError(f"--pairs is for the course corpus, which is generated; {options.data} has its own size")
-    from course_lib.data.course import load_course
+    from course_lib.data import load_course
 
     return load_course(num_train=options.pairs)
 

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from course_lib.decoding import Hypothesis, Steps, output_limits
-from course_lib.inference import eval_mode
-from course_lib.transformer import Transformer
+from course_lib.transformer import Transformer, eval_mode
 
 KEPT, DROPPED, FINISHED, UNFINISHED = FATES = ("kept", "dropped", "finished", "unfinished")
 

@@ -1,8 +1,18 @@
-"""Model and training configurations, and closed-form counts; needs no torch."""
+"""What a model is: its sizes, their named presets, and closed-form counts; needs no torch."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 
 POSITIONS = ("sinusoidal", "learned", "alibi", "rotary", "none")
+
+_MODELS = {
+    "mini": dict(d_model=128, num_heads=4, num_layers=2, d_ff=256, dropout=0.0, norm_first=True),
+    "tiny": dict(d_model=128, num_heads=4, num_layers=4, d_ff=256, dropout=0.1, norm_first=True),
+    "small": dict(d_model=256, num_heads=8, num_layers=3, d_ff=1024, dropout=0.1, norm_first=True),
+    "base": dict(d_model=512, num_heads=8, num_layers=6, d_ff=2048, dropout=0.1),
+    "big": dict(d_model=1024, num_heads=16, num_layers=6, d_ff=4096, dropout=0.3),
+}
+
+PRESETS = tuple(_MODELS)
 
 
 @dataclass(frozen=True)
@@ -138,70 +148,26 @@ class ModelConfig:
         return from_values(cls, values)
 
 
-@dataclass(frozen=True)
-class TrainConfig:
-    """Everything that fixes a training run; the defaults are the paper's, but for the size of the run.
+def model_preset(name: str, vocab_size: int, **changes) -> ModelConfig:
+    """The model configuration called `name`, with named fields changed.
 
     Args:
-        epochs: passes over the training pairs.
-        batch_tokens: most padded tokens a micro-batch holds on its longer side.
-        accumulate: micro-batches whose gradients make one step.
-        peak_lr: learning rate at the end of the warm-up; None takes the paper's d_model ** -0.5 * warmup_steps ** -0.5.
-        warmup_steps: steps of linear warm-up.
-        decay: after the warm-up, "inverse_sqrt" (paper) or "linear" down to 0 at the last step.
-        label_smoothing: share of the target probability that is spread over the whole vocabulary.
-        clip_norm: largest norm of the gradient; None does not clip (paper).
-        weight_decay: decoupled, as in AdamW; 0 is the paper's Adam.
-        betas, eps: Adam's.
-        precision: "float32" or "bfloat16" (mixed precision: matrix products in bfloat16).
-        seed: fixes the order of the batches and the dropout.
+        name: "mini" (for the course corpus, minutes on two CPU cores), "tiny" (for Multi30k, half an hour), "small"
+            (for everyday sentences, hours), all pre-norm; "base" or "big" (the paper's table 3).
+        vocab_size: number of subwords.
+        changes: fields of ModelConfig.
 
-    Paper: sections 5.3 and 5.4.
+    Raises:
+        ValueError: on an unknown name.
     """
+    check_preset(name)
+    return replace(ModelConfig(vocab_size=vocab_size, **_MODELS[name]), **changes)
 
-    epochs: int = 10
-    batch_tokens: int = 4096
-    accumulate: int = 1
-    peak_lr: float | None = None
-    warmup_steps: int = 4000
-    decay: str = "inverse_sqrt"
-    label_smoothing: float = 0.1
-    clip_norm: float | None = None
-    weight_decay: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.98)
-    eps: float = 1e-9
-    precision: str = "float32"
-    seed: int = 0
 
-    def __post_init__(self):
-        object.__setattr__(self, "betas", tuple(self.betas))  # JSON brings a list
-        for name in ("epochs", "batch_tokens", "accumulate", "warmup_steps"):
-            require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
-        for name in ("peak_lr", "clip_norm"):
-            value = getattr(self, name)
-            require(value is None or value > 0, f"{name} must be positive or None, got {value}")
-        require(self.weight_decay >= 0, f"weight_decay must not be negative, got {self.weight_decay}")
-        require(
-            0.0 <= self.label_smoothing < 1.0,
-            f"label_smoothing must be in [0, 1), got {self.label_smoothing}",
-        )
-        require(
-            self.decay in ("inverse_sqrt", "linear"),
-            f"decay must be 'inverse_sqrt' or 'linear', got {self.decay!r}",
-        )
-        require(
-            self.precision in ("float32", "bfloat16"),
-            f"precision must be 'float32' or 'bfloat16', got {self.precision!r}",
-        )
-
-    def to_dict(self) -> dict:
-        """The configuration as plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict) -> "TrainConfig":
-        """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return from_values(cls, values)
+def check_preset(name: str) -> None:
+    """Raises ValueError unless there is a preset of this name."""
+    if name not in PRESETS:
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}")
 
 
 def require(condition: bool, message: str) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from course_lib.inference import eval_mode
-from course_lib.transformer import Transformer
+from course_lib.transformer import Transformer, eval_mode
 
 MAX_EXTRA_TOKENS = 50  # a translation may be this much longer than its source; paper, section 6.1
 

@@ -1,4 +1,4 @@
-"""How good an output is: exact match, BLEU, and the error rate of alignments."""
+"""How good an output is: exact match, and BLEU with its signature."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -73,21 +73,6 @@ def exact_match(outputs: Sequence[str], references: References) -> float:
     """
     lists = _as_lists(outputs, references)
     return sum(output in texts for output, texts in zip(outputs, lists, strict=True)) / len(outputs)
-
-
-def alignment_error_rate(predicted: set[tuple[int, int]], gold: set[tuple[int, int]]) -> float:
-    """1 - 2 |predicted ∩ gold| / (|predicted| + |gold|): 0 for the same links, 1 for no common one.
-
-    Args:
-        predicted: links as (source position, target position).
-        gold: the true links, all of them sure (Och and Ney 2003 with S = P).
-
-    Raises:
-        ValueError: if both are empty.
-    """
-    if not predicted and not gold:
-        raise ValueError("no links to compare")
-    return 1 - 2 * len(predicted & gold) / (len(predicted) + len(gold))
 
 
 def _corpus_bleu(outputs: Sequence[str], lists: list[list[str]], tokenize: str, lowercase: bool) -> Bleu:

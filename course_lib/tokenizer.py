@@ -6,7 +6,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
-from course_lib.files import replacing
+from course_lib.storage import replacing
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)

@@ -1,6 +1,8 @@
 """The whole model: embeddings, encoder stack, decoder stack, generator."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -179,6 +181,18 @@ class Transformer(nn.Module):
                 nn.init.xavier_uniform_(parameter)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
+
+
+@contextmanager
+def eval_mode(model: nn.Module) -> Iterator[None]:
+    """Switches dropout off and gradients off inside the block, and restores the model's mode after it."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
 
 
 def check_ids(ids: Tensor, name: str, vocab_size: int) -> None:

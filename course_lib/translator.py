@@ -9,15 +9,13 @@ import torch
 from torch import Tensor
 
 from course_lib.beam import beam_search, normalized
-from course_lib.checkpoint import load_tensors, load_weights, save_tensors
 from course_lib.config import ModelConfig
-from course_lib.data.batches import pad
+from course_lib.data import pad
 from course_lib.decoding import Hypothesis, greedy
-from course_lib.files import replacing
-from course_lib.inference import eval_mode
 from course_lib.recording import AttentionMaps, record_attention
+from course_lib.storage import load_tensors, load_weights, replacing, save_tensors
 from course_lib.tokenizer import Tokenizer
-from course_lib.transformer import Transformer
+from course_lib.transformer import Transformer, eval_mode
 
 BATCH_SENTENCES = 64
 PRETRAINED = Path(__file__).parent / "pretrained"

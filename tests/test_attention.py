@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from parity import assert_same_function, assert_same_module, close, double_precision, noise, scrambled
 from torch import nn
 
 from course_lib.attention import FusedAttention, MultiHeadAttention, attention, attention_scores, attention_weights
 from course_lib.masks import causal_mask, padding_mask
+from tests.helpers.parity import assert_same_function, assert_same_module, close, double_precision, noise, scrambled
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, 0, 0]])
 MASKS = {

@@ -8,12 +8,12 @@ from unittest import mock
 
 import pytest
 import torch
-from test_decoding import attends_to_padding, naive_greedy, raw_logits
-from tiny import padded, patched, raised, sources, tiny_model
 
 from course_lib.beam import FATES, BeamTree, _Beam, beam_search, record_beam
 from course_lib.blocks import LayerCache
 from course_lib.decoding import Hypothesis, Steps, greedy
+from tests.helpers.tiny import padded, patched, raised, sources, tiny_model
+from tests.test_decoding import attends_to_padding, naive_greedy, raw_logits
 
 # Chosen so that the best outputs have 0 to 3 tokens and greedy search does not find them all.
 SEEDS_AND_SPREADS = [(0, 5), (7, 5), (15, 3), (21, 3), (25, 3), (29, 3), (52, 3), (57, 3)]

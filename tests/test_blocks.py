@@ -3,11 +3,19 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from parity import assert_same_function, assert_same_module, close, double_precision, noise, permutation, scrambled
 from torch import nn
 
 from course_lib.blocks import DecoderLayer, EncoderLayer, FeedForward, LayerCache, LayerNorm, Residual, layer_norm
 from course_lib.masks import causal_mask, padding_mask
+from tests.helpers.parity import (
+    assert_same_function,
+    assert_same_module,
+    close,
+    double_precision,
+    noise,
+    permutation,
+    scrambled,
+)
 
 SIZES = dict(d_model=12, num_heads=3, d_ff=20, dropout=0.1)
 SRC = torch.tensor([[5, 6, 7, 8, 9, 4], [5, 6, 7, 0, 0, 0]])

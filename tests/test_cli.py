@@ -9,15 +9,15 @@ import sys
 from unittest import mock
 
 import pytest
-from tiny import SMALL, toy_pairs, toy_translator
 
-from course_lib import benchmark, experiment
 from course_lib.__main__ import main
 from course_lib.beam import beam_search
 from course_lib.config import ModelConfig
 from course_lib.data.course import load_course
-from course_lib.presets import train_preset
+from course_lib.training import benchmark, experiment
+from course_lib.training.config import train_preset
 from course_lib.translator import Translator
+from tests.helpers.tiny import SMALL, toy_pairs, toy_translator
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.config import POSITIONS, ModelConfig, TrainConfig
-from course_lib.presets import PRESETS, model_preset, train_preset
+from course_lib.config import POSITIONS, PRESETS, ModelConfig, model_preset
+from course_lib.training.config import TrainConfig, train_preset
 from course_lib.transformer import Transformer
 
 SIZES = dict(vocab_size=23, d_model=12, num_heads=3, num_layers=3, d_ff=20, max_len=9)

@@ -7,12 +7,12 @@ from unittest import mock
 
 import pytest
 import torch
-from tiny import padded, patched, raised, sources, tiny_model
 
 from course_lib import transformer
 from course_lib.blocks import LayerCache
 from course_lib.decoding import Steps, greedy, place_log_probs, sample
 from course_lib.transformer import Embedding
+from tests.helpers.tiny import padded, patched, raised, sources, tiny_model
 
 MODELS = [tiny_model(seed, spread=4, norm_first=seed % 2 == 1, vocab_size=8) for seed in range(6)]
 SOURCES = sources([6, 1, 3, 5, 2], vocab_size=8)

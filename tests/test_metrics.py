@@ -1,13 +1,13 @@
-"""Scores: corpus BLEU with its signature, exact match, and the error rate of alignments."""
+"""Scores: corpus BLEU with its signature, and exact match."""
 
 import math
 from statistics import mean
 
 import pytest
 import sacrebleu
-from tiny import raised
 
-from course_lib.metrics import Bleu, alignment_error_rate, bleu, exact_match, tokenized_bleu
+from course_lib.metrics import Bleu, bleu, exact_match, tokenized_bleu
+from tests.helpers.tiny import raised
 
 # A short perfect sentence and a long bad one: their mean says 50, but most of the text is wrong.
 OUTPUTS = ["A man walks his dog .", "The the the the the the the the the the the the the the the the ."]
@@ -136,31 +136,8 @@ def test_exact_match_counts_equal_texts():
         exact_match_is_exact(lambda outputs, references: exact_match(outputs, [r.lower().strip() for r in references]))
 
 
-def error_rate_by_hand(rate):
-    gold = {(0, 0), (1, 2), (2, 1)}
-    assert rate(gold, gold) == 0
-    assert rate({(0, 1)}, gold) == 1
-    assert rate({(0, 0), (1, 2)}, gold) == pytest.approx(1 - 4 / 5)
-    assert rate({(0, 0), (5, 5), (6, 6)}, gold) == pytest.approx(1 - 2 / 6)
-    assert rate(set(), gold) == rate(gold, set()) == 1
-
-
-def one_minus_recall(predicted, gold):
-    return 1 - len(predicted & gold) / len(gold) if gold else 1.0
-
-
-def test_alignment_error_rate_by_hand():
-    error_rate_by_hand(alignment_error_rate)
-    with pytest.raises(AssertionError):
-        error_rate_by_hand(one_minus_recall)
-
-
 @pytest.mark.parametrize("score", [bleu, tokenized_bleu, exact_match])
 def test_outputs_and_references_must_pair_up(score):
     assert str(raised(ValueError, lambda: score(["a", "b"], ["a"]))).endswith("got 2 outputs and 1")
     assert str(raised(ValueError, lambda: score([], []))).endswith("got 0 outputs and 0")
     assert str(raised(ValueError, lambda: score(["a", "b"], ["a", []]))) == "output 1 has no reference"
-
-
-def test_two_empty_alignments_cannot_be_compared():
-    assert str(raised(ValueError, lambda: alignment_error_rate(set(), set()))) == "no links to compare"

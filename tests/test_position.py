@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-from parity import close, double_precision, noise
 from torch import nn
 
 from course_lib.position import ALiBi, ConcatenatedPosition, LearnedPosition, Rotary, SinusoidalPosition, sinusoidal
+from tests.helpers.parity import close, double_precision, noise
 
 MODULES = [SinusoidalPosition, LearnedPosition]
 

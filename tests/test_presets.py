@@ -5,9 +5,10 @@ import sys
 from functools import partial
 
 import pytest
-from tiny import raised
 
-from course_lib.presets import PRESETS, model_preset, train_preset
+from course_lib.config import PRESETS, model_preset
+from course_lib.training.config import train_preset
+from tests.helpers.tiny import raised
 
 
 def tiny_stays_tiny(preset):
@@ -71,5 +72,5 @@ def test_an_unknown_or_impossible_change_is_refused():
 
 
 def test_presets_need_no_torch():
-    code = "import course_lib.presets, sys; sys.exit('torch' in sys.modules)"
+    code = "import course_lib.training.config, sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

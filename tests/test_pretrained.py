@@ -8,16 +8,16 @@ from unittest import mock
 import pytest
 import torch
 from safetensors.torch import save_file
-from test_translator import TEXTS, texts_of
-from tiny import raised, toy_pairs, toy_translator, weights_of
 
 from course_lib import translator as translator_module
-from course_lib.checkpoint import load_weights, save_tensors
-from course_lib.config import TrainConfig
 from course_lib.data.batches import BucketedBatches, encode_pairs
+from course_lib.storage import load_weights, save_tensors
 from course_lib.tokenizer import Tokenizer
-from course_lib.training import fit
+from course_lib.training.config import TrainConfig
+from course_lib.training.loop import fit
 from course_lib.translator import Translator
+from tests.helpers.tiny import raised, toy_pairs, toy_translator, weights_of
+from tests.test_translator import TEXTS, texts_of
 
 FILES = ["config.json", "model.safetensors", "tokenizer.json"]
 
@@ -104,8 +104,8 @@ def an_interrupted_save_keeps_the_old_translator(save, folder):
         raise OSError("No space left on device")
 
     for patch in (
-        mock.patch("course_lib.checkpoint.save_file", half_written),
-        mock.patch("course_lib.checkpoint.save_file", fails),
+        mock.patch("course_lib.storage.save_file", half_written),
+        mock.patch("course_lib.storage.save_file", fails),
         mock.patch.object(Tokenizer, "save", fails),
         mock.patch.object(translator_module, "save_tensors", fails),
     ):

@@ -4,15 +4,15 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from parity import double_precision
-from tiny import padded, raised, random_ids, sources, tiny_model
 
 from course_lib import attention as attention_module
 from course_lib import recording
-from course_lib.alternatives import AttentiveLSTM, lstm_like
+from course_lib.alternatives.lstm import AttentiveLSTM, lstm_like
 from course_lib.attention import attention_weights
 from course_lib.decoding import greedy
 from course_lib.recording import AttentionMaps, record_attention
+from tests.helpers.parity import double_precision
+from tests.helpers.tiny import padded, raised, random_ids, sources, tiny_model
 
 SRC = padded(sources([5, 3, 1]))
 TGT_IN = padded([[1, *random_ids(4, seed=1)], [1, *random_ids(2, seed=2)], [1]])

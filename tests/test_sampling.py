@@ -6,11 +6,18 @@ from unittest import mock
 
 import pytest
 import torch
-from test_decoding import MODELS, SOURCES, SRC, log_prob_is_the_teacher_forced_one, next_log_probs, no_specials_come_out
-from tiny import patched, raised, tiny_model
 
 from course_lib import decoding
 from course_lib.decoding import greedy, sample, sampling_probs
+from tests.helpers.tiny import patched, raised, tiny_model
+from tests.test_decoding import (
+    MODELS,
+    SOURCES,
+    SRC,
+    log_prob_is_the_teacher_forced_one,
+    next_log_probs,
+    no_specials_come_out,
+)
 
 DRAWS = 4000
 UNSURE = tiny_model(1, spread=1.5, vocab_size=8)

@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from parity import assert_same_module, close, double_precision, in_our_names, noise, permutation, scrambled
 from torch import nn
 
 from course_lib import transformer
@@ -13,6 +12,15 @@ from course_lib.config import ModelConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.position import ALiBi, Rotary
 from course_lib.transformer import Decoder, Encoder, Transformer
+from tests.helpers.parity import (
+    assert_same_module,
+    close,
+    double_precision,
+    in_our_names,
+    noise,
+    permutation,
+    scrambled,
+)
 
 SMALL = dict(vocab_size=13, d_model=12, num_heads=3, num_layers=2, d_ff=20, max_len=8)
 CONFIGS = {

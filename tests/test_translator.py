@@ -4,8 +4,6 @@ from unittest import mock
 
 import pytest
 import torch
-from test_decoding import attends_to_padding
-from tiny import patched, raised, toy_pairs, toy_translator
 
 from course_lib import beam, decoding
 from course_lib import translator as translator_module
@@ -13,6 +11,8 @@ from course_lib.beam import beam_search
 from course_lib.decoding import greedy
 from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
+from tests.helpers.tiny import patched, raised, toy_pairs, toy_translator
+from tests.test_decoding import attends_to_padding
 
 TEXTS = [pair.src for pair in toy_pairs()[::25]] + ["a dog", "cat", "a bird sees a bird . a man hears a horse ."]
 FILES = ["config.json", "model.safetensors", "tokenizer.json"]

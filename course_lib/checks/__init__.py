@@ -1,6 +1,13 @@
-"""Answers at once whether an exercise is solved: `check("03.scores", scores)`, and in words where it is not."""
+"""The exercise engine: an answer goes in, a verdict in words comes out."""
 
-from course_lib.checks.exercise import CheckFailed, Exercise
-from course_lib.checks.judge import check, find
+import lazy_loader
 
-__all__ = ["CheckFailed", "Exercise", "check", "find"]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "exercise": ["CheckFailed", "Exercise", "Reply", "Variant", "call", "value", "warm_up"],
+        "compare": ["difference"],
+        "exchange": ["read", "read_replies", "write", "write_replies"],
+        "judge": ["VISIBLE", "hidden_seed", "replies", "verdict"],
+    },
+)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from course_lib.checks.guard import FinishedAnswer, counted, refuse
+from course_lib.checks.guard import ASSIGNMENTS, CHECKS, FinishedAnswer, counted, refuse
 from course_lib.checks.tree import copy, equal, on_meta, plain, shape_of, to
 
 
@@ -161,8 +161,7 @@ def _wants_numbers(error: Exception) -> bool:
 def _in_words(error: Exception) -> str:
     """An exception of an answer, with the line of the notebook where it came from."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
-    ours = __file__.rsplit("/", 1)[0]
-    lines = [frame for frame in frames if not frame.filename.startswith(ours) and frame.line]
+    lines = [frame for frame in frames if not frame.filename.startswith((CHECKS, ASSIGNMENTS)) and frame.line]
     where = f", in the line: {lines[-1].line}" if lines else ""
     message = textwrap.shorten(str(error), 300, placeholder=" …")
     return f"it raises {type(error).__name__}: {message}{where}"

@@ -14,6 +14,7 @@ import torch
 
 LIBRARY = str(Path(__file__).resolve().parents[1])
 CHECKS = str(Path(__file__).resolve().parent)
+ASSIGNMENTS = f"{LIBRARY}/assignments"
 INSTALLED = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), str(Path(torch.__file__).parents[1]))
 
 
@@ -45,7 +46,7 @@ def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[No
             methods[thing.__name__] = thing.__objclass__
         else:
             builtins.append(thing)
-    free = [f"{LIBRARY}/{module.replace('.', '/')}" for module in allowed] + [CHECKS]
+    free = [f"{LIBRARY}/{module.replace('.', '/')}" for module in allowed] + [CHECKS, ASSIGNMENTS]
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":

@@ -1,9 +1,7 @@
-"""From the replies of an answer to a verdict in words; `check`, which an exercise's cell calls."""
+"""From the replies of an answer to a verdict in words."""
 
-import importlib
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from course_lib.checks.compare import difference
@@ -22,40 +20,9 @@ LOOPS = (
 )
 
 
-def find(name: str) -> Exercise:
-    """The exercise of a name such as "03.scores".
-
-    Raises:
-        ValueError: there is none.
-    """
-    number = name.split(".")[0]
-    modules = [path.stem for path in Path(__file__).parent.glob(f"assignment_{number}.py")]
-    exercises = importlib.import_module(f"course_lib.checks.{modules[0]}").EXERCISES if modules else []
-    found = {exercise.name: exercise for exercise in exercises}
-    if name not in found:
-        raise ValueError(f"expected an exercise among {sorted(found) or 'assignments 01 to 12'}, got {name!r}")
-    return found[name]
-
-
 def hidden_seed() -> int:
     """The seed of the teacher's cases: the environment variable COURSE_CLASS_SEED, a number; 1 if it is not set."""
     return int(os.environ.get("COURSE_CLASS_SEED", "1"))
-
-
-def check(name: str, answer: Any, *, hidden: bool = False) -> None:
-    """Say whether an answer to an exercise is right.
-
-    Args:
-        name: the exercise, such as "03.scores".
-        answer: what was written for it.
-        hidden: take the teacher's cases instead of those that everybody sees.
-
-    Raises:
-        CheckFailed: with what was tried, expected and got at the first difference.
-    """
-    exercise = find(name)
-    cases = exercise.inputs(hidden_seed() if hidden else VISIBLE)
-    print(verdict(exercise, cases, replies(exercise, answer, cases)))
 
 
 def replies(exercise: Exercise, answer: Any, cases: Sequence[tuple]) -> list[Reply]:

@@ -1,93 +1,13 @@
-"""Corpora: lists of sentence pairs, each split into train, valid and test."""
+"""Sentence pairs: the corpora, and batches of them."""
 
-from __future__ import annotations
+import lazy_loader
 
-from dataclasses import dataclass
-from pathlib import Path
-from statistics import mean
-from typing import NamedTuple
-
-NAMES = ("course", "multi30k", "tatoeba")
-
-
-class Pair(NamedTuple):
-    """One sentence and its translation, as plain text."""
-
-    src: str
-    tgt: str
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A named parallel corpus in three disjoint parts.
-
-    Args:
-        name: what `load_corpus` calls it, or the name of the file it came from.
-        train: pairs to learn from.
-        valid: pairs to choose between models with.
-        test: pairs to report results on, once.
-        license: terms of use and attribution, one line.
-    """
-
-    name: str
-    train: list[Pair]
-    valid: list[Pair]
-    test: list[Pair]
-    license: str = ""
-
-
-def load_corpus(name_or_path: str | Path, *, download: bool = False) -> Corpus:
-    """Map the name of a corpus, or the path of a two-column TSV file, to its sentence pairs.
-
-    Args:
-        name_or_path: "course", "multi30k", "tatoeba", or a path that ends in .tsv or .tsv.gz.
-        download: whether a missing corpus may be fetched over the network; nothing is without it.
-
-    Returns:
-        The corpus; the pairs have `.src` (English, in the named corpora) and `.tgt` (German).
-
-    Raises:
-        ValueError: an unknown name, a damaged file, or a malformed TSV line.
-        FileNotFoundError: no local copy and no download; the message says both ways out.
-    """
-    if name_or_path == "course":
-        from course_lib.data.course import load_course
-
-        return load_course()
-    if name_or_path == "multi30k":
-        from course_lib.data.multi30k import load_multi30k
-
-        return load_multi30k(download=download)
-    if name_or_path == "tatoeba":
-        from course_lib.data.tatoeba import load_tatoeba
-
-        return load_tatoeba(download=download)
-    if str(name_or_path).endswith((".tsv", ".tsv.gz")):
-        from course_lib.data.tsv import load_tsv
-
-        return load_tsv(name_or_path)
-    raise ValueError(
-        f"expected one of {', '.join(NAMES)}, or a path ending in .tsv or .tsv.gz, got {str(name_or_path)!r}"
-    )
-
-
-def describe(corpus: Corpus) -> str:
-    """Map a corpus to a short table: pairs and mean length in words of each part, and the license.
-
-    Args:
-        corpus: any corpus with `train`, `valid` and `test`.
-
-    Returns:
-        Text of five or six lines, without a final line break.
-    """
-    lines = [f"corpus {corpus.name}", f"{'':<7}{'pairs':>9}{'src words':>12}{'tgt words':>12}"]
-    for part in ("train", "valid", "test"):
-        pairs = getattr(corpus, part)
-        lengths = [
-            f"{mean(len(text.split()) for text in texts):.1f}" if pairs else "-"
-            for texts in ([pair.src for pair in pairs], [pair.tgt for pair in pairs])
-        ]
-        lines.append(f"{part:<7}{len(pairs):>9,}{lengths[0]:>12}{lengths[1]:>12}")
-    # The course corpus carries alignments and has a class of its own, which needs no license line.
-    license_line = getattr(corpus, "license", "")
-    return "\n".join([*lines, f"license: {license_line}"] if license_line else lines)
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "corpus": ["Corpus", "Pair", "describe"],
+        "corpora": ["NAMES", "load_corpus"],
+        "course": ["load_course"],
+        "batches": ["Batch", "BucketedBatches", "IdPair", "encode_pairs", "make_batch", "pad"],
+    },
+)

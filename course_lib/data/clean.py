@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from course_lib.data import Pair
+from course_lib.data.corpus import Pair
 from course_lib.data.tsv import sentence_key
 
 MAX_WORDS = 40

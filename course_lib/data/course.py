@@ -7,8 +7,8 @@ generated here is what everybody else has.
 import hashlib
 import json
 
-from course_lib.data import Corpus
-from course_lib.grammar.splits import SPLITS
+from course_lib.data.corpus import Corpus
+from course_lib.grammar import SPLITS
 
 CHECKSUMS = {
     "random": "dfcaa9b9a780ee490afc9f777513caa74be460d870eef73c6185f32ab5915df8",

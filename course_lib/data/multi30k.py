@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 
-from course_lib.data import Corpus, Pair
+from course_lib.data.corpus import Corpus, Pair
 from course_lib.data.download import cache_folder, fetch, find, missing, read_verified
 
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"

@@ -14,8 +14,8 @@ import gzip
 import hashlib
 from collections.abc import Sequence
 
-from course_lib.data import Corpus, Pair
 from course_lib.data.clean import clean
+from course_lib.data.corpus import Corpus, Pair
 from course_lib.data.download import find, missing, read_verified
 from course_lib.data.tsv import parse_tsv, sentence_key, split_by_source
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from course_lib.data import Corpus, Pair
+from course_lib.data.corpus import Corpus, Pair
 
 
 def load_tsv(path: str | Path, *, valid: float = 0.05, test: float = 0.05, seed: int = 0) -> Corpus:

@@ -2,5 +2,16 @@
 
     intake (readable?) -> rebuild (on the released notebook) -> execute (contained) -> nbgrader's gradebook
 
-Needs the extra `instructor`. `python -m course_lib.grading --help` lists what a teacher does with it.
+Needs the extra `instructor`.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "steps": ["GRADE", "RELEASE", "SANITIZE", "released"],
+        "sandbox": ["available"],
+        "clear": ["ClearToStubs"],
+    },
+)

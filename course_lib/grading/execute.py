@@ -13,13 +13,12 @@ from nbgrader.preprocessors import Execute
 from nbgrader.utils import is_grade, is_solution
 from traitlets import Integer
 
-from course_lib.checks import CheckFailed, find
-from course_lib.checks.exchange import read_replies, write
-from course_lib.checks.judge import VISIBLE, hidden_seed, verdict
-from course_lib.checks.remote import missing
-from course_lib.grading.kernels import Kernel, take
+from course_lib.assignments import find
+from course_lib.checks import VISIBLE, CheckFailed, hidden_seed, read_replies, verdict, write
+from course_lib.grading.kernel_pool import Kernel, take
+from course_lib.grading.remote import missing
 
-ASK = "import course_lib.checks.remote as _remote; _remote.answer({!r}, {!r}, globals(), {!r}, {!r})"
+ASK = "import course_lib.grading.remote as _remote; _remote.answer({!r}, {!r}, globals(), {!r}, {!r})"
 
 
 class ContainedExecute(Execute):

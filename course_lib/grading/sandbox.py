@@ -50,8 +50,8 @@ def environment(folder: Path, memory: int, file: int) -> dict[str, str]:
 
     Args:
         folder: its own, also its home.
-        memory: bytes, see `kernel.limit`.
-        file: bytes, see `kernel.limit`.
+        memory: bytes, see `contained_kernel.limit`.
+        file: bytes, see `contained_kernel.limit`.
     """
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
     return kept | {

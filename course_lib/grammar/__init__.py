@@ -1,6 +1,25 @@
 """The course corpus: English-German sentence pairs from an abstract syntax, with gold word alignment."""
 
-from .align import CoursePair, detokenize, realize
-from .generate import derivations, generate
+from course_lib.grammar import build
+from course_lib.grammar.align import CoursePair, detokenize, realize
+from course_lib.grammar.generate import MAX_WORDS, derivations, generate, trees
+from course_lib.grammar.lexicon.nouns import NOUNS
+from course_lib.grammar.linearizers import english, german
+from course_lib.grammar.splits import SPLITS
+from course_lib.grammar.syntax import Notes
 
-__all__ = ["CoursePair", "derivations", "detokenize", "generate", "realize"]
+__all__ = [
+    "MAX_WORDS",
+    "NOUNS",
+    "SPLITS",
+    "CoursePair",
+    "Notes",
+    "build",
+    "derivations",
+    "detokenize",
+    "english",
+    "generate",
+    "german",
+    "realize",
+    "trees",
+]

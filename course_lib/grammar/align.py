@@ -10,8 +10,8 @@ language has are linked to nothing, and every other word is linked.
 from functools import cache
 from typing import NamedTuple
 
-from . import english, german
-from .syntax import Notes, Sentence, Word
+from course_lib.grammar.linearizers import english, german
+from course_lib.grammar.syntax import Notes, Sentence, Word
 
 
 @cache

@@ -9,12 +9,13 @@ Nouns, adjectives and adverbials are named by their English, verbs by their Germ
 
 from typing import Any
 
-from . import function_words as words
-from .adjectives import ADJECTIVE
-from .align import CoursePair, realize
-from .entries import Conjunction, Determiner, Modal
-from .nouns import NAMES, NOUN
-from .syntax import (
+from course_lib.grammar.align import CoursePair, realize
+from course_lib.grammar.lexicon import function_words as words
+from course_lib.grammar.lexicon.adjectives import ADJECTIVE
+from course_lib.grammar.lexicon.entries import Conjunction, Determiner, Modal
+from course_lib.grammar.lexicon.nouns import NAMES, NOUN
+from course_lib.grammar.lexicon.verbs import VERB
+from course_lib.grammar.syntax import (
     Adverb,
     Clause,
     Interrogative,
@@ -26,7 +27,6 @@ from .syntax import (
     RelativePronoun,
     Sentence,
 )
-from .verbs import VERB
 
 _PRONOUNS = {forms[0]: key for key, forms in words.ENGLISH_PRONOUNS.items()}
 _ADVERBS = {

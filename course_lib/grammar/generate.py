@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from . import build
-from . import sample_pairs as pairs_of_clauses
-from . import sample_questions as questions
-from . import sample_sentences as sentences
-from .align import CoursePair, realize
-from .chooser import Chooser, Weighted
-from .syntax import Sentence
+from course_lib.grammar import build
+from course_lib.grammar.align import CoursePair, realize
+from course_lib.grammar.sampler import pairs as pairs_of_clauses
+from course_lib.grammar.sampler import questions as questions
+from course_lib.grammar.sampler import sentences as sentences
+from course_lib.grammar.sampler.chooser import Chooser, Weighted
+from course_lib.grammar.syntax import Sentence
 
 MAX_WORDS = 18
 ADDRESSES = ("du", "ihr", "Sie")

@@ -6,11 +6,11 @@ compositional: does it combine known parts in new ways? one_shot: does it learn 
 
 from collections.abc import Callable, Iterator
 
-from .align import CoursePair
-from .chooser import Chooser
-from .generate import distinct
-from .german_morphology import finite_form
-from .verbs import VERB
+from course_lib.grammar.align import CoursePair
+from course_lib.grammar.generate import distinct
+from course_lib.grammar.lexicon.verbs import VERB
+from course_lib.grammar.linearizers.german_morphology import finite_form
+from course_lib.grammar.sampler.chooser import Chooser
 
 Parts = tuple[list[CoursePair], list[CoursePair], list[CoursePair]]
 MAX_TRAIN_WORDS = 10  # of the "length" split, in both languages, punctuation included

@@ -1,31 +1,23 @@
-"""Interactive views for JupyterLab and its relatives; what they show is computed by the library."""
+"""Interactive widgets: controls and views; what they show is computed by the library."""
 
-from course_lib.widgets.architecture import ArchitectureMap
-from course_lib.widgets.beam_tree import BeamTreeExplorer
-from course_lib.widgets.calculator import AttentionCalculator
-from course_lib.widgets.decoder_stepper import DecoderStepper
-from course_lib.widgets.depth import DepthExplorer
-from course_lib.widgets.explorer import AttentionExplorer
-from course_lib.widgets.mask_painter import MaskPainter
-from course_lib.widgets.merge_stepper import MergeStepper
-from course_lib.widgets.playground import Playground
-from course_lib.widgets.position_explorer import PositionExplorer
-from course_lib.widgets.sampling import SamplingSliders
-from course_lib.widgets.schedule import ScheduleExplorer
-from course_lib.widgets.training import TrainingDashboard
+import lazy_loader
 
-__all__ = [
-    "ArchitectureMap",
-    "AttentionCalculator",
-    "AttentionExplorer",
-    "BeamTreeExplorer",
-    "DecoderStepper",
-    "DepthExplorer",
-    "MaskPainter",
-    "MergeStepper",
-    "Playground",
-    "PositionExplorer",
-    "SamplingSliders",
-    "ScheduleExplorer",
-    "TrainingDashboard",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "architecture_map": ["ArchitectureMap"],
+        "attention_calculator": ["AttentionCalculator"],
+        "attention_explorer": ["AttentionExplorer"],
+        "beam_tree_explorer": ["BeamTreeExplorer"],
+        "decoder_stepper": ["DecoderStepper"],
+        "depth_explorer": ["DepthExplorer"],
+        "live_training": ["LiveTraining"],
+        "mask_painter": ["MaskPainter"],
+        "merge_stepper": ["MergeStepper"],
+        "playground": ["Playground"],
+        "position_explorer": ["PositionExplorer"],
+        "sampling_sliders": ["SamplingSliders"],
+        "schedule_explorer": ["ScheduleExplorer"],
+        "training_dashboard": ["TrainingDashboard"],
+    },
+)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import anywidget
 
-from course_lib.canvas import CourseFigure
+from course_lib.figures import CourseFigure
 from course_lib.translator import Translator
 
 STATIC = Path(__file__).with_name("static")

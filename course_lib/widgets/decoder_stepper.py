@@ -3,9 +3,8 @@
 import torch
 import traitlets as t
 
-from course_lib.canvas import CourseFigure
-from course_lib.exploration import Exploration, explore
-from course_lib.panels import Panel, panels
+from course_lib.analysis import Exploration, explore
+from course_lib.figures import CourseFigure, Panel, panels
 from course_lib.translator import Translator
 from course_lib.widgets.base import CourseWidget, source_ids
 

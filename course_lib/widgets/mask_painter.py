@@ -7,9 +7,8 @@ import traitlets as t
 from torch import Tensor
 
 from course_lib.attention import attention_scores, attention_weights
-from course_lib.canvas import CourseFigure
+from course_lib.figures import CourseFigure, Panel, panels
 from course_lib.masks import check_mask
-from course_lib.panels import Panel, panels
 from course_lib.widgets.base import CourseWidget
 
 MOST = 10  # rows or columns, for which the page has room

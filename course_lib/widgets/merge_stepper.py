@@ -5,9 +5,8 @@ from textwrap import shorten
 
 import traitlets as t
 
-from course_lib.bpe import Merges, learn_merges
-from course_lib.canvas import CourseFigure
-from course_lib.charts import bars
+from course_lib.analysis import Merges, learn_merges
+from course_lib.figures import CourseFigure, bars
 from course_lib.widgets.base import CourseWidget
 
 LONGEST = 300  # characters, for which the page has room

@@ -4,9 +4,8 @@ import time
 
 import traitlets as t
 
-from course_lib.canvas import CourseFigure
-from course_lib.charts import bars
-from course_lib.exploration import Exploration, explore
+from course_lib.analysis import Exploration, explore
+from course_lib.figures import CourseFigure, bars
 from course_lib.translator import Translator
 from course_lib.widgets.base import CourseWidget, source_ids
 

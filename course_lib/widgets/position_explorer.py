@@ -3,8 +3,7 @@
 import traitlets as t
 from torch import Tensor
 
-from course_lib.canvas import CourseFigure
-from course_lib.panels import Panel, panels
+from course_lib.figures import CourseFigure, Panel, panels
 from course_lib.position import sinusoidal
 from course_lib.widgets.base import CourseWidget
 

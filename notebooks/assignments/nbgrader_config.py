@@ -1,6 +1,6 @@
 """nbgrader's configuration: a submission is rebuilt on the released notebook, run contained and judged from outside."""
 
-from course_lib.grading.steps import GRADE, RELEASE, SANITIZE
+from course_lib.grading import GRADE, RELEASE, SANITIZE
 
 c = get_config()  # noqa: F821  (given by nbgrader)
 c.CourseDirectory.course_id = "transformer"

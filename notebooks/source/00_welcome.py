@@ -19,7 +19,7 @@
 # %%
 import torch
 
-from course_lib.translator import Translator
+from course_lib import Translator
 
 torch.set_num_threads(1)  # one sentence at a time: one thread is enough
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -122,7 +122,7 @@ assert math.isclose(seen.score, plain.score, rel_tol=1e-6)
 # Read it row by row: where does the model look to choose this token?
 
 # %%
-from course_lib.plots import attention_map
+from course_lib.figures import attention_map
 
 middle = seen.attention.cross[1].cpu()  # (heads, tgt_len, src_len)
 assert len(seen.attention.cross) == 3 and len(middle) == 8

@@ -23,8 +23,8 @@ from collections import Counter
 
 import torch
 
-from course_lib.canvas import new_figure, styled
 from course_lib.data import Pair
+from course_lib.figures import new_figure, styled
 
 # %% [markdown]
 # ## Four pairs
@@ -71,7 +71,7 @@ assert words("The cat sees the dog.")[-2] == "dog"
 # We measure it on the course corpus: 4,000 pairs to make the list from, and 500 others to test it.
 
 # %% tags=["nbval-check-output"]
-from course_lib.data.course import load_course
+from course_lib.data import load_course
 
 corpus = load_course(num_train=4_000, num_valid=500, num_test=500)
 for pair in corpus.train[:3]:
@@ -100,7 +100,7 @@ def percent_unknown(vocabulary, texts):
 
 
 # %%
-from course_lib.charts import curves
+from course_lib.figures import curves
 
 ranked, unseen, unknown = {}, {}, {}
 for side, language in enumerate(("English", "German")):
@@ -444,7 +444,7 @@ assert "<unk>" not in tokenize("The sheep sees the ghost.", vocab, merges)
 # %% tags=["nbval-check-output"]
 import tokenizers
 
-from course_lib.tokenizer import Tokenizer
+from course_lib import Tokenizer
 
 tokenizer = Tokenizer.train(train_texts, vocab_size=300)
 inside = tokenizers.Tokenizer.from_str(tokenizer.to_json())
@@ -557,7 +557,7 @@ figure
 # From here on we use its tokenizer.
 
 # %% tags=["nbval-check-output"]
-from course_lib.translator import Translator
+from course_lib import Translator
 
 translator = Translator.from_pretrained("course")
 tokenizer = translator.tokenizer
@@ -729,7 +729,7 @@ assert "expected sequence of length" in refused
 
 
 # %% tags=["nbval-check-output"]
-from course_lib.data.batches import pad
+from course_lib.data import pad
 
 
 def pad_by_hand(rows):
@@ -780,7 +780,7 @@ for company in ([0], [0, 1], [0, 3]):
 # Lesson [08](08_transformer.ipynb) uses both; here we note their shapes.
 
 # %% tags=["nbval-check-output"]
-from course_lib.data.batches import encode_pairs, make_batch
+from course_lib.data import encode_pairs, make_batch
 
 batch = make_batch(encode_pairs(tokenizer, pairs))
 for name in ("src", "tgt_in", "tgt_out"):
@@ -808,7 +808,7 @@ assert other.src.shape[1] != other.tgt_in.shape[1]
 # 3. `BucketedBatches`: pairs of like length together, at most 1,024 tokens of each language in a batch, padding included.
 
 # %%
-from course_lib.data.batches import BucketedBatches
+from course_lib.data import BucketedBatches
 
 encoded = encode_pairs(tokenizer, corpus.train)
 bucketed = BucketedBatches(encoded, batch_tokens=1_024).plan(epoch=0)
@@ -839,7 +839,7 @@ def percent_padding(plan):
 
 
 # %%
-from course_lib.charts import bars
+from course_lib.figures import bars
 
 shares = {name: percent_padding(plan) for name, plan in plans.items()}
 figure = bars(
@@ -925,8 +925,8 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # And what size has the position vector that lesson 02 adds to it?
 
 # %%
+from course_lib import Transformer
 from course_lib.position import sinusoidal
-from course_lib.transformer import Transformer
 
 fresh = Transformer(translator.model.config).src_embedding.table.weight
 assert math.isclose(fresh.std().item(), 1 / math.sqrt(fresh.shape[1]), rel_tol=0.02)
@@ -1054,7 +1054,7 @@ print(len(pairs), "sentences ->", tuple(batch.src.shape), "->", tuple(theirs.sha
 # Here are two sentences that mean different things.
 
 # %%
-from course_lib.panels import Panel, panels
+from course_lib.figures import Panel, panels
 
 shown, sets = [], []
 for pair in pairs[1:3]:

@@ -38,7 +38,7 @@ assert apart(torch.ones(2, device=device), torch.zeros(2, device=device)) == 1
 # Two of our sentences are made of the same tokens, and say different things.
 
 # %% tags=["nbval-check-output"]
-from course_lib.tokenizer import Tokenizer
+from course_lib import Tokenizer
 
 sentences = [
     "The cat sleeps.",
@@ -345,7 +345,7 @@ assert torch.allclose(ratios, ratios[0])
 # Before you look: where will the stripes be narrow?
 
 # %%
-from course_lib.plots import signed_matrix
+from course_lib.figures import signed_matrix
 
 lengths = [2 * math.pi * 10000 ** (2 * pair / 32) for pair in range(16)]
 names = [f"{wave} {length:,.0f}" for length in lengths for wave in ("sin", "cos")]
@@ -393,7 +393,7 @@ explorer
 # Is that another encoding?
 
 # %%
-from course_lib.panels import Panel, panels
+from course_lib.figures import Panel, panels
 
 interleaved = sinusoids(24, 32)
 halves = torch.cat([interleaved[:, 0::2], interleaved[:, 1::2]], dim=1)
@@ -447,7 +447,7 @@ for width in (16, 128, 512):
 # We ask the small course translator for the vectors of its words (times √d_model, as lesson 01 has them).
 
 # %%
-from course_lib.translator import Translator
+from course_lib import Translator
 
 translator = Translator.from_pretrained("course")
 embedding = translator.model.src_embedding
@@ -482,7 +482,7 @@ for distance in range(201):
 print("the same distance, the same product, at every position")
 
 # %%
-from course_lib.charts import curves
+from course_lib.figures import curves
 
 distances = torch.arange(-100, 101)
 similarity = products[100] / products[100, 100]  # from position 100 to all, 1 to itself

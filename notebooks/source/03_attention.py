@@ -20,9 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.canvas import new_figure, styled
-from course_lib.charts import curves
-from course_lib.panels import Panel, panels
+from course_lib.figures import Panel, curves, new_figure, panels, styled
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -471,7 +469,7 @@ assert (w_query.shape[1], w_query.shape[0]) == query_proj.weight.shape
 # Even its rows may be of another width: here 3 numbers, the English ones have 6.
 
 # %%
-from course_lib.plots import attention_map
+from course_lib.figures import attention_map
 
 german = ["Die", "Katze", "schläft"]
 x_german = torch.eye(3)  # article, noun, verb
@@ -609,7 +607,7 @@ torch.testing.assert_close(cats[0], cats[1], rtol=1e-9, atol=1e-12)
 # How does the variance of q · k grow with d_k?
 
 # %%
-from course_lib.config import ModelConfig
+from course_lib import ModelConfig
 
 generator = torch.Generator().manual_seed(2)
 print("  d_k   variance of q·k   variance of q·k/√d_k")
@@ -969,7 +967,7 @@ figure
 # Each of its layers holds four attentions side by side, called *heads* (lesson [04](04_multi_head.ipynb)); this is one of the encoder's last layer.
 
 # %%
-from course_lib.translator import Translator
+from course_lib import Translator
 
 translator = Translator.from_pretrained("course")
 text = "The cat is hungry because it has not eaten."

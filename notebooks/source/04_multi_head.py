@@ -18,9 +18,7 @@ import torch
 from torch import nn
 
 from course_lib.attention import attention
-from course_lib.charts import bars, curves
-from course_lib.panels import Panel, panels
-from course_lib.plots import attention_grid
+from course_lib.figures import Panel, attention_grid, bars, curves, panels
 from course_lib.position import sinusoidal
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -384,7 +382,7 @@ for name, function in (("without W_O", lambda x: x), ("with W_O", output_proj)):
 # In the paper's base model, 8 heads of 64 are 512 numbers already, and W_O is 512 × 512.
 
 # %% tags=["nbval-check-output"]
-from course_lib.presets import model_preset
+from course_lib import model_preset
 
 for name in ("base", "big"):
     sizes = model_preset(name, vocab_size=37_000)
@@ -751,7 +749,7 @@ assert max(last[0] + last[3]) < 0.2 < min(last[1] + last[2])
 # *Gives* is two tokens for it, and so is *roten*.
 
 # %% tags=["nbval-check-output"]
-from course_lib.translator import Translator
+from course_lib import Translator
 
 translator = Translator.from_pretrained("course")
 translator.model.to(device)
@@ -888,9 +886,8 @@ assert found[0] + 2 <= min(found[1:]) and min(found[1:]) >= 9
 # The model is given the true German sentence, and we record all its heads.
 
 # %%
-from course_lib.data.batches import encode_pairs, make_batch
-from course_lib.data.course import load_course
-from course_lib.recording import record_attention
+from course_lib import record_attention
+from course_lib.data import encode_pairs, load_course, make_batch
 
 num_pairs = 1000 if device == "cuda" else 200
 pairs = load_course(num_train=1, num_valid=1, num_test=num_pairs, seed=1).test

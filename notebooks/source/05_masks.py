@@ -20,8 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.data import Pair
-from course_lib.data.batches import pad
+from course_lib.data import Pair, pad
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -195,7 +194,7 @@ print("equal to the sentence alone")
 # Rows sum to 1, the padding has exactly nothing, and the four tokens share as if they were alone.
 
 # %% id="four-ways-to-hide"
-from course_lib.panels import Panel, panels
+from course_lib.figures import Panel, panels
 
 tried = {
     "no mask": no_mask,
@@ -391,7 +390,7 @@ assert torch.equal(causal[0, 0], torch.ones(tgt_len, tgt_len).tril().bool())
 assert torch.equal(causal, causal_mask(tgt_len))
 
 # %%
-from course_lib.plots import mask_grid
+from course_lib.figures import mask_grid
 
 german = words(tgt_in[0])
 title = f"{causal.sum()} of {causal.numel()} looks are allowed: none of them ahead"
@@ -957,7 +956,7 @@ assert all(run[-1] < 1.1 * bound for run in losses["causal"])
 assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
 
 # %%
-from course_lib.charts import curves
+from course_lib.figures import curves
 
 figure = curves(
     {name: (range(len(each[0])), each) for name, each in losses.items()},

@@ -163,7 +163,7 @@ assert (with_others > 0).all()
 assert (alone[off_diagonal] == 0).all() and (alone.diagonal() > 0).all()
 
 # %%
-from course_lib.panels import Panel, panels
+from course_lib.figures import Panel, panels
 
 axes = dict(rows=tokens, columns=tokens, xlabel="input at", ylabel="output at")
 axes["kind"] = "weights"  # numbers from 0 to 1
@@ -472,7 +472,7 @@ assert torch.equal(dropout.eval()(ones), ones)
 # Ours stands exactly there, and not on the attention weights.
 
 # %% tags=["nbval-check-output"]
-from course_lib.config import ModelConfig
+from course_lib import ModelConfig
 from course_lib.transformer import Embedding, Encoder
 
 config = ModelConfig(vocab_size=2000, d_model=64, num_heads=4, num_layers=2, d_ff=256)
@@ -523,9 +523,9 @@ def layer_by_hand(layer, x, mask, path):
 # The tokenizer is that of the translator which comes with the course.
 
 # %% tags=["nbval-check-output"]
-from course_lib.data.batches import pad
+from course_lib import Translator
+from course_lib.data import pad
 from course_lib.masks import padding_mask
-from course_lib.translator import Translator
 
 translator = Translator.from_pretrained("course")
 tokenizer = translator.tokenizer
@@ -831,7 +831,7 @@ for name, ratio in reaches.items():
     print(f"{name:20} bottom / top: {ratio.min():.0e} to {ratio.max():.0e}")
 
 # %%
-from course_lib.charts import curves
+from course_lib.figures import curves
 
 figure = curves(
     {name: (range(depth + 1), norms) for name, norms in gradient_norm.items()},
@@ -955,7 +955,7 @@ assert own_share(vectors) > 0.05
 # What would you expect of depth: should eight layers do better or worse than two?
 
 # %%
-from course_lib.data.course import load_course
+from course_lib.data import load_course
 
 corpus = load_course(num_train=2000, num_valid=1, num_test=1)
 rows = [tokenizer.encode(pair.src) for pair in corpus.train]

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.translator import Translator
+from course_lib import Translator
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -69,8 +69,7 @@ assert len(tgt_in) == len(tgt_out) == len(target) + 1
 # Figure 1 of the paper writes "Outputs (shifted right)" below the decoder.
 
 # %%
-from course_lib.data import Pair
-from course_lib.data.batches import encode_pairs, make_batch
+from course_lib.data import Pair, encode_pairs, make_batch
 
 pairs = [
     Pair("The cat sleeps.", "Die Katze schläft."),
@@ -89,8 +88,8 @@ assert (tgt_in, tgt_out) == (batch.tgt_in[1].tolist(), batch.tgt_out[1].tolist()
 # Each row is a prediction, each column a token that is read.
 
 # %%
+from course_lib.figures import mask_grid
 from course_lib.masks import causal_mask
-from course_lib.plots import mask_grid
 
 past = causal_mask(len(tgt_in))[0, 0]  # (tgt_len, tgt_len)
 for t, token in enumerate(tgt_out):
@@ -324,8 +323,8 @@ def decoder_layer(layer, x, memory, tgt_mask, memory_mask):
 # Source and target of our batch are both padded: the first sentence has four tokens, the others six.
 
 # %%
+from course_lib import Transformer
 from course_lib.masks import padding_mask
-from course_lib.transformer import Transformer
 
 small = replace(model.config, d_model=16, num_heads=2, d_ff=32, norm_first=False)
 torch.manual_seed(0)
@@ -401,7 +400,7 @@ for each in keys.values():
     assert sorted(differences)[0] == 0 and sorted(differences)[1] > 1
 
 # %%
-from course_lib.panels import Panel, panels
+from course_lib.figures import Panel, panels
 
 source, features = tokens(batch.src[1].tolist()), range(1, 13)
 drawn = {name: each[1, :, :12].cpu() for name, each in keys.items()}
@@ -533,7 +532,7 @@ torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 # Before you run the cell: which cells of the left map must be white, and may any cell of the right map be forbidden?
 
 # %%
-from course_lib.recording import record_attention
+from course_lib import record_attention
 
 with torch.no_grad(), record_attention(model) as maps:
     model(src, one_in)
@@ -743,8 +742,8 @@ assert translator.translate(english, beam_size=1).text == german
 # But whatever comes second is far behind.
 
 # %%
-from course_lib.charts import bars, stacked_bars
-from course_lib.presets import train_preset
+from course_lib.figures import bars, stacked_bars
+from course_lib.training import train_preset
 
 taught = 100 * (1 - train_preset("mini").label_smoothing)  # the translator's recipe
 rows = {}
@@ -782,8 +781,8 @@ stepper
 # We take 200 sentences of the course corpus and do both.
 
 # %%
-from course_lib.data.course import load_course
-from course_lib.decoding import greedy
+from course_lib import greedy
+from course_lib.data import load_course
 
 corpus = load_course(num_train=1, num_valid=1, num_test=200, seed=1).test
 many = make_batch(encode_pairs(tokenizer, corpus)).to(device)

@@ -22,8 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.config import ModelConfig
-from course_lib.transformer import Transformer
+from course_lib import ModelConfig, Transformer
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -75,7 +74,7 @@ assert all(len(tokenizer.tokens(text)) == len(text.split()) + 1 for text in text
 # It must *predict* it with `</s>` at its end.
 
 # %% tags=["nbval-check-output"]
-from course_lib.data.batches import encode_pairs, make_batch
+from course_lib.data import encode_pairs, make_batch
 
 batch = make_batch(encode_pairs(tokenizer, pairs))
 one = make_batch(encode_pairs(tokenizer, pairs[:1]))
@@ -198,14 +197,14 @@ assert not torch.allclose(unscaled, theirs, rtol=0.1, atol=0.1)
 # Where do you expect most of the parameters?
 
 # %% id="architecture-map"
-from course_lib.diagram import architecture
-from course_lib.presets import model_preset
+from course_lib.config import model_preset
+from course_lib.figures import architecture_figure
 
 base = model_preset("base", vocab_size=37_000)
 big = model_preset("big", vocab_size=37_000)
 million = base.num_parameters / 1e6
 title = f"The base model: {million:.1f} million parameters, one matrix in three places"
-figure = architecture(base, src_len=7, tgt_len=7, title=title)
+figure = architecture_figure(base, src_len=7, tgt_len=7, title=title)
 labels = [text.get_text() for text in figure.axes[0].texts]
 assert "memory (7, 512)" in labels and "logits (7, 37,000)" in labels
 assert sum(label.endswith("same matrix") for label in labels) == 2
@@ -391,7 +390,7 @@ for name, config in (("base", base), ("big", big)):
 # Predict: which parts will grow if the sentences have 3000 tokens?
 
 # %%
-from course_lib.charts import stacked_bars
+from course_lib.figures import stacked_bars
 
 
 def percent(parts):
@@ -655,7 +654,7 @@ def sizes_by_layer(norm_first):
 (post, _), (pre, pre_end) = sizes_by_layer(False), sizes_by_layer(True)
 
 # %%
-from course_lib.charts import curves
+from course_lib.figures import curves
 
 depth = range(len(post))
 figure = curves(
@@ -854,7 +853,7 @@ figure
 
 
 # %% tags=["nbval-check-output"]
-from course_lib.decoding import greedy
+from course_lib import greedy
 
 
 def write(model):

@@ -37,10 +37,9 @@ def assert_same(ours, theirs):
 # It gets four pairs of very different lengths.
 
 # %%
-from course_lib.data import Pair
-from course_lib.data.batches import Batch, BucketedBatches, encode_pairs, make_batch
+from course_lib import Translator
+from course_lib.data import Batch, BucketedBatches, Pair, encode_pairs, make_batch
 from course_lib.tokenizer import PAD_ID
-from course_lib.translator import Translator
 
 translator = Translator.from_pretrained("course")
 model, tokenizer = translator.model.double(), translator.tokenizer
@@ -88,7 +87,7 @@ def loss_loop(logits, tgt_out):
 # Then with a mask, then with PyTorch's `ignore_index`, then from the library: four times the same?
 
 # %%
-from course_lib.loss import label_smoothed_loss
+from course_lib.training import label_smoothed_loss
 
 with torch.no_grad():
     logits = model(batch.src, batch.tgt_in)  # (batch, tgt_len, vocab)
@@ -152,7 +151,7 @@ for more in columns:
 assert counts.sum() < 0.2 * counts.numel()  # at the end more than 80 % are padding
 
 # %%
-from course_lib.charts import curves
+from course_lib.figures import curves
 
 figure = curves(
     {name: (columns, losses) for name, losses in found.items()},
@@ -267,7 +266,7 @@ print(f"floor {floor:.3f} nats; best logits are {gap:.1f} apart, not infinitely 
 # If the theory is right, what probability does it give to the true subwords in 200 sentences of its corpus?
 
 # %%
-from course_lib.data.course import load_course
+from course_lib.data import load_course
 
 sentences = load_course(num_train=200, num_valid=1, num_test=1).train
 many = make_batch(encode_pairs(tokenizer, sentences))
@@ -447,8 +446,8 @@ def rate_by_hand(step, d_model=512, warmup_steps=4000):
 
 
 # %% tags=["nbval-check-output"]
-from course_lib.config import ModelConfig, TrainConfig
-from course_lib.schedule import learning_rate, paper_rate
+from course_lib import ModelConfig
+from course_lib.training import TrainConfig, learning_rate, paper_rate
 
 steps = range(1, 100_001)
 rates = [rate_by_hand(step) for step in steps]
@@ -682,8 +681,8 @@ assert len(mistaken[0][0]) == 1 and mistaken[1] and not right[1]
 # (We give Adam a larger ε here: in float32, rounding errors are larger, too.)
 
 # %%
+from course_lib import Transformer
 from course_lib.training import fit
-from course_lib.transformer import Transformer
 
 results, once = {}, dict(epochs=1, peak_lr=1e-3, warmup_steps=1, eps=1e-4)
 for batch_tokens in (1000, 24):  # all pairs in one batch, or at most 24 tokens
@@ -769,8 +768,8 @@ assert all(abs(each - (1 - 0.01 * 0.1) ** 200) < 0.02 for each in left["decouple
 # Predict for dropout: what happens to the loss on the sentences that it learns, and on sentences that it has never seen?
 
 # %%
-from course_lib.evaluation import evaluate
-from course_lib.tokenizer import Tokenizer
+from course_lib import Tokenizer
+from course_lib.training import validate
 
 assert TrainConfig().weight_decay == 0
 corpus = load_course(num_train=400, num_valid=400, num_test=1)
@@ -799,7 +798,7 @@ def learn(seed, dropout=0.0, weight_decay=0.0):
     batches = BucketedBatches(known, 512, seed=seed)
     fit(fresh, batches, replace(recipe, label_smoothing=0.0), progress=False)
     both = (batches, BucketedBatches(new, 512))
-    return [evaluate(fresh, each)["valid_loss"] for each in both]
+    return [validate(fresh, each)["valid_loss"] for each in both]
 
 
 # %%
@@ -894,7 +893,7 @@ assert (TrainConfig().betas, TrainConfig().eps) == ((0.9, 0.98), 1e-9)
 import tempfile
 from pathlib import Path
 
-from course_lib.live import LiveTraining
+from course_lib.widgets import LiveTraining
 
 scratch = tempfile.TemporaryDirectory()  # is deleted with the kernel
 folder = Path(scratch.name)
@@ -929,7 +928,7 @@ assert step == 100 and not {"l e s s o n", "n o s s e l", "r e d n o w"} & set(f
 
 
 # %%
-from course_lib.experiment import score
+from course_lib.training import score
 
 
 def show_score(name, model):
@@ -960,13 +959,13 @@ assert at_the_end > 0.5 > 10 * show_score("untrained", new_model(0))
 # Predict: is the loss of the average larger or smaller than the average of the losses?
 
 # %%
-from course_lib.checkpoint import average_checkpoints, load_tensors, load_weights
+from course_lib.storage import average_checkpoints, load_tensors, load_weights
 
 paths = sorted((folder / "paper").glob("epoch-*.safetensors"))
 members = []
 for path in paths:
     load_weights(learner.model, load_tensors(path)[0])
-    members.append(evaluate(learner.model, valid)["valid_loss"])
+    members.append(validate(learner.model, valid)["valid_loss"])
 average = average_checkpoints(paths)
 name = "encoder.layers.0.feed_forward.up.weight"
 by_hand = sum(load_tensors(path)[0][name].double() for path in paths) / len(paths)
@@ -974,7 +973,7 @@ torch.testing.assert_close(average[name], by_hand.float())
 
 # %%
 load_weights(learner.model, average)
-averaged = evaluate(learner.model, valid)["valid_loss"]
+averaged = validate(learner.model, valid)["valid_loss"]
 print("losses of the members:", *(f"{loss:.3f}" for loss in members))
 mean = sum(members) / len(members)
 print(f"their mean {mean:.3f}, loss of the average {averaged:.3f}")
@@ -1075,7 +1074,7 @@ assert {"epoch", "batch", "step"} <= info.keys()
 # We resume twice more: once with Adam's moments lost, once with another random state.
 
 # %%
-from course_lib.checkpoint import save_tensors
+from course_lib.storage import save_tensors
 
 torch.manual_seed(5)
 losses = {
@@ -1172,7 +1171,7 @@ figure
 
 
 # %%
-from course_lib.decoding import greedy
+from course_lib import greedy
 
 test_ids = encode_pairs(ten_letters, copy_test)
 src = make_batch(test_ids).src.to(device)

@@ -20,10 +20,9 @@ from pathlib import Path
 
 import torch
 
-from course_lib.charts import bars, curves
-from course_lib.data.batches import BucketedBatches, encode_pairs
-from course_lib.data.course import load_course
-from course_lib.tokenizer import Tokenizer
+from course_lib import Tokenizer
+from course_lib.data import BucketedBatches, encode_pairs, load_course
+from course_lib.figures import bars, curves
 
 started = time.perf_counter()
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -104,7 +103,8 @@ assert bucketed < 0.05 < at_random
 # Layers normalize first (pre-norm), which trains without a long warm-up; the paper's post-norm is one switch away.
 
 # %% tags=["nbval-check-output"]
-from course_lib.presets import model_preset, train_preset
+from course_lib.config import model_preset
+from course_lib.training import train_preset
 
 config = model_preset("mini", tokenizer.vocab_size)
 print(f"{config.num_layers} + {config.num_layers} layers, {config.num_heads} heads")
@@ -112,8 +112,7 @@ print(f"d_model {config.d_model}, d_ff {config.d_ff}")
 print(f"{config.num_parameters:,} parameters")
 
 # %%
-from course_lib.transformer import Transformer
-from course_lib.translator import Translator
+from course_lib import Transformer, Translator
 
 if device == "cuda":
     config = model_preset("tiny", tokenizer.vocab_size)
@@ -127,7 +126,7 @@ assert measured == config.num_parameters < 2_000_000
 # What does it say before it has learned anything?
 
 # %%
-from course_lib.experiment import score
+from course_lib.training import score
 
 samples = [pair.src for pair in corpus.test[:3]]
 untrained = score(translator, corpus.test[:100], beam_size=1)
@@ -143,8 +142,8 @@ assert untrained.exact_match == 0
 # Watch three things: the bar, the loss, and how the same sentences are translated after 100 steps, 200, 400 and so on.
 
 # %%
-from course_lib.live import LiveTraining
 from course_lib.training import fit
+from course_lib.widgets import LiveTraining
 
 recipe = train_preset("mini", epochs=8 if device == "cuda" else 4)
 batches = BucketedBatches(train_pairs, recipe.batch_tokens, seed=recipe.seed)
@@ -468,7 +467,7 @@ assert valid[0] < valid[1] < 1 < test[0] < test[1]
 #
 # Such a recipe has a whole list of ingredients.
 # Which of them matter?
-# The paper's table 3 changes one thing at a time, and so does `course_lib.benchmark`.
+# The paper's table 3 changes one thing at a time, and so does `course_lib.training.run_benchmark`.
 # It trains the half-hour model again and again, for eight passes only, and scores each on the validation part.
 # Its recipe has a little dropout, smoothed labels, tied weights, pre-norm layers, the average of the last passes, and a beam:
 #
@@ -493,7 +492,7 @@ for name in ordered:
     print(f"{mean[name]:5.1f}  {len(scores[name])} × {name}")
 
 # %%
-from course_lib.charts import dots
+from course_lib.figures import dots
 
 shown = {name: scores[name] for name in ordered if mean[name] > 20}
 assert set(scores) - set(shown) == {"post-norm"}  # far below the others

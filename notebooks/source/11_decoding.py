@@ -22,9 +22,9 @@ from statistics import mean
 
 import torch
 
-from course_lib.charts import bars, curves
+from course_lib import Translator
 from course_lib.decoding import greedy, sample
-from course_lib.translator import Translator
+from course_lib.figures import bars, curves
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -316,8 +316,7 @@ sliders
 # Predict: how many come out right at temperature 1, and does a cut help?
 
 # %%
-from course_lib.data.batches import pad
-from course_lib.data.course import load_course
+from course_lib.data import load_course, pad
 from course_lib.metrics import bleu, exact_match
 
 num_pairs = 1000 if device == "cuda" else 200
@@ -490,7 +489,7 @@ for text in [*texts, "I play.", "The cat sleeps when I run home."]:
 # Follow greedy search along the top, then the winner: when does it fall behind, and when does it take the lead?
 
 # %% id="beam-tree"
-from course_lib.trees import beam_figure
+from course_lib.figures import beam_figure
 
 (tree,) = record_beam(model, src, beam_size=3, length_penalty=0.0)
 winner = tree.nodes[tree.best[0]]
@@ -557,8 +556,7 @@ assert tops == ["Ich sprang.", "Ich spiele.", *["Ich spielen."] * 4]
 # %%
 from itertools import product
 
-from course_lib.config import ModelConfig
-from course_lib.transformer import Transformer
+from course_lib import ModelConfig, Transformer
 
 sizes = dict(d_model=16, num_heads=2, num_layers=1, d_ff=32, dropout=0.0, max_len=16)
 tiny_src = torch.tensor([[4, 6, 3, 5, eos_id]])
@@ -1036,7 +1034,7 @@ with torch.no_grad():
 # Predict: how many tokens are right at the end of a long sentence, in each mode?
 
 # %%
-from course_lib.data.batches import encode_pairs, make_batch
+from course_lib.data import encode_pairs, make_batch
 
 batch = make_batch(encode_pairs(tokenizer, pairs)).to(device)
 with torch.no_grad():

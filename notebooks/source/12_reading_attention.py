@@ -19,13 +19,11 @@ from contextlib import contextmanager
 
 import torch
 
-from course_lib.charts import bars, curves
-from course_lib.data.batches import encode_pairs, make_batch
-from course_lib.panels import Panel, panels
-from course_lib.plots import attention_grid
-from course_lib.recording import record_attention
-from course_lib.silence import KINDS, all_heads, attentions, silence_heads
-from course_lib.translator import Translator
+from course_lib import Translator
+from course_lib.analysis import ablate_heads, all_heads
+from course_lib.data import encode_pairs, make_batch
+from course_lib.figures import Panel, attention_grid, bars, curves, panels
+from course_lib.recording import KINDS, attentions, record_attention
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -158,9 +156,8 @@ explorer
 # And we want sentences that the model has never seen, so we make sure.
 
 # %%
-from course_lib.data.course import load_course
-from course_lib.grammar.align import realize
-from course_lib.grammar.generate import MAX_WORDS, trees
+from course_lib.data import load_course
+from course_lib.grammar import MAX_WORDS, realize, trees
 
 count = 3000 if device == "cuda" else 1000
 train = load_course(num_train=60_000).train  # what the translator learned from
@@ -209,7 +206,7 @@ assert len(recorded) == count and recorded[0]["cross"].shape[:2] == (2, 4)
 
 
 # %%
-from course_lib.alignment import word_spans, word_weights
+from course_lib.analysis import word_spans, word_weights
 from course_lib.grammar import build as grammar
 
 
@@ -245,8 +242,7 @@ assert weights.shape == (12, 12) and by_hand.shape == (10, 11)
 # Here is head 1.0 on our sentence.
 
 # %% tags=["nbval-check-output"]
-from course_lib.alignment import strongest_links
-from course_lib.metrics import alignment_error_rate
+from course_lib.analysis import alignment_error_rate, strongest_links
 
 best_columns = enumerate(by_hand.argmax(dim=1).tolist())
 predicted = {(column, row) for row, column in best_columns if column < len(src_spans)}
@@ -275,7 +271,7 @@ assert by_formula == alignment_error_rate(predicted, gold) > 0.5
 # Predict: how much worse is the wrong way?
 
 # %%
-from course_lib.alignment import corpus_error_rate, diagonal_links
+from course_lib.analysis import corpus_error_rate, diagonal_links
 
 
 def head_links(part, lower=0):
@@ -380,7 +376,7 @@ curves(series, xlabel="round", ylabel="probability", title=title)
 # On our four pairs it finds the same numbers.
 
 # %%
-from course_lib.ibm import train_ibm1
+from course_lib.analysis import train_ibm1
 
 finished = train_ibm1(toy, iterations=10)
 for (source, word), share in t.items():
@@ -493,8 +489,7 @@ bars(
 
 
 # %% tags=["nbval-check-output"]
-from course_lib.grammar import english, german
-from course_lib.grammar.syntax import Notes
+from course_lib.grammar import Notes, english, german
 
 
 def where(words):
@@ -672,7 +667,7 @@ panels(
 #
 # Its context enters the rest of the model through its columns of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
 # With zeros in these columns the head can look wherever it likes; nobody hears of it.
-# `silence_heads` does the same without touching the weights.
+# `ablate_heads` does the same without touching the weights.
 
 # %%
 batch = make_batch(encode_pairs(tokenizer, pairs[half : half + 50])).to(device)
@@ -683,7 +678,7 @@ with torch.no_grad():
     by_hand = model(batch.src, batch.tgt_in)
     output_proj.weight.copy_(before)
     plain = model(batch.src, batch.tgt_in)
-    with silence_heads(model, [("cross", 1, 3)]):
+    with ablate_heads(model, [("cross", 1, 3)]):
         silent = model(batch.src, batch.tgt_in)
     torch.testing.assert_close(silent, by_hand, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(model(batch.src, batch.tgt_in), plain)
@@ -704,7 +699,7 @@ batches = [make_batch(encode_pairs(tokenizer, part)).to(device) for part in part
 def right(silent=(), batches=batches):
     """For each sentence: is every prediction right when these heads are silent?"""
     found = []
-    with silence_heads(model, silent):
+    with ablate_heads(model, silent):
         for batch in batches:
             guesses = model(batch.src, batch.tgt_in).argmax(dim=-1)
             wrong = (guesses != batch.tgt_out) & (batch.tgt_out != model.config.pad_id)
@@ -1069,7 +1064,7 @@ assert agreement > 0.85 and by_luck < 0.15 and overlooked > 0.1
 # %% tags=["nbval-check-output"]
 from itertools import permutations
 
-from course_lib.grammar.nouns import NOUNS
+from course_lib.grammar import NOUNS
 
 animate, made = [noun for noun in NOUNS if "animate" in noun.classes], []
 for subject, thing in permutations(animate, 2):

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import Lab
 from playwright.sync_api import Browser
-from serving import jupyterlab
+
+from tests.helpers.lab import Lab
+from tests.helpers.serving import jupyterlab
 
 ROOT = Path(__file__).resolve().parents[2]
 # No sandbox: containers have none to give. The rest keeps the browser from talking to anyone but us.

@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
-from course_lib.anatomy import stations
-from course_lib.config import ModelConfig
-from course_lib.presets import model_preset
+from course_lib.analysis.anatomy import stations
+from course_lib.config import ModelConfig, model_preset
+from tests.helpers.lab import Lab, eventually
 
 CELLS = (
-    "from course_lib.presets import model_preset\nfrom course_lib.widgets import ArchitectureMap",
+    "from course_lib import model_preset\nfrom course_lib.widgets import ArchitectureMap",
     'ArchitectureMap(model_preset("base", vocab_size=37_000))',
 )
 BASE, BIG = (model_preset(name, vocab_size=37_000) for name in ("base", "big"))

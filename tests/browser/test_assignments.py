@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import nbformat
 import pytest
-from build_assignments import FOLDER
-from classroom import Classroom, Submission
-from lab import NOTEBOOK, Lab, eventually
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Locator, expect
-from serving import jupyterlab
+
+from notebooks.source.build_assignments import FOLDER
+from tests.helpers.classroom import Classroom, Submission
+from tests.helpers.lab import NOTEBOOK, Lab, eventually
+from tests.helpers.serving import jupyterlab
 
 ASSIGNMENT = "03_attention"
 FILL_IN = f"""(answers) => {{

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from lab import Lab
 
 from course_lib.widgets.base import STATIC, short
+from tests.helpers.lab import Lab
 
 COMMON = (STATIC / "common.js").read_text(encoding="utf-8")
 

@@ -1,11 +1,11 @@
 """The decoder stepper, operated by mouse and keyboard; each step is compared with the library's exploration."""
 
 import pytest
-from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
-from course_lib.exploration import Exploration, explore
+from course_lib.analysis.exploration import Exploration, explore
 from course_lib.translator import Translator
+from tests.helpers.lab import Lab, eventually
 
 CELLS = (
     "from course_lib.translator import Translator\nfrom course_lib.widgets import DecoderStepper",

@@ -1,9 +1,10 @@
 """Every lesson in JupyterLab: all cells run, without an error, a warning, or a complaint of the page."""
 
-import build
 import pytest
-from lab import Lab
 from playwright.sync_api import expect
+
+from notebooks.source import build_lessons as build
+from tests.helpers.lab import Lab
 
 LESSONS = [path.stem for path in build.lessons()]
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
 from course_lib.attention import attention_scores, attention_weights
 from course_lib.masks import causal_mask
+from tests.helpers.lab import Lab, eventually
 
 CELLS = (
     "import torch\nfrom course_lib.masks import causal_mask\nfrom course_lib.widgets import MaskPainter",

@@ -3,10 +3,10 @@
 from collections import Counter
 
 import pytest
-from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
-from course_lib.bpe import learn_merges
+from course_lib.analysis.merges import learn_merges
+from tests.helpers.lab import Lab, eventually
 
 TINY = "The cat sleeps. The cat sees the dog. The dog sees the cat."
 CELLS = (

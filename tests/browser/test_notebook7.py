@@ -1,11 +1,11 @@
 """The widgets in Jupyter Notebook 7: the explorer stands for all, they share what could differ."""
 
 import pytest
-from lab import Lab
-from test_explorer import CELLS, TEXT, shows, shows_every_head
 
-from course_lib.exploration import explore
+from course_lib.analysis.exploration import explore
 from course_lib.translator import Translator
+from tests.browser.test_attention_explorer import CELLS, TEXT, shows, shows_every_head
+from tests.helpers.lab import Lab
 
 
 def test_the_explorer_draws_every_head_in_notebook_7(lab: Lab) -> None:

@@ -1,11 +1,11 @@
 """The playground, typed into: the German on the page is the library's, and the page takes any text."""
 
 import pytest
-from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
-from course_lib.exploration import explore
+from course_lib.analysis.exploration import explore
 from course_lib.translator import Translator
+from tests.helpers.lab import Lab, eventually
 
 CELL = """from course_lib.translator import Translator
 from course_lib.widgets import Playground

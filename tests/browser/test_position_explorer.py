@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from lab import THEMES, Lab, eventually
 from playwright.sync_api import Locator, expect
 
 from course_lib.position import sinusoidal
 from course_lib.widgets.position_explorer import BASES
+from tests.helpers.lab import THEMES, Lab, eventually
 
 CELLS = ("from course_lib.widgets import PositionExplorer", "explorer = PositionExplorer()\nexplorer")
 FIRST = dict(length=64, d_model=32, base=10_000, first=5, second=12, offset=3)

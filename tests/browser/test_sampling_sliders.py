@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from lab import Lab, eventually
 from playwright.sync_api import Locator, expect
 
 from course_lib.decoding import greedy, place_log_probs, sample, sampling_probs
 from course_lib.translator import Translator
+from tests.helpers.lab import Lab, eventually
 
 CELLS = (
     "from course_lib.translator import Translator\nfrom course_lib.widgets import SamplingSliders",

@@ -1,0 +1,10 @@
+"""The assignments, a folder each: what a learner reads, how it is checked, and answers right and wrong."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "catalog": ["FOLDERS", "check", "find"],
+    },
+)

@@ -1,0 +1,15 @@
+"""Figures: arrays and labels in, a Matplotlib figure out; nothing here knows a model."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "canvas": ["CourseFigure", "new_figure", "styled"],
+        "plots": ["attention_grid", "attention_map", "mask_grid", "signed_matrix"],
+        "matrices": ["Panel", "panels"],
+        "charts": ["bars", "curves", "dots", "stacked_bars"],
+        "architecture": ["architecture_figure"],
+        "beam_tree": ["beam_figure"],
+    },
+)

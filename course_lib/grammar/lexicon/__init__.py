@@ -1,0 +1,1 @@
+"""The words: what each is in English and German, and how it inflects."""

@@ -1,0 +1,161 @@
+"""German inflection: noun forms, adjective and determiner endings, finite verb forms.
+
+Everything is computed from a lexicon entry's principal parts; only six verbs have tables of their own.
+"""
+
+from functools import cache
+
+from course_lib.grammar.lexicon.entries import Adjective, Determiner, Noun, Verb
+
+# endings by case; columns: masculine, feminine, neuter, plural
+_COLUMN = {"m": 0, "f": 1, "n": 2, "plural": 3}
+STRONG = {
+    "nominative": ("er", "e", "es", "e"),
+    "accusative": ("en", "e", "es", "e"),
+    "dative": ("em", "er", "em", "en"),
+    "genitive": ("en", "er", "en", "er"),
+}
+WEAK = {
+    "nominative": ("e", "e", "e", "en"),
+    "accusative": ("en", "e", "e", "en"),
+    "dative": ("en", "en", "en", "en"),
+    "genitive": ("en", "en", "en", "en"),
+}
+MIXED = {
+    "nominative": ("er", "e", "es", "en"),
+    "accusative": ("en", "e", "es", "en"),
+    "dative": ("en", "en", "en", "en"),
+    "genitive": ("en", "en", "en", "en"),
+}
+_DER = {
+    "nominative": ("der", "die", "das", "die"),
+    "accusative": ("den", "die", "das", "die"),
+    "dative": ("dem", "der", "dem", "den"),
+    "genitive": ("des", "der", "des", "der"),
+}
+_DIESER = {
+    "nominative": ("er", "e", "es", "e"),
+    "accusative": ("en", "e", "es", "e"),
+    "dative": ("em", "er", "em", "en"),
+    "genitive": ("es", "er", "es", "er"),
+}
+_EIN = {
+    "nominative": ("", "e", "", "e"),
+    "accusative": ("en", "e", "", "e"),
+    "dative": ("em", "er", "em", "en"),
+    "genitive": ("es", "er", "es", "er"),
+}
+_VIELE = {"nominative": "viele", "accusative": "viele", "dative": "vielen", "genitive": "vieler"}
+_RELATIVE = {
+    "nominative": ("der", "die", "das", "die"),
+    "accusative": ("den", "die", "das", "die"),
+    "dative": ("dem", "der", "dem", "denen"),
+    "genitive": ("dessen", "deren", "dessen", "deren"),
+}
+DECLENSION = {"der": "weak", "dieser": "weak", "ein": "mixed", "viele": "strong", "fixed": "strong"}
+_ENDINGS = {"weak": WEAK, "mixed": MIXED, "strong": STRONG}
+
+
+def column(gender: str, plural: bool) -> int:
+    """The column of an ending table: a gender, or the plural that has none."""
+    return 3 if plural else _COLUMN[gender]
+
+
+@cache
+def noun_form(noun: Noun, case: str, plural: bool) -> str:
+    """The noun in a case and number: (Bär, dative, False) -> Bären."""
+    if plural:
+        ends = noun.plural.endswith(("n", "s"))
+        return noun.plural + ("n" if case == "dative" and not ends else "")
+    if case == "genitive":
+        return noun.genitive
+    return noun.genitive if noun.weak and case != "nominative" else noun.german
+
+
+@cache
+def adjective_form(adjective: Adjective, declension: str, case: str, gender: str, plural: bool) -> str:
+    """The adjective before a noun; `declension` is weak, mixed or strong."""
+    return adjective.stem + _ENDINGS[declension][case][column(gender, plural)]
+
+
+@cache
+def determiner_form(german: str, pattern: str, case: str, gender: str, plural: bool) -> str:
+    """The determiner: (dies, dieser, dative, f, False) -> dieser."""
+    at = column(gender, plural)
+    if pattern == "der":
+        return _DER[case][at]
+    if pattern == "dieser":
+        return german + _DIESER[case][at]
+    if pattern == "ein":
+        ending = _EIN[case][at]
+        return ("eur" if german == "euer" and ending else german) + ending
+    return german[:-5] + _VIELE[case] if german.endswith("viele") else german
+
+
+def relative_pronoun(case: str, gender: str, plural: bool) -> str:
+    """The relative pronoun, like the article but for denen, dessen, deren."""
+    return _RELATIVE[case][column(gender, plural)]
+
+
+def declension_after(determiner: Determiner | None) -> str:
+    """Which adjective endings a determiner asks for; none at all asks for the strong ones."""
+    return DECLENSION[determiner.pattern] if determiner else "strong"
+
+
+# present tense: ich du er wir ihr sie
+_PRESENT = {
+    "sein": "bin bist ist sind seid sind",
+    "haben": "habe hast hat haben habt haben",
+    "werden": "werde wirst wird werden werdet werden",
+    "wissen": "weiß weißt weiß wissen wisst wissen",
+    "mögen": "mag magst mag mögen mögt mögen",
+    "können": "kann kannst kann können könnt können",
+    "müssen": "muss musst muss müssen müsst müssen",
+    "dürfen": "darf darfst darf dürfen dürft dürfen",
+    "sollten": "sollte solltest sollte sollten solltet sollten",
+    "wollen": "will willst will wollen wollt wollen",
+    "möchten": "möchte möchtest möchte möchten möchtet möchten",
+}
+PRESENT_TABLES = {verb: tuple(forms.split()) for verb, forms in _PRESENT.items()}
+
+
+def _stem(infinitive: str) -> str:
+    return infinitive[:-1] if infinitive.endswith(("ern", "eln")) else infinitive[:-2]
+
+
+@cache
+def present(infinitive: str, change: str, person: int, plural: bool) -> str:
+    """A present form: (geben, gib, 3, False) -> gibt."""
+    slot = person - 1 + 3 * plural
+    if infinitive in PRESENT_TABLES:
+        return PRESENT_TABLES[infinitive][slot]
+    stem = _stem(infinitive)
+    link = "e" if stem.endswith(("t", "d", "fn", "gn")) else ""
+    if slot in (3, 5):
+        return infinitive
+    if slot == 0:
+        return stem + "e"
+    if slot == 4:
+        return stem + link + "t"
+    stem, link = (change, "") if change else (stem, link)
+    if slot == 1:
+        return stem + link + ("t" if stem.endswith(("s", "ß", "z")) else "st")
+    return stem + link + "t"
+
+
+@cache
+def preterite(stem: str, person: int, plural: bool) -> str:
+    """A preterite form from its stem: (gab, 3, True) -> gaben, (machte, 1, True) -> machten."""
+    slot = person - 1 + 3 * plural
+    if stem.endswith("e") and len(stem) > 3:
+        return stem + ("", "st", "", "n", "t", "n")[slot]
+    link = "e" if stem.endswith(("t", "d")) else ""
+    sibilant = "e" if stem.endswith(("s", "ß")) else link
+    return stem + ("", sibilant + "st", "", "en", link + "t", "en")[slot]
+
+
+def finite_form(verb: Verb, tense: str, person: int, plural: bool) -> str:
+    """A finite form of the verb without its separable prefix; `tense` is present or past."""
+    if tense == "past":
+        return preterite(verb.preterite, person, plural)
+    return present(verb.stem_verb, verb.change, person, plural)

@@ -1,0 +1,1 @@
+"""Syntax trees drawn at random, of sentences that make sense."""

@@ -1,0 +1,96 @@
+"""Random questions: yes or no, who, whom, what, which, how many, where, when, why."""
+
+from typing import Any
+
+from course_lib.grammar.lexicon.function_words import HOW_MANY, WHEN, WHERE, WHERE_TO, WHICH, WHY
+from course_lib.grammar.sampler.chooser import Chooser
+from course_lib.grammar.sampler.clauses import copula, new_clause
+from course_lib.grammar.sampler.phrases import someone
+from course_lib.grammar.sampler.selection import NOUNS_OF
+from course_lib.grammar.syntax import Adverb, Clause, Interrogative, NounPhrase, Pronoun, Sentence
+
+
+def yes_no(chooser: Chooser) -> Sentence | None:
+    """A question that yes or no answers."""
+    if chooser.chance(0.2):
+        clause = copula(chooser, someone(chooser, "animate", "subject", pronouns=0.4), "present", "yes-no")
+        if clause is None:
+            return None
+        clause.negated = False
+        return Sentence(clause)
+    return Sentence(_to_you(new_clause(chooser, force="yes-no", negation=0, pronouns=0.4)))
+
+
+def _to_you(clause: Clause) -> Clause:
+    """Nobody asks whether he himself is reading: let the question be about you."""
+    others = (clause.accusative, clause.dative, clause.governed and clause.governed.noun_phrase)
+    taken = any(type(node) is Pronoun and node.person == 2 for node in others)
+    if type(clause.subject) is Pronoun and clause.subject.person == 1 and clause.modal is None and not taken:
+        clause.subject = Pronoun(2)
+    return clause
+
+
+def wh(chooser: Chooser) -> Sentence:
+    """A question with who, what, where, when, why, which or how many."""
+    clause = _to_you(new_clause(chooser, force="wh", negation=0, pronouns=0.3, rich=0.3))
+    clause.frequency = None
+    options = [WHY] if clause.verb.stative or clause.tense == "perfect" else [WHEN, WHY]
+    if clause.accusative is not None:
+        options += ["what", "which"]
+    if clause.dative is not None or clause.governed is not None:
+        options += ["whom", "whom"]
+    if clause.location is not None or clause.direction is not None:
+        options += [WHERE, WHERE]
+    kind = chooser.pick(options + ["who"])
+    return Sentence(clause) if _ask(chooser, clause, kind) else wh(chooser)
+
+
+def _ask(chooser: Chooser, clause: Clause, kind: Any) -> bool:
+    """Turn one constituent into the question; False if that makes no sense."""
+    if kind is WHERE:
+        if clause.direction is not None:
+            clause.direction = clause.fronted = Adverb(WHERE_TO)
+        else:
+            clause.location = clause.fronted = Adverb(WHERE)
+    elif kind is WHEN or kind is WHY:
+        if kind is WHEN:
+            clause.time = None
+        if clause.time is not None:
+            return False
+        clause.time = clause.fronted = Adverb(kind)
+    elif kind == "who":
+        if not any("human" in noun.classes for noun in NOUNS_OF[clause.verb.frame.subject]):
+            return False
+        clause.subject = clause.fronted = Interrogative(True)
+        clause.manner = None
+    elif kind == "whom":
+        return _ask_whom(clause)
+    else:
+        _ask_object(chooser, clause, kind)
+    return True
+
+
+def _ask_whom(clause: Clause) -> bool:
+    if clause.dative is not None:
+        clause.dative = clause.fronted = Interrogative(True)
+        clause.dative_with_to = True
+        return True
+    node = clause.governed.noun_phrase
+    if type(node) is NounPhrase and "human" not in node.noun.classes:
+        return False
+    clause.governed.noun_phrase = Interrogative(True)
+    clause.fronted = clause.governed
+    return True
+
+
+def _ask_object(chooser: Chooser, clause: Clause, kind: str) -> None:
+    node = clause.accusative
+    people = type(node) is not NounPhrase or "human" in node.noun.classes
+    if kind == "which" and type(node) is NounPhrase and not node.noun.mass:
+        node.possessor = node.number = None
+        node.determiner = WHICH if not node.plural or chooser.chance(0.3) else HOW_MANY
+    else:
+        node = clause.accusative = Interrogative(people)
+    clause.fronted = node
+    if type(clause.dative) is not Pronoun:
+        clause.dative_with_to = True

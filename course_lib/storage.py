@@ -1,0 +1,134 @@
+"""Files that are written whole or not at all, and tensors in them: checkpoints, saved and averaged."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+FORMAT = "course_lib checkpoint 1"
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Yields a temporary path beside `path`; on success it takes the place of `path` at once, else it is removed.
+
+    Args:
+        path: the file to write; its folder is made if missing.
+
+    Raises:
+        OSError: whatever writing raised; the old file is then untouched.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def save_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict, *, dtype: torch.dtype | None = None) -> None:
+    """Writes tensors and JSON values to one file, which replaces the old one only when complete.
+
+    Args:
+        path: of the .safetensors file.
+        tensors: by name; a tensor with several names (tied weights) is stored once.
+        info: JSON values for the header.
+        dtype: to store in; None keeps each tensor's own.
+
+    Raises:
+        OSError: if the disk is full or the folder cannot be written; the old file is untouched.
+    """
+    first: dict[tuple, str] = {}
+    stored, aliases = {}, {}
+    for name, tensor in tensors.items():
+        same = first.setdefault((tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()), name)
+        if same == name or tensor.numel() == 0:
+            stored[name] = tensor.detach().to("cpu", dtype).contiguous()
+        else:
+            aliases[name] = same
+    metadata = {"format": FORMAT, "info": json.dumps(info), "aliases": json.dumps(aliases)}
+    with replacing(path) as temporary:
+        try:
+            save_file(stored, temporary, metadata=metadata)
+        except SafetensorError as error:  # the library's own word for an input/output error
+            raise OSError(f"could not write {path}: {error}") from error
+
+
+def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict]:
+    """Reads what save_tensors wrote.
+
+    Returns:
+        the tensors by name, and the JSON values.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file is damaged or another program's.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no checkpoint at {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
+    if metadata.get("format") != FORMAT:
+        raise ValueError(f"{path} is not from this course: expected format {FORMAT!r}, got {metadata.get('format')!r}")
+    try:
+        tensors |= {name: tensors[same] for name, same in json.loads(metadata["aliases"]).items()}
+        return tensors, json.loads(metadata["info"])
+    except (KeyError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {error!r} in its header") from error
+
+
+def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Copies weights into a model, all or none.
+
+    Raises:
+        ValueError: if a name is missing or unknown, or a shape differs; the model is then unchanged.
+    """
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    got = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    wrong = sorted(name for name in expected.keys() | got.keys() if expected.get(name) != got.get(name))
+    if wrong:
+        name = wrong[0]
+        raise ValueError(
+            f"these weights belong to another model: {len(wrong)} tensors differ, "
+            f"first {name}: expected {expected.get(name)}, got {got.get(name)}"
+        )
+    model.load_state_dict(tensors)
+
+
+def average_checkpoints(paths: Sequence[str | Path]) -> dict[str, Tensor]:
+    """The mean of the weights in several files.
+
+    Args:
+        paths: files of `fit`'s `keep`, of the same model.
+
+    Raises:
+        ValueError: if there is no file, or the files hold different models.
+
+    Paper: section 6.1 (the last 5 checkpoints for base).
+    """
+    if not paths:
+        raise ValueError("no checkpoints to average")
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        tensors, _ = load_tensors(path)
+        if total and {k: v.shape for k, v in total.items()} != {k: v.shape for k, v in tensors.items()}:
+            raise ValueError(f"{path} holds another model than {paths[0]}")
+        for name, tensor in tensors.items():
+            total[name] = total.get(name, torch.zeros_like(tensor, dtype=torch.float64)) + tensor
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}

@@ -1,0 +1,76 @@
+"""Training: `fit` runs epochs over batches, keeps a history, and survives interruption."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from course_lib.data import BucketedBatches
+from course_lib.training.allocator import keep_freed_memory
+from course_lib.training.config import TrainConfig
+from course_lib.training.interrupt import Interrupt
+from course_lib.training.run import DivergedError, History, Run
+from course_lib.transformer import Transformer
+
+__all__ = ["DivergedError", "History", "fit"]
+
+
+def fit(
+    model: Transformer,
+    batches: BucketedBatches,
+    config: TrainConfig,
+    *,
+    valid: BucketedBatches | None = None,
+    folder: str | Path | None = None,
+    keep: int = 0,
+    on_step: Callable[[Transformer, History], None] | None = None,
+    on_epoch: Callable[[Transformer, History], dict | None] | None = None,
+    progress: bool = True,
+) -> History:
+    """Trains a model; where `folder` holds an unfinished run of the same configuration, goes on with that run.
+
+    A resumed run equals an uninterrupted one, bit for bit on CPU. Ctrl-C (or the notebook's stop button) ends the
+    training after the current step; the history is returned and the state is saved.
+
+    Args:
+        model: is changed in place, and trains on the device it is on.
+        batches: of the training pairs.
+        config: of the run.
+        valid: batches of held-out pairs, evaluated after each epoch.
+        folder: for `last.safetensors`, written after each epoch, and the weights of the newest `keep` epochs.
+        keep: how many epochs' weights to keep for `average_checkpoints`.
+        on_step, on_epoch: called after each step and each epoch; what on_epoch returns is added to the history.
+        progress: show a progress bar.
+
+    Returns:
+        the history of the run, with `stopped` "finished" or "interrupted"; the model is left in evaluation mode.
+
+    Raises:
+        DivergedError: if the loss becomes infinite or NaN; the weights are then those before that step.
+        ValueError: if `folder` holds another run.
+
+    Paper: sections 5.2 to 5.4.
+    """
+    keep_freed_memory()
+    run = Run(model, batches, config, folder, keep)
+    torch.manual_seed(config.seed)
+    run.resume()
+    bar = tqdm(total=run.history.total_steps, initial=run.step, unit="step", disable=not progress, mininterval=1.0)
+    model.train()
+    with bar, Interrupt() as interrupt:
+        while run.epoch < config.epochs and not interrupt.requested:
+            for group in run.rest_of_epoch():
+                run.train_step(group)
+                bar.set_postfix(loss=f"{run.history.losses[-1]:.3f}", refresh=False)
+                bar.update()
+                if on_step:
+                    on_step(model, run.history)
+                if interrupt.requested:
+                    break
+            if run.at_end_of_epoch:
+                run.finish_epoch(valid, on_epoch)
+            run.save()
+    run.history.stopped = "finished" if run.epoch == config.epochs else "interrupted"
+    model.eval()
+    return run.history

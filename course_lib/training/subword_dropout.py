@@ -1,0 +1,70 @@
+"""Subword dropout: the same words in other pieces each time, so that a model sees more than one spelling of each."""
+
+import json
+import random
+from collections.abc import Sequence
+
+from course_lib.data import IdPair
+from course_lib.tokenizer import EOS_ID, UNK_ID, Tokenizer
+
+VARIANTS = 64  # segmentations drawn of each word; a word in a sentence takes one of them
+
+
+class SubwordDropout:
+    """Sentence pairs to ids, anew in each epoch: byte-pair merging in which every merge may be left out.
+
+    Where the library applies the first merge of its list that fits, here each merge that fits is left out with
+    probability `share` at each step; with 0 the ids are the tokenizer's, with 1 all words are in single characters.
+    The tokenizers library has this as an option, but without a seed; here a seed and an epoch fix everything.
+
+    Args:
+        tokenizer: of both languages.
+        pairs: objects with texts `src` and `tgt`.
+        share: of merges left out, in [0, 1]; 0.1 is usual.
+        seed: of the choice.
+
+    Raises:
+        ValueError: if share is outside its range.
+
+    Reference: Provilkov, Emelianenko and Voita 2020, BPE-dropout, algorithm 1.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, pairs: Sequence, share: float, *, seed: int = 0):
+        if not 0 <= share <= 1:
+            raise ValueError(f"share must be in [0, 1], got {share}")
+        model = json.loads(tokenizer.to_json())["model"]
+        self.ids = model["vocab"]
+        self.ranks = {tuple(merge): rank for rank, merge in enumerate(model["merges"])}
+        self.share, self.seed = share, seed
+        self.words = [(tokenizer.words(pair.src), tokenizer.words(pair.tgt)) for pair in pairs]
+        self._variants: dict[tuple[str, int], list[int]] = {}
+
+    def __call__(self, epoch: int, index: int) -> IdPair:
+        """The pair of that index, as `encode_pairs` has it, in the pieces of that epoch."""
+        rng = random.Random(f"{self.seed}/{epoch}/{index}")
+        src, tgt = ([i for word in words for i in self._drawn(word, rng)] for words in self.words[index])
+        return src + [EOS_ID], tgt
+
+    def __repr__(self) -> str:
+        return f"SubwordDropout(share={self.share}, seed={self.seed}, variants={VARIANTS})"
+
+    def _drawn(self, word: str, rng: random.Random) -> list[int]:
+        key = (word, rng.randrange(VARIANTS))
+        if key not in self._variants:
+            pieces = self.split(word, random.Random(f"{self.seed}/{key}"))
+            self._variants[key] = [self.ids.get(piece, UNK_ID) for piece in pieces]
+        return self._variants[key]
+
+    def split(self, word: str, rng: random.Random) -> list[str]:
+        """One segmentation of a word, drawn."""
+        pieces = list(word)
+        while True:
+            fitting = [
+                (self.ranks[pair], position)
+                for position, pair in enumerate(zip(pieces, pieces[1:], strict=False))
+                if pair in self.ranks and rng.random() >= self.share
+            ]
+            if not fitting:
+                return pieces
+            _, position = min(fitting)
+            pieces[position : position + 2] = [pieces[position] + pieces[position + 1]]

@@ -1,0 +1,221 @@
+"""IBM model 1: expectation maximization as spelled out, a likelihood that never falls, a lexicon found again."""
+
+import math
+import random
+from collections import defaultdict
+from functools import partial
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from course_lib.analysis import ibm
+from course_lib.analysis.ibm import Ibm1, train_ibm1
+from tests.helpers.tiny import NOUNS, VERBS, patched, raised, toy_pairs
+
+
+def random_pairs(count=40, *, seed=0):
+    """Pairs of random words, some of them twice in a sentence, of unequal lengths."""
+    rng = random.Random(seed)
+
+    def words(letters):
+        return [rng.choice(letters) for _ in range(rng.randint(1, 6))]
+
+    return [(words("abcde"), words("UVWXYZ")) for _ in range(count)]
+
+
+PAIRS = random_pairs()
+TOY = [(pair.src.split(), pair.tgt.split()) for pair in toy_pairs()]
+
+
+def by_hand(pairs, iterations, *, total="source", shared=True):
+    """The slow specification: dictionaries and loops. `total` and `shared` break it."""
+    src_ids, tgt_ids = {None: 0}, {}
+    for src, tgt in pairs:
+        for words, ids in ((src, src_ids), (tgt, tgt_ids)):
+            for word in words:
+                ids.setdefault(word, len(ids))
+    t = {(s, w): 1 / len(tgt_ids) for src, tgt in pairs for s in [None, *src] for w in tgt}
+
+    def log_likelihood():
+        return sum(
+            math.log(sum(t[s, w] for s in [None, *src]) / (len(src) + 1)) for src, tgt in pairs for w in tgt
+        )
+
+    log_likelihoods = [log_likelihood()]
+    for _ in range(iterations):
+        counts, totals = defaultdict(float), defaultdict(float)
+        for src, tgt in pairs:
+            for w in tgt:
+                explained = sum(t[s, w] for s in [None, *src]) if shared else 1
+                for s in [None, *src]:
+                    counts[s, w] += t[s, w] / explained
+        for (s, w), count in counts.items():
+            totals[s if total == "source" else w] += count
+        t = {(s, w): count / totals[s if total == "source" else w] for (s, w), count in counts.items()}
+        log_likelihoods.append(log_likelihood())
+    keys = {src_ids[s] * len(tgt_ids) + tgt_ids[w]: value for (s, w), value in t.items()}
+    order = sorted(keys)
+    return Ibm1(src_ids, tgt_ids, np.array(order), np.array([keys[key] for key in order]), log_likelihoods)
+
+
+def loops(pairs, *, iterations=5, **wrong):
+    return by_hand(pairs, iterations, **wrong)
+
+
+def numbered(change):
+    """train_ibm1 with sentences that are numbered in another way."""
+    original = ibm._numbered
+
+    def other(pairs, src_ids, tgt_ids):
+        src, tgt = original(pairs, src_ids, tgt_ids)
+        return [change(sentence) for sentence in src], tgt
+
+    return patched(train_ibm1, mock.patch.object(ibm, "_numbered", other))
+
+
+without_null = numbered(lambda sentence: sentence[1:])
+without_repeats = numbered(np.unique)
+shared_over_targets = partial(loops, total="target")
+unshared = partial(loops, shared=False)
+one_iteration_too_few = partial(loops, iterations=4)
+
+
+# --- laws ---------------------------------------------------------------------------------------
+
+
+def equals_the_loops(train):
+    ours, theirs = train(PAIRS), by_hand(PAIRS, 5)
+    src, tgt = [None, *"abcde"], list("UVWXYZ")
+    np.testing.assert_allclose(ours.table(src, tgt), theirs.table(src, tgt), rtol=1e-9)
+    np.testing.assert_allclose(ours.log_likelihoods, theirs.log_likelihoods, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "mutant", [without_null, without_repeats, shared_over_targets, unshared, one_iteration_too_few]
+)
+def test_training_equals_expectation_maximization_in_loops(mutant):
+    equals_the_loops(train_ibm1)
+    with pytest.raises(AssertionError):
+        equals_the_loops(mutant)
+
+
+def probabilities_sum_to_one(train):
+    model = train(PAIRS)
+    table = model.table(list(model.src_ids), list(model.tgt_ids))  # (target words, source words)
+    assert (table >= 0).all() and (table <= 1).all()
+    np.testing.assert_allclose(table.sum(axis=0), 1)
+
+
+def test_the_probabilities_of_a_source_word_sum_to_one():
+    probabilities_sum_to_one(train_ibm1)
+    with pytest.raises(AssertionError):
+        probabilities_sum_to_one(shared_over_targets)
+
+
+def likelihood_never_falls(train):
+    for seed in range(5):
+        steps = np.diff(train(random_pairs(seed=seed), iterations=20).log_likelihoods)
+        assert len(steps) == 20
+        assert (steps >= -1e-9).all() and steps[0] > 1
+
+
+def test_the_likelihood_never_falls():
+    likelihood_never_falls(train_ibm1)
+    with pytest.raises(AssertionError):
+        likelihood_never_falls(unshared)
+
+
+def finds_the_lexicon(train):
+    """Nouns and verbs of the toy sentences, where every sentence has two articles and a full stop."""
+    model = train(TOY, iterations=10)
+    for english, german in (NOUNS | VERBS).items():
+        ((best, probability),) = model.translations(english, 1)
+        assert best == german and probability > 0.9
+    for src, tgt in TOY[1::7]:
+        if src[1] == src[4]:  # a dog sees a dog: two equal words
+            continue
+        found = model.links(src, tgt)
+        assert {(1, 1), (2, 2), (4, 4)} <= found  # noun, verb, noun
+        assert not found & {(position, other) for position in (1, 2, 4) for other in range(6) if other != position}
+
+
+def test_a_known_lexicon_is_found_again():
+    finds_the_lexicon(train_ibm1)
+    for mutant in (unshared, lambda pairs, iterations: train_ibm1(pairs, iterations=1)):
+        with pytest.raises(AssertionError):
+            finds_the_lexicon(mutant)
+
+
+def null_explains_what_translates_nothing(train):
+    """Every German sentence has a word more, which no English word stands for."""
+    pairs = [(src[1:3], [*tgt[1:3], "doch"]) for src, tgt in TOY]
+    model = train(pairs, iterations=10)
+    assert model.translations(None, 1)[0][0] == "doch"
+    assert model.links(["dog", "sees"], ["Hund", "sieht", "doch"]) == {(0, 0), (1, 1)}
+
+
+def test_null_explains_what_translates_nothing():
+    null_explains_what_translates_nothing(train_ibm1)
+    with pytest.raises((AssertionError, IndexError)):
+        null_explains_what_translates_nothing(without_null)
+
+
+def order_does_not_matter(train):
+    src, tgt = [None, *"abcde"], list("UVWXYZ")
+    np.testing.assert_allclose(train(PAIRS).table(src, tgt), train(PAIRS[::-1]).table(src, tgt), rtol=1e-9)
+
+
+def test_the_order_of_the_pairs_does_not_matter():
+    order_does_not_matter(train_ibm1)
+    with pytest.raises(AssertionError):
+        order_does_not_matter(lambda pairs: train_ibm1(pairs[:-3]))
+
+
+# --- links --------------------------------------------------------------------------------------
+
+
+def small_model(t):
+    """An Ibm1 with the given t(target | source)."""
+    src_ids, tgt_ids = {None: 0, "a": 1, "b": 2}, {"X": 0, "Y": 1}
+    keys = {src_ids[s] * 2 + tgt_ids[w]: value for (s, w), value in t.items()}
+    return Ibm1(src_ids, tgt_ids, np.array(sorted(keys)), np.array([keys[key] for key in sorted(keys)]), [])
+
+
+def test_links_go_to_the_most_probable_word_the_first_of_equals_and_none_for_null():
+    model = small_model({("a", "X"): 0.6, ("b", "X"): 0.2, (None, "X"): 0.3, ("b", "Y"): 0.1, (None, "Y"): 0.4})
+    assert model.links(["b", "a"], ["X"]) == {(1, 0)}
+    assert model.links(["a", "b", "a"], ["X", "X"]) == {(0, 0), (0, 1)}
+    assert model.links(["b"], ["X", "Y"]) == set(), "NULL is more probable"
+    assert small_model({("a", "X"): 0.5, (None, "X"): 0.5}).links(["a"], ["X"]) == {(0, 0)}, "as good as NULL"
+
+
+def test_strangers_have_no_translation_and_no_link():
+    model = small_model({("a", "X"): 0.6, ("b", "Y"): 0.1, (None, "Y"): 0.4})
+    assert model.translations("zebra") == []
+    assert model.links(["zebra"], ["X", "Zebra"]) == model.links(["a"], ["Zebra"]) == set()
+    assert model.links(["zebra", "a"], ["Zebra", "X"]) == {(1, 1)}
+    assert model.links(["a"], []) == set()
+    assert (model.table(["zebra", "a"], ["Zebra", "Y"]) == 0).all()
+
+
+def test_translations_are_sorted():
+    model = train_ibm1(PAIRS)
+    for word in (None, *"abcde"):
+        found = model.translations(word, 3)
+        everything = model.table([word], list(model.tgt_ids))[:, 0]
+        assert [probability for _, probability in found] == sorted(everything, reverse=True)[:3]
+        assert all(model.table([word], [target]) == probability for target, probability in found)
+
+
+@pytest.mark.parametrize(
+    "pairs, iterations, message",
+    [
+        ([], 5, "no sentence pairs to learn from"),
+        ([(["a"], ["X"]), ([], ["Y"])], 5, "pair 1 has an empty side: [], ['Y']"),
+        ([(["a"], [])], 5, "pair 0 has an empty side"),
+        (PAIRS, 0, "expected at least 1 iteration, got 0"),
+    ],
+)
+def test_bad_input_is_named(pairs, iterations, message):
+    assert message in str(raised(ValueError, lambda: train_ibm1(pairs, iterations=iterations)))

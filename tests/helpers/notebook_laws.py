@@ -1,0 +1,148 @@
+"""Laws that every lesson's notebook keeps: each is a function that raises AssertionError on a broken one."""
+
+import ast
+import re
+from pathlib import Path
+
+from IPython.core.inputtransformer2 import TransformerManager
+from nbformat import NotebookNode
+
+from notebooks.source import build_lessons as build
+
+CHECKOUT = str(Path(__file__).resolve().parents[2])
+CHECKED = "nbval-check-output"
+NBVAL_SWITCH = re.compile(r"^\s*#+\s*(NBVAL_|PYTEST_VALIDATE_)", re.MULTILINE)
+PROGRESS = re.compile(r"\d+%\||\d+it \[")  # what tqdm writes to stderr; anything else there is a warning
+MACHINE_PATH = re.compile(r"/(?:home|Users)/\w|/root/|/tmp/|/private/|/site-packages/|[A-Z]:\\")
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def is_checked(cell: NotebookNode) -> bool:
+    return CHECKED in cell.metadata.get("tags", [])
+
+
+def has_picture(output: NotebookNode) -> bool:
+    return any(kind.startswith("image/") for kind in output.get("data", {}))
+
+
+def asserts_something(cell: NotebookNode) -> bool:
+    """Whether the cell has an assert on more than a constant, or calls an assert_... function."""
+    for node in ast.walk(ast.parse(TransformerManager().transform_cell(cell.source))):
+        if isinstance(node, ast.Assert) and any(isinstance(inner, ast.Name) for inner in ast.walk(node.test)):
+            return True
+        if isinstance(node, ast.Call) and re.search(r"\bassert_\w+$", ast.unparse(node.func)):
+            return True
+    return False
+
+
+def is_executed_from_top_to_bottom(notebook: NotebookNode) -> None:
+    cells = code_cells(notebook)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+
+
+def has_checked_cells(notebook: NotebookNode) -> None:
+    assert any(is_checked(cell) for cell in notebook.cells), f"expected at least one cell tagged {CHECKED}"
+
+
+def has_output_wherever_it_is_checked(notebook: NotebookNode) -> None:
+    """nbval passes a checked cell without stored output or execution count, and compares no pictures."""
+    for cell in filter(is_checked, notebook.cells):
+        assert cell.cell_type == "code", f"{cell.id}: expected {CHECKED} on a code cell"
+        assert cell.execution_count, f"{cell.id}: checked, but never executed"
+        assert any(not has_picture(output) for output in cell.outputs), f"{cell.id}: nothing to compare"
+
+
+def asserts_on_the_data_of_each_figure(notebook: NotebookNode) -> None:
+    """nbval compares no pictures: the cell that shows one, or the next code cell, asserts on its data."""
+    cells = code_cells(notebook)
+    for cell, following in zip(cells, [*cells[1:], None], strict=True):
+        if any(has_picture(output) for output in cell.outputs):
+            found = asserts_something(cell) or (following is not None and asserts_something(following))
+            assert found, f"{cell.id}: shows a figure, but neither it nor the next cell asserts on its data"
+
+
+def never_switches_nbval_off(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        assert not NBVAL_SWITCH.search(cell.source), f"{cell.id}: expected a tag, got a comment for nbval"
+        unknown = set(cell.metadata.get("tags", [])) - build.TAGS
+        assert not unknown, f"{cell.id}: expected tags among {sorted(build.TAGS)}, got {sorted(unknown)}"
+
+
+def stores_no_error_and_no_warning(notebook: NotebookNode) -> None:
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            assert output.output_type != "error", f"{cell.id}: {output.ename}"
+            if output.get("name") == "stderr":
+                strange = [line for line in output.text.splitlines() if line and not PROGRESS.search(line)]
+                assert not strange, f"{cell.id}: {strange}"
+
+
+def stores_no_widget_state(notebook: NotebookNode) -> None:
+    assert "widgets" not in notebook.metadata
+    for cell in code_cells(notebook):
+        assert not any(build.WIDGET_VIEW in output.get("data", {}) for output in cell.outputs), cell.id
+
+
+def names_no_path_of_a_machine(notebook: NotebookNode) -> None:
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            text = output.get("text", "") + "".join(
+                str(data) for kind, data in output.get("data", {}).items() if not kind.startswith("image/")
+            )
+            assert not MACHINE_PATH.search(text) and CHECKOUT not in text, f"{cell.id}: {text[:200]}"
+
+
+def fits_a_narrow_page(notebook: NotebookNode) -> None:
+    """One idea a cell: at most 15 lines of code, none so long that it scrolls in a narrow window."""
+    for cell in code_cells(notebook):
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        long = [line for line in lines if len(line) > 88]
+        assert not long, f"{cell.id}: expected at most 88 columns, got {long[0]}"
+        assert len(lines) <= 15, f"{cell.id}: expected at most 15 lines, got {len(lines)}: {lines[0]}"
+
+
+def says_what_it_is_for(notebook: NotebookNode) -> None:
+    first, last = notebook.cells[0].source, notebook.cells[-1].source
+    for part in ("# ", "**Question.**", "**Afterwards you can**", "**You need**", "**Time**"):
+        assert part in first, f"expected {part} in the first cell"
+    assert len(re.findall(r"^\d\. ", first, re.MULTILINE)) <= 3, "expected at most three things to learn"
+    assert last.startswith("## Summary") and "**Next**" in last, "expected a summary and the next lesson at the end"
+
+
+def links_to_notebooks_that_exist(notebook: NotebookNode) -> None:
+    lessons, folder = {path.stem for path in build.lessons()}, build.lessons()[0].parents[1]
+    for cell in notebook.cells:
+        for target in re.findall(r"\]\(([\w/]+)\.ipynb", cell.source):
+            exists = target in lessons or "/" in target and (folder / f"{target}.ipynb").is_file()
+            assert exists, f"{cell.id}: links to {target}.ipynb, which does not exist"
+
+
+LAWS = (
+    is_executed_from_top_to_bottom,
+    has_checked_cells,
+    has_output_wherever_it_is_checked,
+    asserts_on_the_data_of_each_figure,
+    never_switches_nbval_off,
+    stores_no_error_and_no_warning,
+    stores_no_widget_state,
+    names_no_path_of_a_machine,
+    fits_a_narrow_page,
+    says_what_it_is_for,
+    links_to_notebooks_that_exist,
+)
+
+
+def is_fresh(generated: NotebookNode, stored: NotebookNode) -> None:
+    found = build.differences(generated, stored)
+    assert not found, f"run `make notebooks`: {found}"
+
+
+def pair_up(sources: list[Path], notebooks: list[Path]) -> None:
+    """Each lesson has a source and a notebook, and nothing else lies among the sources."""
+    strange = [path.name for path in sources if not re.fullmatch(r"\d\d_[a-z0-9_]+\.py|build\.py", path.name)]
+    assert not strange, f"expected sources named NN_topic.py, got {strange}"
+    stems = {path.stem for path in sources} - {"build"}
+    assert stems == {path.stem for path in notebooks}

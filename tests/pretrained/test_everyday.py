@@ -1,0 +1,203 @@
+"""The everyday translator: light enough for one core, described by its own log, and as good as that says."""
+
+import gzip
+import json
+import re
+import statistics
+import time
+from functools import partial
+
+import pytest
+from safetensors import safe_open
+
+from course_lib.data.clean import clean, fault, tidy
+from course_lib.data.corpora import load_corpus
+from course_lib.data.corpus import Pair
+from course_lib.data.download import find
+from course_lib.data.tatoeba import FILENAME
+from course_lib.data.tsv import parse_tsv
+from course_lib.training.evaluation import score
+from course_lib.translator import PRETRAINED, Translator
+
+FOLDER = PRETRAINED / "everyday"
+DROPPED = {  # reasons of `clean`, and how the card says them
+    "ending": "one side ends a sentence or asks, the other does not",
+    "duplicate": "the same pair as one before, but for case and punctuation",
+    "unfit": "vulgar, sexual, slurs, self-harm",
+    "numbers": "different numbers in digits",
+    "unequal": "lengths that do not fit",
+    "characters": "characters outside Latin letters and common punctuation",
+    "long": "more than 40 words",
+}
+SENTENCES = [
+    "Where is the train station?",
+    "I would like a cup of coffee, please.",
+    "We have to get up early tomorrow.",
+    "If I had more time, I would learn German.",
+    "The book that you gave me is very interesting.",
+]
+
+
+@pytest.fixture(scope="module")
+def log():
+    return json.loads((FOLDER / "log.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def card():
+    return (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    try:
+        return load_corpus("tatoeba")
+    except FileNotFoundError:
+        pytest.skip("the snapshot of Tatoeba is not here (COURSE_DATA)")
+
+
+# --- light --------------------------------------------------------------------------------------
+
+
+def cpu_seconds(call):
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def is_light(load):
+    """Loads in a second and translates a sentence greedily in a tenth of one, median, of one core."""
+    load()
+    assert statistics.median(cpu_seconds(load) for _ in range(3)) <= 1
+    translator = load()
+    translator.translate(SENTENCES[0], beam_size=1)
+    times = [cpu_seconds(partial(translator.translate, text, beam_size=1)) for text in SENTENCES]
+    assert statistics.median(times) <= 0.1
+
+
+def with_a_wide_beam():
+    """Translates four times over, with a beam of eight."""
+    translator = Translator.from_pretrained("everyday")
+    translate = translator.translate
+    translator.translate = lambda text, beam_size: [translate(text, beam_size=8) for _ in range(4)]
+    return translator
+
+
+def test_it_is_light_enough_for_one_core(one_thread):
+    is_light(Translator.from_pretrained)
+    with pytest.raises(AssertionError):
+        is_light(with_a_wide_beam)
+
+
+def test_it_is_the_default():
+    assert Translator.from_pretrained().model.config == Translator.from_pretrained("everyday").model.config
+    assert Translator.from_pretrained("course").model.config != Translator.from_pretrained().model.config
+
+
+def test_its_files_are_small_and_half_precision():
+    weights = FOLDER / "model.safetensors"
+    assert weights.stat().st_size <= 16_000_000
+    with safe_open(weights, framework="pt") as file:
+        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # noqa: SIM118 (not a dict)
+
+
+# --- described by its log -----------------------------------------------------------------------
+
+
+def card_tells_the_log(card, log):
+    """Sizes, the size of the file, each pass and each score with its signature stand in the card."""
+    model, training = log["model"], log["training"]
+    layers, heads = model["num_layers"], model["num_heads"]
+    for text in (
+        f"{layers} + {layers} layers, d_model {model['d_model']}, {heads} heads, d_ff {model['d_ff']}",
+        f"| Parameters | {log['parameters']:,} |",
+        f"{model['vocab_size']:,} byte-pair subwords",
+        f"{(FOLDER / 'model.safetensors').stat().st_size:,} bytes",
+        f"{training['epochs']} passes, batches of {training['batch_tokens']:,} tokens",
+        f"peak learning rate of {training['peak_lr']} after {training['warmup_steps']} steps",
+        f"dropout {model['dropout']}, label smoothing {training['label_smoothing']}",
+        f"the last {log['averaged_epochs']} passes averaged",
+        f"It took {log['seconds'] / 3600:.1f} hours",
+    ):
+        assert text in card, text
+    for epoch in log["epochs"]:
+        losses = f"| {epoch['epoch']} | {epoch['train_loss']:.3f} | {epoch['valid_loss']:.3f} | "
+        assert f"{losses}{100 * epoch['valid_accuracy']:.1f} % | {epoch['valid_bleu']:.1f} |" in card, losses
+    for entry in log["test"]:
+        search = "greedy" if entry["beam_size"] == 1 else f"beam {entry['beam_size']}"
+        exact = f"{100 * entry['exact_match']:.1f} %"
+        assert f"| {search} | {entry['bleu']:.1f} | {exact} | `{entry['signature']}` |" in card
+        assert f"| {search} | {entry['tokenized_bleu']:.1f} | | `{entry['tokenized_signature']}` |" in card
+
+
+def test_the_card_tells_the_log(card, log):
+    card_tells_the_log(card, log)
+    for number in (f"{log['test'][1]['bleu']:.1f}", f"{log['parameters']:,}", f"{log['epochs'][3]['valid_loss']:.3f}"):
+        with pytest.raises(AssertionError):
+            card_tells_the_log(card.replace(number, "99.9"), log)
+
+
+def test_the_log_is_of_these_weights(log):
+    config = Translator.from_pretrained("everyday").model.config
+    assert config.to_dict() == log["model"] and config.num_parameters == log["parameters"]
+    assert log["stopped"] == "finished" and log["corpus"] == "tatoeba"
+
+
+def card_counts(card, kept, dropped, parts):
+    """What cleaning drops for each reason, what the split drops, and what is left in each part."""
+    for reason, count in dropped.items():
+        assert f"| {DROPPED[reason]} | {count} |" in card, reason
+    assert f"{len(kept) - sum(map(len, parts.values()))} more pairs are dropped" in card
+    for part, pairs in parts.items():
+        assert f"| {part} | {len(pairs):,} | {len({pair.src for pair in pairs}):,} |" in card
+
+
+def test_the_card_counts_what_was_dropped_and_what_is_left(card, corpus):
+    raw = gzip.decompress(find("tatoeba", FILENAME).read_bytes())
+    counts = *clean(parse_tsv(raw, name=FILENAME)), {part: getattr(corpus, part) for part in ("train", "valid", "test")}
+    card_counts(card, *counts)
+    for number in ("314", "738", "127,661"):
+        with pytest.raises(AssertionError):
+            card_counts(card.replace(number, "999"), *counts)
+
+
+def card_counts_noodles(card, pairs):
+    noodles = [Pair(*map(tidy, pair)) for pair in pairs if "Nudel" in pair.tgt]
+    unfit = [pair for pair in noodles if fault(pair) == "unfit"]
+    assert f"it even took {len(unfit)} pairs about noodles" in card
+    assert all(fault(Pair(pair.src, pair.tgt.replace("Nudel", "Suppe"))) is None for pair in unfit)
+
+
+def test_the_card_counts_what_was_taken_for_its_first_letters(card, corpus):
+    pairs = parse_tsv(gzip.decompress(find("tatoeba", FILENAME).read_bytes()), name=FILENAME)
+    card_counts_noodles(card, pairs)
+    with pytest.raises(AssertionError):
+        card_counts_noodles(card.replace("took 9", "took 8"), pairs)
+
+
+def test_the_card_gives_license_and_attribution(card, corpus):
+    assert "CC BY 2.0 FR" in card and all(part in card for part in re.findall(r"attribution: (.*)", corpus.license))
+
+
+# --- as good as that says -----------------------------------------------------------------------
+
+
+def scores_as_logged(translator, corpus, log):
+    """Half precision and another machine move a score of 2,001 sentences by less than 0.3."""
+    entry = log["test"][0]
+    assert entry["beam_size"] == 1
+    assert abs(score(translator, corpus.test, beam_size=1).bleu.score - entry["bleu"]) < 0.3
+
+
+def test_it_scores_on_the_test_part_what_its_log_says(corpus, log):
+    translator = Translator.from_pretrained("everyday")
+    scores_as_logged(translator, corpus, log)
+    translator.model.encoder.layers[0].self_attn.value_proj.weight.data.neg_()
+    with pytest.raises(AssertionError):
+        scores_as_logged(translator, corpus, log)
+
+
+def test_its_subwords_are_those_of_the_training_part(corpus):
+    shipped = Translator.from_pretrained("everyday").tokenizer
+    texts = [text for pair in corpus.train for text in (pair.src, pair.tgt)]
+    assert type(shipped).train(texts, shipped.vocab_size).to_json() == shipped.to_json()

@@ -1,0 +1,53 @@
+"""The translator that comes with the course: good at its own sentences, small, and described truthfully."""
+
+import re
+
+import pytest
+from safetensors import safe_open
+
+from course_lib.data.course import load_course
+from course_lib.training.evaluation import score
+from course_lib.translator import PRETRAINED, Translator
+
+COURSE = PRETRAINED / "course"
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return Translator.from_pretrained("course")
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_course(num_train=60_000)  # as its model card says
+
+
+def translates_unseen_sentences(translator, pairs):
+    assert score(translator, pairs, beam_size=1).exact_match >= 0.95
+
+
+def test_it_translates_unseen_sentences(shipped, corpus):
+    translates_unseen_sentences(shipped, corpus.test)
+    shuffled = Translator.from_pretrained("course")
+    shuffled.model.encoder.layers[1].self_attn.value_proj.weight.data.neg_()
+    with pytest.raises(AssertionError):
+        translates_unseen_sentences(shuffled, corpus.test[:100])
+
+
+def test_its_subwords_are_those_of_the_training_part(shipped, corpus):
+    texts = [text for pair in corpus.train for text in (pair.src, pair.tgt)]
+    assert type(shipped.tokenizer).train(texts, 2000).to_json() == shipped.tokenizer.to_json()
+
+
+def test_its_files_are_small_and_half_precision():
+    assert sum(path.stat().st_size for path in COURSE.iterdir()) < 4_000_000
+    with safe_open(COURSE / "model.safetensors", framework="pt") as file:
+        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # noqa: SIM118 (not a dict)
+
+
+def test_the_model_card_gives_its_sizes(shipped):
+    card = (COURSE / "README.md").read_text(encoding="utf-8")
+    config = shipped.model.config
+    assert f"d_model {config.d_model}, {config.num_heads} heads, d_ff {config.d_ff}" in card
+    assert f"{config.num_layers} + {config.num_layers} layers" in card
+    assert re.search(rf"{shipped.tokenizer.vocab_size:,} byte-pair subwords", card)
