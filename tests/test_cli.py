@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 
+from course_lib import training
 from course_lib.__main__ import main
 from course_lib.beam import beam_search
 from course_lib.config import ModelConfig
@@ -126,9 +127,9 @@ def test_every_option_of_train_reaches_the_training(architecture, flags, changes
     options |= dict(beam_size=7, length_penalty=1.5)
     given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     given += ["--dropout", "0.4", "--d-ff", "96", "--lowercase", "--decay", "inverse_sqrt", *flags]
-    with mock.patch.object(experiment, "train_translator", return_value={"stopped": "finished"}) as training:
+    with mock.patch.object(training, "train_translator", return_value={"stopped": "finished"}) as train:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
-    (corpus, folder), called = training.call_args
+    (corpus, folder), called = train.call_args
     assert len(corpus.train) == 7 and folder == tmp_path
     config = train_preset("mini", epochs=3, decay="inverse_sqrt")
     changes = {"dropout": 0.4, "d_ff": 96} | changes
@@ -143,14 +144,14 @@ def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_pat
     }
     command = ["benchmark", "--data", str(toy), "--out", str(tmp_path), "--seeds", "2", "--epochs", "4"]
     whole = [result] * 2 * (len(benchmark.VARIANTS) + 1)
-    with mock.patch.object(benchmark, "run_benchmark", return_value=whole) as run:
+    with mock.patch.object(training, "run_benchmark", return_value=whole) as run:
         assert main([*command, "--device", "cpu"]) == 0
     (corpus, folder), called = run.call_args
     assert len(corpus.train) == 162 and folder == tmp_path
     assert called == dict(seeds=range(2), epochs=4, device="cpu")
     line = "post-norm seed 1 beam 5 12.3 BLEU"
     assert [" ".join(each.split()) for each in capsys.readouterr().out.splitlines()] == [line] * len(whole)
-    with mock.patch.object(benchmark, "run_benchmark", return_value=whole[1:]):
+    with mock.patch.object(training, "run_benchmark", return_value=whole[1:]):
         assert main([*command, "--device", "cpu"]) == 130
     assert capsys.readouterr().out.endswith("interrupted; the same command goes on from here\n")
 
@@ -180,7 +181,7 @@ def test_data_describes_a_corpus(toy, capsys):
 
 def evaluated_pairs(arguments, read):
     """The pairs that `evaluate` scores."""
-    with mock.patch.object(experiment, "score", return_value=mock.Mock(summary="scored")) as scored:
+    with mock.patch.object(training, "score", return_value=mock.Mock(summary="scored")) as scored:
         assert read(["evaluate", "--device", "cpu", *arguments]) == 0
     return scored.call_args.args[1]
 

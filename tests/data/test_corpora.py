@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.data import corpus as data
-from course_lib.data import download, multi30k, tatoeba, tsv
+from course_lib.data import corpora, download, multi30k, tatoeba, tsv
 from course_lib.data.clean import clean
 from course_lib.data.corpora import load_corpus
 from course_lib.data.corpus import Corpus, Pair, describe
@@ -326,7 +325,7 @@ def test_load_corpus_knows_its_names(monkeypatch, tmp_path):
     choices = "expected one of course, multi30k, tatoeba, or a path ending in .tsv or .tsv.gz, got 'multi3k'"
     with pytest.raises(ValueError, match=choices):
         load_corpus("multi3k")
-    assert all(name in choices for name in data.NAMES)
+    assert all(name in choices for name in corpora.NAMES)
 
 
 def test_describe_gives_sizes_lengths_and_license():

@@ -55,7 +55,7 @@ def test_notebook_is_what_its_source_generates(lesson: str) -> None:
 def test_every_source_has_its_notebook_and_the_other_way_round() -> None:
     pair_up(list(build.SOURCES.glob("*.py")), list(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")))
     lesson, notebook = Path("01_a.py"), Path("01_a.ipynb")
-    pair_up([lesson, Path("build.py")], [notebook])
+    pair_up([lesson, Path("build_lessons.py")], [notebook])
     for sources, notebooks in (([lesson], []), ([], [notebook]), ([lesson, Path("2_b.py")], [notebook])):
         with pytest.raises(AssertionError):
             pair_up(sources, notebooks)
