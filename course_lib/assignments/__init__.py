@@ -5,6 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "catalog": ["FOLDERS", "check", "find"],
+        "catalog": ["FOLDERS", "answer_of", "check", "declared", "find", "load"],
+        "reader": ["CHECK", "Written", "read_text"],
     },
 )

@@ -1,10 +1,13 @@
 """Exercises by name; `check`, which an exercise's cell calls."""
 
-import importlib
+import runpy
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from course_lib.checks import VISIBLE, Exercise, hidden_seed, replies, verdict
+from course_lib.assignments.reader import Written, read_text
+from course_lib.checks import PLANTED, VISIBLE, Edit, Exercise, hidden_seed, replies, verdict
 
 FOLDERS = sorted(Path(__file__).parent.glob("a[0-9][0-9]_*"))
 
@@ -15,16 +18,46 @@ def find(name: str) -> Exercise:
     Raises:
         ValueError: there is none.
     """
-    folders = [folder.name for folder in FOLDERS if folder.name.startswith(f"a{name.split('.')[0]}_")]
-    exercises = importlib.import_module(f"course_lib.assignments.{folders[0]}.checks").EXERCISES if folders else []
-    found = {exercise.name: exercise for exercise in exercises}
+    folders = [folder for folder in FOLDERS if folder.name.startswith(f"a{name.split('.')[0]}_")]
+    found = load(folders[0]) if folders else {}
     if name not in found:
         raise ValueError(f"expected an exercise among {sorted(found) or 'assignments 01 to 12'}, got {name!r}")
     return found[name]
 
 
+@cache
+def load(folder: Path) -> dict[str, Exercise]:
+    """The exercises of an assignment's folder by name: text.py has their solutions, checks.py all else.
+
+    Raises:
+        ValueError: the two files have not the same exercises, or a mistake edits what the solution does not have.
+    """
+    written, exercises = read_text(folder / "text.py"), declared(folder)
+    if list(exercises) != list(written):
+        raise ValueError(f"{folder.name}: expected the text's exercises {list(written)}, got {list(exercises)}")
+    return {name: _complete(exercise, written[name]) for name, exercise in exercises.items()}
+
+
+@cache
+def declared(folder: Path) -> dict[str, Exercise]:
+    """The exercises of an assignment's folder as checks.py has them, by name: without solutions, mistakes as edits."""
+    return {exercise.name: exercise for exercise in runpy.run_path(str(folder / "checks.py"))["EXERCISES"]}
+
+
+def _complete(exercise: Exercise, written: Written) -> Exercise:
+    mistakes = {hint: answer_of(mistake, written) for hint, mistake in exercise.mistakes.items()}
+    return replace(exercise, reference=written.answer(written.solution), mistakes=mistakes)
+
+
+def answer_of(what: Any, written: Written) -> Any:
+    """The answer that stands for itself, or that an edit of the solution makes, or that is planted in the text."""
+    if isinstance(what, Edit):
+        return written.answer(what.of(written.solution))
+    return written.answer(written.planted) if what is PLANTED else what
+
+
 def check(name: str, answer: Any, *, hidden: bool = False) -> None:
-    """Say whether an answer to an exercise is right.
+    """Says whether an answer to an exercise is right.
 
     Args:
         name: the exercise, such as "03.scores".

@@ -3,7 +3,7 @@
 import inspect
 import textwrap
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,13 +22,30 @@ class CheckFailed(AssertionError):
         return [f"✗ {self}"]
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A known mistake: an answer that makes it, and what to say to whoever made it."""
+class Edit:
+    """A change of an exercise's solution, which makes another answer of it: `Edit("dim=-1", "dim=-2")`.
 
-    answer: Any
-    hint: str
+    Args:
+        pieces: old, new, old, new …: each old piece of the code gives way to the new one, wherever it stands.
+    """
 
+    def __init__(self, *pieces: str):
+        self.changes = list(zip(pieces[::2], pieces[1::2], strict=True))
+
+    def of(self, solution: str) -> str:
+        """The code of the solution with the changes made.
+
+        Raises:
+            ValueError: an old piece does not stand in it.
+        """
+        for old, new in self.changes:
+            if old not in solution:
+                raise ValueError(f"expected {old!r} in the solution, got\n{solution}")
+            solution = solution.replace(old, new)
+        return solution
+
+
+PLANTED = object()  # the known mistake that a learner is given to find: it stands in the assignment's text
 
 NUMBERLESS = "it asks for numbers that a tensor on the device meta does not have"
 
@@ -58,9 +75,10 @@ class Exercise:
 
     Attributes:
         name: assignment and exercise, such as "03.scores".
-        reference: a right answer, written as a specification: clear, slow, on one case.
         cases: from a generator to the inputs of each case: tuples of tensors, numbers, strings, lists, dicts.
-        variants: known mistakes; each differs from the reference on some case of every seed.
+        mistakes: those that are known: what to say to whoever makes one, and an answer that makes it, or the `Edit` of
+            the solution that does, or PLANTED. Each differs from the solution on some case of every seed; the first one
+            that explains all replies is named.
         ask: what is asked of an answer: from (answer, *inputs) to a result, a tree of tensors and plain values.
             Default: call it.
         forbidden: finished answers, functions or classes, that an answer must not call.
@@ -70,12 +88,12 @@ class Exercise:
         any_device: ask again on the device "meta", which has shapes but no numbers: whoever makes tensors on the CPU
             there cannot run on a GPU.
         tolerance: relative and absolute, in float32; float64 is held to 1e-9.
+        reference: the solution, which the assignment's text has.
     """
 
     name: str
-    reference: Any
     cases: Callable[[torch.Generator], Sequence[tuple]] = field(default=lambda generator: [()])
-    variants: Sequence[Variant] = ()
+    mistakes: Mapping[str, Any] = field(default_factory=dict)
     ask: Callable[..., Any] = call
     forbidden: Sequence[Any] = ()
     allowed: Sequence[str] = ()
@@ -83,6 +101,7 @@ class Exercise:
     any_dtype: bool = True
     any_device: bool = True
     tolerance: float = 1e-4
+    reference: Any = None
 
     def inputs(self, seed: int) -> list[tuple]:
         """The cases of a seed; the last one again in float64 and on the device "meta", where the exercise admits it."""
@@ -104,7 +123,7 @@ class Exercise:
         """
         if on_meta(inputs):
             warm_up()  # not under the eyes of `refuse`, which makes it three times as slow
-        known = [] if ours else [self.reference, *(variant.answer for variant in self.variants)]
+        known = [] if ours else [self.reference, *self.mistakes.values()]
         given = copy(inputs)
         try:
             guard = refuse([*self.forbidden, *filter(callable, known)], self.allowed)

@@ -39,9 +39,9 @@ def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[No
     for thing in forbidden:
         if isinstance(thing, type):
             methods_of = map(inspect.unwrap, filter(callable, vars(thing).values()))
-            codes |= {method.__code__: thing.__name__ for method in methods_of if hasattr(method, "__code__")}
+            codes |= {id(method.__code__): thing.__name__ for method in methods_of if hasattr(method, "__code__")}
         elif hasattr(thing, "__code__"):
-            codes[inspect.unwrap(thing).__code__] = thing.__name__
+            codes[id(inspect.unwrap(thing).__code__)] = thing.__name__
         elif hasattr(thing, "__objclass__"):
             methods[thing.__name__] = thing.__objclass__
         else:
@@ -51,8 +51,8 @@ def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[No
     def watch(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
             file = frame.f_code.co_filename
-            if frame.f_code in codes:
-                raise FinishedAnswer(f"it calls {codes[frame.f_code]}; here it is yours to write")
+            if id(frame.f_code) in codes:  # not whose code is equal: a learner may write what we wrote
+                raise FinishedAnswer(f"it calls {codes[id(frame.f_code)]}; here it is yours to write")
             if file.startswith(LIBRARY) and not file.startswith(tuple(free)):
                 module = file[len(LIBRARY) + 1 : -len(".py")].replace("/", ".")
                 raise FinishedAnswer(f"it calls course_lib.{module}, the finished one; here it is yours to write")

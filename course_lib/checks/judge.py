@@ -75,12 +75,12 @@ def _hint(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) ->
     pairs = [(inputs, reply) for inputs, reply in zip(cases, found, strict=False) if not on_meta(inputs)]
     if all(reply.problem for _, reply in pairs):
         return ""
-    for variant in exercise.variants:
-        theirs = (exercise.reply(variant.answer, inputs, ours=True) for inputs, _ in pairs)
+    for hint, answer in exercise.mistakes.items():
+        theirs = (exercise.reply(answer, inputs, ours=True) for inputs, _ in pairs)
         if all(
             (mine.problem is None) == (reply.problem is None)
             and (mine.problem or not difference(mine.result, reply.result, exercise.tolerance))
             for mine, (_, reply) in zip(theirs, pairs, strict=True)
         ):
-            return f"\n  {variant.hint}"
+            return f"\n  {hint}"
     return ""

@@ -15,13 +15,12 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_lib.assignments import FOLDERS
+from course_lib.assignments import CHECK, FOLDERS
 from course_lib.grading import released
 from notebooks.source import build_lessons as lessons
 
 FOLDER = lessons.NOTEBOOKS / "assignments"
 KINDS = ("source", "release", "solution")
-CHECK = re.compile(r'check\("(?P<name>\d\d\.\w+)", (?P<variable>\w+)\)')
 DIFFICULTY = {1: "●○○", 2: "●●○", 3: "●●●"}
 
 

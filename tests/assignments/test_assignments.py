@@ -1,7 +1,5 @@
 """Every exercise accepts right answers however they are written, and rejects each wrong one, with its hint."""
 
-import importlib
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 import torch
 from nbformat import NotebookNode
 
-from course_lib.assignments import FOLDERS, check, find
+from course_lib.assignments import FOLDERS, check, find, load
 from course_lib.checks import CheckFailed, Exercise
 from course_lib.checks.compare import difference
 from course_lib.checks.exchange import read_replies, write_replies
@@ -22,24 +20,17 @@ from course_lib.grading.clear import ClearToStubs
 from course_lib.grading.steps import released
 from notebooks.source import build_assignments
 from notebooks.source import build_lessons as build
-from tests.helpers.answers import answers_of
+from tests.helpers.answers import answers_of, right_answers, written, wrong_answers
 
 FOLDER = build_assignments.FOLDER
 TEXTS = {build_assignments.name_of(text): text for text in build_assignments.texts()}
-ANSWERS = {name[:2]: answers_of(name[:2]) for name in TEXTS}
-EXERCISES = [
-    exercise
-    for folder in FOLDERS
-    for exercise in importlib.import_module(f"course_lib.assignments.{folder.name}.checks").EXERCISES
-]
+FOLDERS = [folder for folder in FOLDERS if 'tags=["specification"]' in (folder / "text.py").read_text()]
+TEXTS = {name: text for name, text in TEXTS.items() if text.parent in FOLDERS}
+EXERCISES = [exercise for folder in FOLDERS for exercise in load(folder).values()]
 
 
 def named(exercise: Exercise) -> str:
     return exercise.name
-
-
-def answers(exercise: Exercise, kind: str) -> list:
-    return getattr(ANSWERS[exercise.name[:2]], kind)[exercise.name]
 
 
 def rejected(exercise: Exercise, answer: object) -> str | None:
@@ -54,7 +45,7 @@ def rejected(exercise: Exercise, answer: object) -> str | None:
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_right_answers_are_accepted_however_they_are_written(exercise: Exercise) -> None:
-    right = answers(exercise, "RIGHT")
+    right = right_answers(exercise.name)
     assert len(right) >= 3
     for answer in right:
         assert rejected(exercise, answer) is None, answer
@@ -63,71 +54,76 @@ def test_right_answers_are_accepted_however_they_are_written(exercise: Exercise)
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_right_answers_are_right_across_processes_too(exercise: Exercise, tmp_path: Path) -> None:
     cases = exercise.inputs(VISIBLE)
-    for number, answer in enumerate(answers(exercise, "RIGHT")):
+    for number, answer in enumerate(right_answers(exercise.name)):
         write_replies(replies(exercise, answer, cases), tmp_path / str(number))
         assert verdict(exercise, cases, read_replies(tmp_path / str(number))), answer
 
 
-PROVEN = [name for found in ANSWERS.values() for name in getattr(found, "LIBRARY", {})]
+PROVEN = [name for folder in FOLDERS for name in answers_of(folder.name[1:3]).LIBRARY]
+SPECIFIED = [exercise.name for exercise in EXERCISES if written(exercise.name).specification]
+
+
+def disagreement(exercise: Exercise, other: Callable) -> str | None:
+    """Where another function differs from the solution, over the cases of several seeds."""
+    for seed in range(5):
+        for inputs in exercise.inputs(seed):
+            theirs = None if on_meta(inputs) else exercise.ask(other, *copy(inputs))
+            if theirs is not None and (said := difference(exercise.expected(inputs), theirs, exercise.tolerance)):
+                return said
+    return None
 
 
 @pytest.mark.parametrize("name", PROVEN)
-def test_the_specification_is_what_the_library_does(name: str) -> None:
-    exercise, library = find(name), ANSWERS[name[:2]].LIBRARY[name]
-    for seed in range(5):
-        for inputs in exercise.inputs(seed):
-            if not on_meta(inputs):
-                theirs = exercise.ask(library, *copy(inputs))
-                assert not difference(exercise.expected(inputs), theirs, exercise.tolerance)
+def test_the_solution_does_what_the_library_does(name: str) -> None:
+    assert disagreement(find(name), answers_of(name[:2]).LIBRARY[name]) is None
+
+
+def slow(name: str) -> Callable:
+    """The slow function that the text gives as a specification."""
+    given = dict(written(name).given)
+    exec(compile(written(name).specification, f"<specification of {name}>", "exec"), given)
+    return given[re.findall(r"^def (\w+)", written(name).specification, flags=re.M)[-1]]
+
+
+@pytest.mark.parametrize("name", SPECIFIED)
+def test_the_solution_does_what_the_specification_says(name: str) -> None:
+    assert disagreement(find(name), slow(name)) is None
+    assert any(disagreement(find(name), wrong) for wrong in find(name).mistakes.values())
+
+
+def test_each_assignment_has_a_specification() -> None:
+    assert {name[:2] for name in SPECIFIED} == {name[:2] for name in TEXTS}
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_each_wrong_answer_is_rejected_with_its_hint_and_no_other(exercise: Exercise) -> None:
-    wrong = answers(exercise, "WRONG")
+    wrong = wrong_answers(exercise.name)
     assert len(wrong) >= 6
     for answer, hint in wrong:
         said = rejected(exercise, answer)
         assert said is not None, answer
         assert hint is None or hint in said, said
-        assert hint is not None or not any(variant.hint in said for variant in exercise.variants), said
+        assert hint is not None or not any(known in said for known in exercise.mistakes), said
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_each_known_mistake_is_named(exercise: Exercise) -> None:
-    """The learner's own function that makes the mistake, not the one that stands in the exercise."""
-    hints = [hint for _, hint in answers(exercise, "WRONG") if hint]
-    for variant in exercise.variants:
-        assert any(hint in variant.hint for hint in hints), f"no wrong answer for: {variant.hint}"
-    for seed in (VISIBLE, hidden_seed(), 20, 21):
-        cases = exercise.inputs(seed)
-        for variant in exercise.variants:
-            theirs = [exercise.reply(variant.answer, inputs, ours=True) for inputs in cases]
+    """Every one by a learner's own function that makes it, and with each seed it is one."""
+    hints = [hint for _, hint in wrong_answers(exercise.name) if hint]
+    for hint, mistake in exercise.mistakes.items():
+        assert any(said in hint for said in hints), f"no wrong answer for: {hint}"
+        for seed in (VISIBLE, hidden_seed(), 20, 21):
+            cases = exercise.inputs(seed)
+            theirs = [exercise.reply(mistake, inputs, ours=True) for inputs in cases]
             pairs = zip(map(exercise.expected, cases), theirs, strict=True)
             wrong = [ours for ours, reply in pairs if difference(ours, reply.result, exercise.tolerance)]
-            assert wrong, f"right with seed {seed}: {variant.hint}"
+            assert wrong, f"right with seed {seed}: {hint}"
 
 
-def slow_functions() -> dict[str, str]:
-    """The cell of each exercise's slow specification, where its text gives one."""
-    found, cell = {}, None
-    for text in build_assignments.texts():
-        for part in text.read_text(encoding="utf-8").split("# %%"):
-            if check_of := build_assignments.CHECK.search(part):
-                found |= {check_of["name"]: cell} if cell else {}
-                cell = None
-            elif "\ndef slow_" in part:
-                cell = part.partition("\n")[2]
-    return found
-
-
-@pytest.mark.parametrize("name, cell", slow_functions().items())
-def test_the_given_loop_is_no_answer(name: str, cell: str) -> None:
+@pytest.mark.parametrize("name", SPECIFIED)
+def test_the_given_loop_is_no_answer(name: str) -> None:
     """It is right in each case, and not what was asked for; but a search has a loop over its steps anyway."""
-    ids = dict(pad_id=0, bos_id=1, eos_id=2)
-    given = {"torch": torch, "math": math, **ids, **{name.upper(): number for name, number in ids.items()}}
-    exec(cell, given)
-    (slow,) = (thing for key, thing in given.items() if key.startswith("slow_"))
-    said = rejected(find(name), slow)
+    said = rejected(find(name), slow(name))
     assert "one by one" in said if name != "11.greedy" else said is None
 
 
@@ -174,7 +170,7 @@ FUNCTIONS = [exercise for exercise in EXERCISES if exercise.ask is call]
 
 
 def spoiled(exercise: Exercise, spoil: Callable) -> Callable:
-    return spoil(answers(exercise, "RIGHT")[0], exercise.inputs(VISIBLE))
+    return spoil(right_answers(exercise.name)[0], exercise.inputs(VISIBLE))
 
 
 def results(exercise: Exercise) -> list[torch.Tensor]:

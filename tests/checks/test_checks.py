@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections import OrderedDict, namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,11 @@ from safetensors.torch import save
 from torch import nn
 
 from course_lib.assignments import check, find
-from course_lib.assignments.a03_attention.answers import PREDICTED
 from course_lib.attention import attention
 from course_lib.checks import CheckFailed, Exercise
 from course_lib.checks.compare import difference
 from course_lib.checks.exchange import LIMIT, Other, read, read_replies, write, write_replies
-from course_lib.checks.exercise import Reply, Variant
+from course_lib.checks.exercise import Edit, Reply
 from course_lib.checks.guard import FinishedAnswer, refuse
 from course_lib.checks.judge import replies, verdict
 from course_lib.checks.tree import copy, equal, plain, shape_of, to
@@ -31,9 +31,9 @@ def double(x: torch.Tensor) -> torch.Tensor:
 
 TWICE = Exercise(
     "00.twice",
-    double,
     lambda generator: [(torch.randn(2, 3, generator=generator),), (torch.randn(4, generator=generator),)],
-    (Variant(lambda x: x * x, "This is the square."), Variant(lambda x: x, "This is the input.")),
+    {"This is the square.": lambda x: x * x, "This is the input.": lambda x: x},
+    reference=double,
 )
 
 
@@ -66,9 +66,9 @@ def test_a_hint_needs_every_result_to_be_the_mistakes() -> None:
 
 
 def test_a_hint_is_never_given_for_an_exception_alone() -> None:
-    mistake = Variant(lambda x: 1 / 0, "Zero divides nothing.")
-    crashed = said(lambda x: x.no_such_method(), Exercise("00.twice", double, TWICE.cases, (mistake,)))
-    assert "AttributeError" in crashed and mistake.hint not in crashed
+    mistakes = {"Zero divides nothing.": lambda x: 1 / 0}
+    crashed = said(lambda x: x.no_such_method(), replace(TWICE, mistakes=mistakes))
+    assert "AttributeError" in crashed and "Zero" not in crashed
 
 
 def test_a_hint_is_given_though_the_answer_also_forgets_the_device() -> None:
@@ -77,8 +77,17 @@ def test_a_hint_is_given_though_the_answer_also_forgets_the_device() -> None:
 
 def test_a_wrong_prediction_does_not_reveal_the_right_one() -> None:
     with pytest.raises(CheckFailed) as caught:
-        check("03.repeated", PREDICTED | {"four equal keys": 0.5})
+        check("03.repeated", find("03.repeated").reference | {"four equal keys": 0.5})
     assert str(caught.value) == "03.repeated, four equal keys: not 0.5"
+
+
+def test_an_edit_changes_the_solution_wherever_it_stands() -> None:
+    assert Edit("x", "y", "1", "2").of("x + x + 1") == "y + y + 2"
+    assert Edit().of("x") == "x"
+    with pytest.raises(ValueError, match="expected 'z' in the solution, got\nx"):
+        Edit("z", "y").of("x")
+    with pytest.raises(ValueError):
+        Edit("x")
 
 
 def test_an_error_of_torch_is_not_taken_for_an_unwritten_answer() -> None:
@@ -114,7 +123,7 @@ def test_every_kind_of_tuple_and_of_number_is_the_plain_one() -> None:
     pair = namedtuple("Pair", "one other")(torch.ones(2), OrderedDict(a=np.float64(2.5)))
     made = plain([torch.Size([1, 2]), np.int64(3), np.float32(0.5), np.bool_(True), pair])
     assert repr(made) == "[(1, 2), 3, 0.5, True, (tensor([1., 1.]), {'a': 2.5})]"
-    shape = Exercise("00.shape", lambda x: tuple(x.shape), TWICE.cases)
+    shape = Exercise("00.shape", TWICE.cases, reference=lambda x: tuple(x.shape))
     assert said(lambda x: x.shape, shape) == said(np.shape, shape) == "✓ 00.shape: right in 4 cases"
 
 
@@ -125,7 +134,7 @@ def test_an_unwritten_answer_is_told_so() -> None:
     assert "it is not written yet" in said(answer)
 
 
-LOOPLESS = Exercise("00.loopless", double, TWICE.cases, loops=False)
+LOOPLESS = Exercise("00.loopless", TWICE.cases, loops=False, reference=double)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from course_lib.assignments import find
 from course_lib.checks.exercise import value
 from course_lib.grading.sandbox import available
 from notebooks.source.build_assignments import CHECK, FOLDER
-from tests.helpers.answers import answers_of, source_of
+from tests.helpers.answers import codes
 
 STUB = "raise NotImplementedError"
 LIMITS = "c.ContainedExecute.timeout = 15\nc.ContainedExecute.iopub_timeout = 8\n"
@@ -125,19 +125,14 @@ class Classroom:
 
     def students(self) -> list[Submission]:
         """More than thirty: right, partly right, wrong, hostile and unlucky, as far as this machine has limits."""
-        answers, source = answers_of(self.assignment[:2]), source_of(self.assignment[:2])
         exercises = list(self.variables)
         cells = [exercise.replace(".", "-") for exercise in exercises]
         nothing = {f"{cell}-check": 0.0 for cell in cells}
 
         def pasted(kind: str, number: int) -> dict[str, str]:
             """Cells with one of our answers to each exercise; none needs another one."""
-            found = {}
-            for cell, exercise in zip(cells, exercises, strict=True):
-                place = f"[{exercise!r}][{number % len(getattr(answers, kind)[exercise])}]"
-                name = f"{self.variables[exercise]} = _answers[{kind!r}]{place}{'[0]' if kind == 'WRONG' else ''}"
-                found[cell] = f"_answers = {{}}\nexec({source!r}, _answers)\n{name}"
-            return found
+            found = {cell: codes(exercise, kind) for cell, exercise in zip(cells, exercises, strict=True)}
+            return {cell: answers[number % len(answers)] for cell, answers in found.items()}
 
         base = pasted("RIGHT", 0)
         right = [Submission(f"right-{n}", cells=pasted("RIGHT", n)) for n in range(7)]

@@ -21,7 +21,7 @@ from course_lib.assignments import check
 # This is the specification.
 # It is right, and slow: it takes one dot product at a time.
 
-# %%
+# %% tags=["specification"]
 def slow_scores(query, key):
     """Scaled scores (batch, queries, keys) of every query with every key."""
     scores = query.new_zeros(query.size(0), query.size(1), key.size(1))
