@@ -1,6 +1,7 @@
 """Every exercise accepts right answers however they are written, and rejects each wrong one, with its hint."""
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from nbformat import NotebookNode
 
-from course_lib.assignments import FOLDERS, check, find, load
+from course_lib.assignments import FOLDERS, check, declared, find, load
 from course_lib.checks import CheckFailed, Exercise
 from course_lib.checks.compare import difference
 from course_lib.checks.exchange import read_replies, write_replies
@@ -26,6 +27,7 @@ FOLDER = build_assignments.FOLDER
 TEXTS = {build_assignments.name_of(text): text for text in build_assignments.texts()}
 FOLDERS = [folder for folder in FOLDERS if 'tags=["specification"]' in (folder / "text.py").read_text()]
 TEXTS = {name: text for name, text in TEXTS.items() if text.parent in FOLDERS}
+PARTS = ("text", "checks", "answers")
 EXERCISES = [exercise for folder in FOLDERS for exercise in load(folder).values()]
 
 
@@ -57,6 +59,23 @@ def test_right_answers_are_right_across_processes_too(exercise: Exercise, tmp_pa
     for number, answer in enumerate(right_answers(exercise.name)):
         write_replies(replies(exercise, answer, cases), tmp_path / str(number))
         assert verdict(exercise, cases, read_replies(tmp_path / str(number))), answer
+
+
+def law_an_exercise_is_short(folder: Path, most: int = 130) -> None:
+    lines = sum(len((folder / f"{part}.py").read_text(encoding="utf-8").splitlines()) for part in PARTS)
+    each = lines / len(declared(folder))
+    assert each <= most, f"{folder.name} has {each:.0f} lines an exercise, at most {most} in its three files"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_an_exercise_is_short(folder: Path, tmp_path: Path) -> None:
+    law_an_exercise_is_short(folder)
+    for part in PARTS:
+        shutil.copy(folder / f"{part}.py", tmp_path)
+    with (tmp_path / "answers.py").open("a", encoding="utf-8") as file:
+        file.write("# once more\n" * 1000)
+    with pytest.raises(AssertionError, match="lines an exercise"):
+        law_an_exercise_is_short(tmp_path)
 
 
 PROVEN = [name for folder in FOLDERS for name in answers_of(folder.name[1:3]).LIBRARY]
