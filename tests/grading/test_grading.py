@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from notebooks.source.build_assignments import texts
+from notebooks.source.build_assignments import name_of, texts
 from tests.helpers.classroom import Classroom
 
 ASSIGNMENT = "03_attention"  # `make test-class` grades all twelve
@@ -14,7 +14,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "classroom" not in metafunc.fixturenames:
         return
     every = metafunc.config.getoption("--all-assignments")
-    names = [text.stem for text in texts()] if every else [ASSIGNMENT]
+    names = [name_of(text) for text in texts()] if every else [ASSIGNMENT]
     metafunc.parametrize("classroom", names, indirect=True, scope="module")
 
 
