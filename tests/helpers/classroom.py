@@ -195,8 +195,8 @@ while True:
 """
 NETWORK = "import urllib.request\nurllib.request.urlopen('http://192.0.2.1', timeout=3)"
 PATCH = """import builtins
-import course_lib.checks, course_lib.checks.judge, course_lib.checks.compare, course_lib.grading.remote
-check = course_lib.checks.check = course_lib.checks.judge.check = lambda *_, **__: print("✓")
+import course_lib.assignments, course_lib.assignments.catalog, course_lib.checks.judge, course_lib.checks.compare
+check = course_lib.assignments.check = course_lib.assignments.catalog.check = lambda *_, **__: print("✓")
 course_lib.checks.judge.difference = course_lib.checks.compare.difference = lambda *_: None
 course_lib.checks.judge.verdict = lambda *_: "✓"
 builtins.AssertionError = type("Nothing", (Exception,), {})
