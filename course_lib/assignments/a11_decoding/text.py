@@ -24,7 +24,7 @@ pad_id, bos_id, eos_id = 0, 1, 2
 # So it is a table for each sentence: `log_probs[sentence, last]` (vocab,) are the log-probabilities of what may follow the token `last`.
 # This is the specification, one sentence after the other.
 
-# %%
+# %% tags=["specification"]
 def slow_greedy(log_probs, max_len):
     """The favorites from <s> on: ids (batch, max_len), with </s>, and padding after it."""
     ids = torch.full((log_probs.size(0), max_len), pad_id)
