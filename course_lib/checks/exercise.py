@@ -88,7 +88,8 @@ class Exercise:
         any_device: ask again on the device "meta", which has shapes but no numbers: whoever makes tensors on the CPU
             there cannot run on a GPU.
         tolerance: relative and absolute, in float32; float64 is held to 1e-9.
-        reference: the solution, which the assignment's text has.
+        reference: the solution, which the assignment's text has; or an `Edit` of it that runs on the device "meta",
+            where the text's does not.
     """
 
     name: str
