@@ -128,7 +128,7 @@ check("12.best_head", best_head)
 # (If there is an empty word, it stands in `src` as an id like any other.)
 # This is the specification of one round.
 
-# %%
+# %% tags=["specification"]
 def slow_round(t, src, tgt):
     """A new table (src_vocab, tgt_vocab) from the old one."""
     counts = torch.zeros_like(t)
