@@ -39,7 +39,7 @@ class Batch:
 
 
 def pad(rows: Sequence[list[int]]) -> Tensor:
-    """Lists of ids to (rows, longest) int64, filled up with <pad>."""
+    """Maps lists of ids to (rows, longest) int64, filled up with <pad>."""
     if not rows:
         raise ValueError("no sentences to pad")
     longest = max(map(len, rows))
@@ -47,7 +47,7 @@ def pad(rows: Sequence[list[int]]) -> Tensor:
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence) -> list[IdPair]:
-    """Sentence pairs to ids: the source with </s>, the target bare.
+    """Maps sentence pairs to ids: the source with </s>, the target bare.
 
     Args:
         tokenizer: of both languages.

@@ -8,7 +8,7 @@ NAMES = ("course", "multi30k", "tatoeba")
 
 
 def load_corpus(name_or_path: str | Path, *, download: bool = False) -> Corpus:
-    """Map the name of a corpus, or the path of a two-column TSV file, to its sentence pairs.
+    """Maps the name of a corpus, or the path of a two-column TSV file, to its sentence pairs.
 
     Args:
         name_or_path: "course", "multi30k", "tatoeba", or a path that ends in .tsv or .tsv.gz.

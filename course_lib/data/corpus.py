@@ -1,7 +1,5 @@
 """Corpora: lists of sentence pairs, each split into train, valid and test."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import mean
 from typing import NamedTuple
@@ -34,7 +32,7 @@ class Corpus:
 
 
 def describe(corpus: Corpus) -> str:
-    """Map a corpus to a short table: pairs and mean length in words of each part, and the license.
+    """Maps a corpus to a short table: pairs and mean length in words of each part, and the license.
 
     Args:
         corpus: any corpus with `train`, `valid` and `test`.

@@ -27,7 +27,7 @@ def load_course(
     seed: int = 0,
     ambiguous: bool = False,
 ) -> Corpus:
-    """Generate the course corpus.
+    """Maps the name of a split, sizes and a seed to the course corpus, which it generates.
 
     Args:
         split: how training and test differ: random (not at all), length (test sentences are longer),

@@ -4,8 +4,6 @@ The captions are for research and education only. The course therefore contains 
 weights trained on them: the user downloads them, or has a copy in COURSE_DATA/multi30k.
 """
 
-from __future__ import annotations
-
 import gzip
 
 from course_lib.data.corpus import Corpus, Pair
@@ -27,7 +25,7 @@ SECOND_WAY = "Download it once (1.3 MB): python -m course_lib data multi30k"
 
 
 def load_multi30k(*, download: bool = False) -> Corpus:
-    """Map the six Multi30k files to 29,000 train, 1,014 valid and 1,000 test (test_2016_flickr) pairs.
+    """Maps the six Multi30k files to 29,000 train, 1,014 valid and 1,000 test (test_2016_flickr) pairs.
 
     Args:
         download: whether missing or damaged files of the cache may be fetched; a damaged file in
@@ -58,7 +56,7 @@ def load_multi30k(*, download: bool = False) -> Corpus:
 
 
 def zip_lines(src: str, tgt: str, *, split: str) -> list[Pair]:
-    """Map two texts, one sentence a line, to pairs of stripped sentences.
+    """Maps two texts, one sentence a line, to pairs of stripped sentences.
 
     Args:
         src: English text, each line ended by a line feed.
@@ -82,7 +80,7 @@ def zip_lines(src: str, tgt: str, *, split: str) -> list[Pair]:
 
 
 def _download() -> None:
-    """Bring the files that COURSE_DATA does not have into the cache; good ones there are kept."""
+    """Brings the files that COURSE_DATA does not have into the cache; good ones there are kept."""
     cache = cache_folder() / "multi30k"
     wanted = [name for name in SHA256 if find("multi30k", name) in (None, cache / name)]
     for filename in wanted:

@@ -8,8 +8,6 @@ training, with other pairs and another split than the results of the course. cle
 dropped.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from collections.abc import Sequence
@@ -32,7 +30,7 @@ SECOND_WAY = (
 
 
 def load_tatoeba(*, download: bool = False) -> Corpus:
-    """Map the Tatoeba snapshot, cleaned, to a train part, and 2,000 English sentences in valid and test each.
+    """Maps the Tatoeba snapshot, cleaned, to a train part, and 2,000 English sentences in valid and test each.
 
     See `split_everyday` for the split, which is ours: the snapshot has none. An English sentence of
     valid or test stands in one pair with each of its translations.
@@ -59,7 +57,7 @@ def load_tatoeba(*, download: bool = False) -> Corpus:
 def split_everyday(
     pairs: Sequence[Pair], *, num_held_out: int
 ) -> tuple[list[Pair], list[Pair], list[Pair]]:
-    """Map pairs to train, valid and test, no two of which share a sentence of either language.
+    """Maps pairs to train, valid and test, no two of which share a sentence of either language.
 
     One English sentence has up to 36 translations here, and one German sentence can translate
     several English ones. Held-out English sentences are chosen by hash and keep all their

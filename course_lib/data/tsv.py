@@ -1,7 +1,5 @@
 """Your own corpus: a text file of two columns, and the split that keeps a sentence on one side."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import unicodedata
@@ -14,7 +12,7 @@ from course_lib.data.corpus import Corpus, Pair
 
 
 def load_tsv(path: str | Path, *, valid: float = 0.05, test: float = 0.05, seed: int = 0) -> Corpus:
-    """Map a file of "source TAB target" lines to a corpus split at random by source sentence.
+    """Maps a file of "source TAB target" lines to a corpus split at random by source sentence.
 
     UTF-8, one pair a line, no header, no quoting. Lines whose source is the same up to case and
     punctuation go to the same part, so that no test sentence was seen in training; the parts do not
@@ -56,7 +54,7 @@ def load_tsv(path: str | Path, *, valid: float = 0.05, test: float = 0.05, seed:
 
 
 def parse_tsv(content: bytes, *, name: str) -> list[Pair]:
-    """Map the bytes of a two-column TSV file to pairs of stripped sentences.
+    """Maps the bytes of a two-column TSV file to pairs of stripped sentences.
 
     Args:
         content: UTF-8 text, with or without a byte order mark; empty lines may end it.
@@ -93,7 +91,7 @@ def _parse_line(line: bytes, *, place: str) -> Pair:
 
 @lru_cache(maxsize=500_000)  # a split asks several times for each sentence
 def sentence_key(text: str) -> str:
-    """Map a sentence to its letters and digits, lower case: equal for what differs in punctuation only."""
+    """Maps a sentence to its letters and digits, lower case: equal for what differs in punctuation only."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = "".join(char if char.isalnum() else " " for char in folded).split()
     return " ".join(words) or folded
@@ -102,7 +100,7 @@ def sentence_key(text: str) -> str:
 def split_by_source(
     pairs: Sequence[Pair], *, num_valid: int, num_test: int, seed: int
 ) -> tuple[list[Pair], list[Pair], list[Pair]]:
-    """Map pairs to train, valid and test so that all pairs of one source sentence are in one part.
+    """Maps pairs to train, valid and test so that all pairs of one source sentence are in one part.
 
     Which part a pair is in depends on the set of source sentences and the seed, never on their order.
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.data import corpora, download, multi30k, tatoeba, tsv
+from course_lib.data import download, multi30k, tatoeba, tsv
 from course_lib.data.clean import clean
-from course_lib.data.corpora import load_corpus
+from course_lib.data.corpora import NAMES, load_corpus
 from course_lib.data.corpus import Corpus, Pair, describe
 
 REAL = Path(os.environ.get("COURSE_DATA") or "not set").absolute()
@@ -45,7 +45,7 @@ def invented(monkeypatch, tmp_path):
     folder.mkdir(parents=True)
     for name in multi30k.SHA256:
         (folder / name).write_bytes(gzip.compress(f" one {name}\u2028more \ntwo\n".encode()))
-    pinned = {path.name: download.file_sha256(path) for path in folder.iterdir()}
+    pinned = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     monkeypatch.setattr(multi30k, "SHA256", pinned)
     monkeypatch.setenv("COURSE_DATA", str(folder.parent))
     return folder
@@ -325,7 +325,7 @@ def test_load_corpus_knows_its_names(monkeypatch, tmp_path):
     choices = "expected one of course, multi30k, tatoeba, or a path ending in .tsv or .tsv.gz, got 'multi3k'"
     with pytest.raises(ValueError, match=choices):
         load_corpus("multi3k")
-    assert all(name in choices for name in corpora.NAMES)
+    assert all(name in choices for name in NAMES)
 
 
 def test_describe_gives_sizes_lengths_and_license():
@@ -351,7 +351,7 @@ def law_import_does_no_work(more=""):
         "sys.addaudithook(refuse)\n"
         "import course_lib.data, course_lib.data.multi30k, course_lib.data.tatoeba, course_lib.data.tsv\n"
         f"{more}\n"
-        "assert not {'torch', 'course_lib.data.course'} & set(sys.modules)\n"
+        "assert not {'torch', 'pooch', 'requests', 'course_lib.data.course'} & set(sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
@@ -359,7 +359,8 @@ def law_import_does_no_work(more=""):
 def test_import_does_no_work():
     law_import_does_no_work()
     connect = "import socket\ntry: socket.create_connection(('127.0.0.1', 9))\nexcept OSError: pass"
-    for work in (connect, "try: open('absent.gz')\nexcept OSError: pass", "sys.modules['torch'] = None"):
+    opens = "try: open('absent.gz')\nexcept OSError: pass"
+    for work in (connect, opens, "sys.modules['torch'] = None", "import pooch"):
         with pytest.raises(AssertionError):
             law_import_does_no_work(work)
 
