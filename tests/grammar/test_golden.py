@@ -8,7 +8,7 @@ from course_lib.grammar import generate
 from course_lib.grammar.build import pair
 from course_lib.grammar.linearizers import german, german_phrases
 from course_lib.grammar.phenomena import PHENOMENA
-from tests.grammar.test_golden_trees import TREES
+from tests.grammar.golden_trees import TREES
 
 _TEXT = (Path(__file__).parent / "golden_course.tsv").read_text(encoding="utf-8")
 ROWS = [tuple(line.split("\t")) for line in _TEXT.splitlines()]
@@ -40,6 +40,10 @@ MUTANTS = {
 def test_a_mutant_of_the_grammar_is_noticed(name, monkeypatch):
     monkeypatch.setattr(*MUTANTS[name])
     assert wrong_rows() != []
+
+
+def test_no_two_trees_say_the_same():
+    assert len({pair(tree).src for tree in TREES}) == len(TREES)
 
 
 def test_golden_rows_cover_every_phenomenon():

@@ -6,9 +6,6 @@ Entries compare by identity, so they are cheap dictionary keys.
 
 from dataclasses import dataclass
 
-GENDERS = ("m", "f", "n")
-CASES = ("nominative", "accusative", "dative", "genitive")
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Noun:
@@ -112,18 +109,12 @@ class Verb:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Modal:
-    """A German modal verb and the English that says it.
-
-    `negated` is the English of the negated modal (dürfen: may, but must not).
-    Where `full` is true the English behaves as a full verb (wants to, does not want to).
-    """
+    """A German modal verb and the English that says it."""
 
     german: str
     preterite: str
     english: str
     past: str
-    negated: str
-    full: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)

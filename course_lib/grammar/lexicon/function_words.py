@@ -71,12 +71,12 @@ CONTRACTIONS = {
     ("bei", "dem"): "beim",
 }
 
-CAN = Modal("können", "konnte", "can", "could", "cannot", False)
-MUST = Modal("müssen", "musste", "must", "had to", "have to", False)
-MAY = Modal("dürfen", "durfte", "may", "", "must not", False)
-SHOULD = Modal("sollten", "", "should", "", "should not", False)
-WANT = Modal("wollen", "wollte", "want to", "wanted to", "want to", True)
-WOULD_LIKE = Modal("möchten", "", "would like to", "", "", False)
+CAN = Modal("können", "konnte", "can", "could")
+MUST = Modal("müssen", "musste", "must", "had to")
+MAY = Modal("dürfen", "durfte", "may", "")
+SHOULD = Modal("sollten", "", "should", "")
+WANT = Modal("wollen", "wollte", "want to", "wanted to")
+WOULD_LIKE = Modal("möchten", "", "would like to", "")
 MODALS = (CAN, MUST, MAY, SHOULD, WANT, WOULD_LIKE)
 
 AND = Conjunction("and", "und", False)
@@ -107,7 +107,7 @@ NUMBERS = {
 
 
 def _adverb(english: str, german: str, tenses: str = "", tags: tuple[str, ...] = ()) -> AdverbEntry:
-    """Read "in/1 the/2 evening/3" and "am/12 Abend/3": characters after the slash are parts."""
+    """Maps "in/1 the/2 evening/3" and "am/12 Abend/3" to an entry: the characters after a slash are parts."""
 
     def parse(text: str) -> tuple[tuple[str, str], ...]:
         return tuple(tuple(word.split("/")) if "/" in word else (word, "1") for word in text.split())

@@ -42,7 +42,6 @@ from course_lib.grammar.syntax import (
 
 _SLOT = {"nominative": 0, "accusative": 1, "dative": 2}
 _WHO = ("wer", "wen", "wem")
-_GENDER_OF_PRONOUN = {"he": "m", "she": "f"}
 
 
 def nominal(
