@@ -309,6 +309,33 @@ def test_a_long_file_is_found(tmp_path):
         law_short(tmp_path / "x.py")
 
 
+# A docstring says what a function does, it does not tell a function what to do: "Maps", not "Map".
+IMPERATIVES = frozenset(
+    """Add Admit Append Apply Ask Bring Build Call Check Choose Clean Clear Close Collect Compare Complete Compute
+    Convert Copy Count Create Decode Divide Download Draw Drop Encode Execute Fetch Fill Find Generate Get Give
+    Handle Keep Kill Let Limit List Load Look Make Map Move Open Pad Pick Prefer Print Put Raise Read Record
+    Refuse Remove Render Replace Request Reset Restore Return Run Save Say Send Show Shuffle Split Start Stop
+    Store Take Tell Translate Try Turn Update Use Wait Walk Write""".split()
+)
+NOT_YET = {"catalog.py, check", "exercise.py, reply", "exercise.py, warm_up", "remote.py, answer"}
+
+
+def law_docstrings_are_in_the_third_person(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            first = (ast.get_docstring(node) or "-").split()[0]
+            where = f"{path.name}, {node.name}"
+            assert first not in IMPERATIVES or where in NOT_YET, f"{where}: expected {first}s or the like, got {first}"
+
+
+def test_docstrings_are_in_the_third_person(tmp_path):
+    for path in [*sources().values(), *(LIBRARY.parent / "notebooks" / "source").glob("build_*.py")]:
+        law_docstrings_are_in_the_third_person(path)
+    (tmp_path / "x.py").write_text('class Shop:\n    def sell(self):\n        """Give a thing away."""\n')
+    with pytest.raises(AssertionError, match="x.py, sell: expected Gives or the like, got Give"):
+        law_docstrings_are_in_the_third_person(tmp_path / "x.py")
+
+
 # --- importing in a process of its own ----------------------------------------------------------
 
 IMPORT_ALONE = """

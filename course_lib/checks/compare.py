@@ -12,7 +12,7 @@ from course_lib.checks.tree import shape_of
 def difference(
     expected: Any, got: Any, tolerance: float, where: str = "the result", *, reveal: bool = True
 ) -> str | None:
-    """Say how a result differs from the expected one.
+    """The first difference between a result and the expected one, in words.
 
     Args:
         expected, got: trees of tensors and plain values.

@@ -17,7 +17,7 @@ LIMIT = 64 * 2**20  # bytes of a file
 
 
 def write(tree: Any, path: Path) -> None:
-    """Write a tree of tensors and plain values as a new file; what is neither is written as its description.
+    """Writes a tree of tensors and plain values as a new file; what is neither is written as its description.
 
     Raises:
         FileExistsError: something has this name, if only a link: in a stranger's folder it may lead anywhere.
@@ -31,7 +31,7 @@ def write(tree: Any, path: Path) -> None:
 
 
 def read(path: Path) -> Any:
-    """Read such a tree.
+    """Reads such a tree.
 
     Raises:
         ValueError: this is no such file: a link, a pipe, too large, or something else is in it.
@@ -51,14 +51,14 @@ def read(path: Path) -> Any:
 
 
 def write_replies(replies: list[Reply], path: Path) -> None:
-    """Write replies as a file that appears at once and whole."""
+    """Writes replies as a file that appears at once and whole."""
     partial = path.with_suffix(".partial")
     write([(reply.result, reply.problem, reply.runs) for reply in replies], partial)
     partial.replace(path)
 
 
 def read_replies(path: Path) -> list[Reply]:
-    """Read replies.
+    """Reads replies.
 
     Raises:
         ValueError: these are none.

@@ -24,7 +24,7 @@ class FinishedAnswer(Exception):
 
 @contextmanager
 def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[None]:
-    """While it is open, a call of something forbidden, or of this library, raises.
+    """Makes a call of something forbidden, or of this library, raise while it is open.
 
     It tells an honest learner what the exercise is about; it is no defense against somebody who works around it.
 
@@ -72,7 +72,7 @@ def refuse(forbidden: Sequence[Any], allowed: Sequence[str] = ()) -> Iterator[No
 
 @contextmanager
 def counted() -> Iterator[Counter]:
-    """Count how often each line of an answer runs while it is open: lines of this library and of others are left out.
+    """Counts how often each line of an answer runs while it is open; lines of this library and of others are left out.
 
     A line of a loop runs the more often the more there is to go through, any other one as often in every case.
     """

@@ -8,7 +8,7 @@ class ClearToStubs(ClearSolutions):
     """Replaces a solution by a stub that raises, or its whole cell by what its metadata has planted."""
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
-        """One cell; see nbgrader's ClearSolutions."""
+        """Clears one cell; see nbgrader's ClearSolutions."""
         if planted := cell.metadata.pop("planted", None):
             cell.source = planted
             return cell, resources

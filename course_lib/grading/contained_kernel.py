@@ -6,7 +6,7 @@ import sys
 
 
 def limit(memory: int, file: int) -> None:
-    """Limit this process, and what it starts, for good.
+    """Limits this process, and what it starts, for good.
 
     Args:
         memory: bytes of address space.
@@ -19,7 +19,7 @@ def limit(memory: int, file: int) -> None:
 
 
 def main() -> None:
-    """Entry point: the limits come in the environment, everything else goes to ipykernel."""
+    """Starts the kernel: the limits come in the environment, everything else goes to ipykernel."""
     limit(int(os.environ["COURSE_MEMORY"]), int(os.environ["COURSE_FILE"]))
     os.environ.pop("JPY_PARENT_PID", None)  # in a process namespace of its own a kernel would think its parent gone
     import torch

@@ -36,7 +36,7 @@ class ContainedExecute(Execute):
     output_limit = Integer(200_000, help="characters of output of one cell that are kept").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
-        """Run all cells of a submission."""
+        """Runs all cells of a submission."""
         self._deadline = monotonic() + self.budget
         self._beside = Path(resources.get("metadata", {}).get("path") or ".")
         self._kernel = self._fresh()
@@ -46,7 +46,7 @@ class ContainedExecute(Execute):
             self._disconnect()
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
-        """Run or judge one cell; whatever happens in it, the next ones have their turn."""
+        """Runs or judges one cell; whatever happens in it, the next ones have their turn."""
         if cell.cell_type != "code":
             return cell, resources
         if monotonic() > self._deadline:
@@ -66,7 +66,7 @@ class ContainedExecute(Execute):
         return cell, resources
 
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> NotebookNode | None:
-        """As nbclient's, but of a flood of output only the beginning is kept."""
+        """Handles messages as nbclient does, but of a flood of output only the beginning is kept."""
         if msg["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data", "error"):
             before = self._written
             self._written += len(str(msg["content"]))

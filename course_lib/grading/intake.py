@@ -12,7 +12,7 @@ LIMIT = 50 * 2**20  # bytes of a notebook
 
 
 def receive(assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader's hook before it converts a submission: makes sure that there is a notebook that can be read.
+    """Makes sure that there is a notebook that can be read; nbgrader's hook before it converts a submission.
 
     Args:
         assignment: its name.
@@ -26,7 +26,7 @@ def receive(assignment: str, student: str, notebooks: list[str]) -> None:
 
 
 def admit(folder: Path, assignment: str) -> str | None:
-    """Make a submission readable.
+    """Makes a submission readable.
 
     A file that is no notebook is put aside under the name NAME.as-submitted, and the released notebook takes its place,
     with a line that says so: it gets no points. A single notebook of another name is copied to the right name.
@@ -37,7 +37,7 @@ def admit(folder: Path, assignment: str) -> str | None:
         assignment: its name.
 
     Returns:
-        what was done, in words; None if nothing had to be.
+        What was done, in words; None if nothing had to be.
     """
     path, done = folder / f"{assignment}.ipynb", []
     for link in [other for other in folder.rglob("*") if other.is_symlink()]:
@@ -78,7 +78,7 @@ def _problem(path: Path) -> str | None:
 
 
 def main(assignment: str) -> None:
-    """Admit every submission of an assignment, also those without a notebook, which nbgrader would pass over."""
+    """Admits every submission of an assignment, also those without a notebook, which nbgrader would pass over."""
     if not available():
         print("no bubblewrap that works on this machine: submissions can write files and use the network")
     for folder in sorted(Path("submitted").glob(f"*/{assignment}")):

@@ -54,7 +54,7 @@ class Kernel:
         run_sync(self.manager.start_kernel)(cwd=str(self.folder), env=variables)
 
     def close(self) -> None:
-        """Kill the kernel and whatever it started; remove its folder."""
+        """Kills the kernel and whatever it started, and removes its folder."""
         if self.manager.provisioner is not None:
             run_sync(self.manager.provisioner.kill)()
             run_sync(self.manager.provisioner.wait)()
@@ -66,11 +66,7 @@ _ahead: dict[tuple, Kernel] = {}
 
 
 def take(course: Path, memory: int, file: int) -> Kernel:
-    """A kernel that nothing has run in, and start the next one.
-
-    Args:
-        as of Kernel.
-    """
+    """Returns a kernel that nothing has run in, and starts the next one; the arguments are those of `Kernel`."""
     wanted = (course, memory, file)
     kernel = _ahead.pop(wanted, None) or Kernel(*wanted)
     _ahead[wanted] = Kernel(*wanted)

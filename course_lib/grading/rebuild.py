@@ -18,7 +18,7 @@ class Rebuild(NbGraderPreprocessor):
 
 
 def rebuild(released: NotebookNode, submitted: NotebookNode) -> NotebookNode:
-    """Put a learner's cells into the released notebook.
+    """Puts a learner's cells into the released notebook.
 
     Args:
         released: what the learner was given.

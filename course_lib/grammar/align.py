@@ -1,4 +1,4 @@
-"""From a tree to a sentence pair: linearize twice, link the words that share a part, make text.
+"""From a tree to a sentence pair: two linearizations, links between words that share a part, and text.
 
 What the links follow: the auxiliary do says tense and agreement, so it is linked to the German finite verb
 (does ... see: sieht); all words of a verb are linked to all of its German words (picks up: holt, ab), a
@@ -45,7 +45,7 @@ class CoursePair(NamedTuple):
 
 
 def detokenize(words: tuple[str, ...] | list[str]) -> str:
-    """Words to text: a space between them, but none before a punctuation mark."""
+    """Maps words to text: a space between them, but none before a punctuation mark."""
     return " ".join(words).replace(" ,", ",").replace(" .", ".").replace(" ?", "?")
 
 
@@ -67,7 +67,7 @@ def link(src: list[Word], tgt: list[Word]) -> tuple[tuple[int, int], ...]:
 
 
 def realize(tree: Sentence, address: str = "du") -> CoursePair:
-    """The sentence pair of a tree.
+    """Maps a tree to its sentence pair.
 
     Args:
         tree: the abstract syntax.

@@ -1,4 +1,4 @@
-"""Build a tree by hand: short constructors for lessons and tests.
+"""Trees built by hand: short constructors for lessons and tests.
 
 >>> pair(clause(the("cat"), "sehen", accusative=the("dog"))).tgt
 'Die Katze sieht den Hund.'
@@ -133,7 +133,7 @@ _ADVERBIAL = ("time", "frequency", "manner", "location", "direction", "opener")
 
 
 def relative(head: NounPhrase, slot: str, verb: str, subject: Any = None, **details: Any) -> NounPhrase:
-    """Give a noun phrase a relative clause in which it fills a slot (subject, accusative, dative); return it."""
+    """Gives a noun phrase a relative clause in which it fills a slot (subject, accusative, dative), and returns it."""
     word = RelativePronoun(head)
     if slot == "subject":
         head.relative = clause(word, verb, front=slot, force="relative", **details)

@@ -78,7 +78,7 @@ def distinct(seed: int, ambiguous: bool = False) -> Iterator[CoursePair]:
 
 
 def generate(num_pairs: int, seed: int, ambiguous: bool = False) -> list[CoursePair]:
-    """Distinct sentence pairs.
+    """Maps a number and a seed to so many distinct sentence pairs.
 
     Args:
         num_pairs: how many.

@@ -63,7 +63,7 @@ def novelties(pair: CoursePair) -> frozenset[str]:
 
 
 def _divide(pairs: list[CoursePair], sizes: tuple[int, ...], chooser: Chooser) -> list[list[CoursePair]]:
-    """Shuffle and divide, all translations of one English sentence into the same part."""
+    """Shuffles and divides, all translations of one English sentence into the same part."""
     groups: dict[str, list[CoursePair]] = {}
     for pair in pairs:
         groups.setdefault(pair.src, []).append(pair)
@@ -82,7 +82,7 @@ def _divide(pairs: list[CoursePair], sizes: tuple[int, ...], chooser: Chooser) -
 def _fill(
     pairs: Iterator[CoursePair], route: Callable[[CoursePair], int | None], sizes: tuple[int, ...]
 ) -> list[list[CoursePair]]:
-    """Send each pair to the bin that `route` names (None drops it) until every bin has its size."""
+    """Sends each pair to the bin that `route` names (None drops it) until every bin has its size."""
     bins: list[list[CoursePair]] = [[] for _ in sizes]
     missing = sum(sizes)
     while missing:
@@ -95,7 +95,7 @@ def _fill(
 
 
 def random_split(num_train: int, num_valid: int, num_test: int, seed: int, ambiguous: bool) -> Parts:
-    """All parts alike; no English sentence is in two of them."""
+    """Draws all parts alike; no English sentence is in two of them."""
     pairs = distinct(seed, ambiguous)
     pool = [next(pairs) for _ in range(num_train + num_valid + num_test)]
     test, valid, train = _divide(pool, (num_test, num_valid, num_train), Chooser(seed))
@@ -103,7 +103,7 @@ def random_split(num_train: int, num_valid: int, num_test: int, seed: int, ambig
 
 
 def length_split(num_train: int, num_valid: int, num_test: int, seed: int, ambiguous: bool) -> Parts:
-    """Training and validation sentences are short, test sentences longer than any of them, in both languages."""
+    """Draws test sentences that are longer than all of training and validation, in both languages."""
 
     def route(pair: CoursePair) -> int | None:
         lengths = len(pair.src_words), len(pair.tgt_words)
@@ -115,7 +115,7 @@ def length_split(num_train: int, num_valid: int, num_test: int, seed: int, ambig
 
 
 def compositional_split(num_train: int, num_valid: int, num_test: int, seed: int, ambiguous: bool) -> Parts:
-    """Test sentences combine known words in a way that training never shows; see `novelties`.
+    """Draws test sentences that combine known words in a way that training never shows; see `novelties`.
 
     Validation sentences are like training sentences, so choosing a model by them gives nothing away.
     Every test word is in training too, but for the joined verb forms (aufsteht) that are the question.
@@ -141,7 +141,7 @@ _JOINED = tuple(
 
 
 def one_shot_split(num_train: int, num_valid: int, num_test: int, seed: int, ambiguous: bool) -> Parts:
-    """Each rare word is in one training sentence, in no validation sentence, and each test sentence has one of them."""
+    """Draws one training sentence for each rare word, none for validation, and test sentences with one of them each."""
     shown: dict[str, CoursePair] = {}
 
     def route(pair: CoursePair) -> int | None:

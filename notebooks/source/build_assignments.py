@@ -1,4 +1,4 @@
-"""Render the text of each assignment into what teachers and students open.
+"""Renders the text of each assignment into what teachers and students open.
 
     course_lib/assignments/aNN_topic/text.py
         -> source/NN_topic/NN_topic.ipynb     with solutions and hidden tests, for nbgrader
@@ -73,7 +73,7 @@ def solved(notebook: NotebookNode) -> NotebookNode:
 
 
 def build(text: Path) -> None:
-    """Make all versions of one assignment."""
+    """Makes all versions of one assignment."""
     name = name_of(text)
     source, given, solution = (FOLDER / kind / name / f"{name}.ipynb" for kind in KINDS)
     for path in (source, given, solution):
@@ -106,7 +106,7 @@ def _marks(name: str, *, grade=False, solution=False, locked=False, points=None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Build the assignments named on the command line, or all."""
+    """Builds the assignments named on the command line, or all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("assignment", nargs="*", help="beginning of the file name, such as 03; default all")
     for text in texts(parser.parse_args(arguments).assignment):

@@ -1,4 +1,4 @@
-"""Render the text source of each lesson into the notebook that students open.
+"""Renders the text source of each lesson into the notebook that students open.
 
     source/NN_topic.py -> read_source -> transforms -> assign_ids -> execute -> write -> NN_topic.ipynb
 
@@ -55,7 +55,7 @@ class BuildError(Exception):
 
 
 def read_source(path: Path) -> NotebookNode:
-    """Read a py:percent text as a notebook without outputs, ids or pairing.
+    """Maps a py:percent text to a notebook without outputs, ids or pairing.
 
     Args:
         path: source of one lesson, `NN_topic.py`.
@@ -80,7 +80,7 @@ def read_source(path: Path) -> NotebookNode:
 
 
 def assign_ids(notebook: NotebookNode) -> NotebookNode:
-    """Give each cell an id that depends on its own text alone, so that an edit elsewhere keeps it.
+    """Gives each cell an id that depends on its own text alone, so that an edit elsewhere keeps it.
 
     A cell may name its id itself: `# %% id="..."`. Equal cells are told apart by counting.
 
@@ -103,7 +103,7 @@ STUDENT: tuple[Transform, ...] = ()
 
 
 def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> NotebookNode:
-    """Return the notebook that a source stands for, not yet executed.
+    """The notebook that a source stands for, not yet executed.
 
     Args:
         source: text of the lesson.
@@ -116,7 +116,7 @@ def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> Noteboo
 
 
 def differences(generated: NotebookNode, stored: NotebookNode) -> list[str]:
-    """Say in words how a stored notebook differs from what its source generates, outputs apart.
+    """Says in words how a stored notebook differs from what its source generates, outputs apart.
 
     Returns:
         One line a difference; none when the stored notebook is fresh and fully executed.
@@ -138,14 +138,14 @@ def differences(generated: NotebookNode, stored: NotebookNode) -> list[str]:
 
 
 class _ThisEnvironment(KernelSpecManager):
-    """Start this very interpreter, whatever kernels the user has registered."""
+    """Starts this very interpreter, whatever kernels the user has registered."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         return KernelSpec(**get_kernel_dict())
 
 
 def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """Run all cells in a fresh kernel of this environment and store their outputs.
+    """Runs all cells in a fresh kernel of this environment and stores their outputs.
 
     Args:
         notebook: generated notebook; it is filled in place.
@@ -189,7 +189,7 @@ def _without_view(output: NotebookNode) -> NotebookNode | None:
 
 
 def write(notebook: NotebookNode, path: Path) -> None:
-    """Replace a notebook file in one step; an interrupted build leaves the old one."""
+    """Replaces a notebook file in one step; an interrupted build leaves the old one."""
     nbformat.validate(notebook)
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -202,7 +202,7 @@ def write(notebook: NotebookNode, path: Path) -> None:
 def build(
     source: Path, target: Path, *, transforms: Iterable[Transform] = STUDENT, force: bool = False
 ) -> bool:
-    """Bring one notebook up to date with its source.
+    """Brings one notebook up to date with its source.
 
     Args:
         source: text of the lesson.
@@ -237,7 +237,7 @@ def _stored(target: Path) -> NotebookNode | None:
 
 
 def _carry_outputs(stored: NotebookNode, generated: NotebookNode) -> bool:
-    """Give the generated code cells the stored outputs, if the code is the same from the first cell to the last."""
+    """Gives the generated code cells the stored outputs, if the code is the same from the first cell to the last."""
     ours, theirs = ([cell for cell in book.cells if cell.cell_type == "code"] for book in (generated, stored))
     same = [(cell.source, cell.metadata) for cell in ours] == [(cell.source, cell.metadata) for cell in theirs]
     if not same or any(cell.execution_count is None for cell in theirs):
@@ -248,7 +248,7 @@ def _carry_outputs(stored: NotebookNode, generated: NotebookNode) -> bool:
 
 
 def lessons(numbers: Sequence[str] = ()) -> list[Path]:
-    """List the sources of all lessons, or of those whose file name starts with one of the numbers."""
+    """The sources of all lessons, or of those whose file name starts with one of the numbers."""
     found = sorted(SOURCES.glob("[0-9][0-9]_*.py"))
     for number in numbers:
         if not any(path.name.startswith(number) for path in found):
@@ -257,7 +257,7 @@ def lessons(numbers: Sequence[str] = ()) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Build the lessons named on the command line, or all."""
+    """Builds the lessons named on the command line, or all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("lesson", nargs="*", help="beginning of the file name, such as 08; default all")
     parser.add_argument("--force", action="store_true", help="execute even what did not change")

@@ -204,7 +204,7 @@ def sentence(node: Sentence, notes: Notes) -> list[Word]:
 
 
 def _tidy(words: list[Word]) -> list[Word]:
-    """Drop a comma that stands before another punctuation mark."""
+    """Drops a comma that stands before another punctuation mark."""
     return [
         word
         for word, after in zip(words, [*words[1:], _COMMA], strict=True)

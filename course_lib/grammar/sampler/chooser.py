@@ -35,7 +35,7 @@ class Chooser:
         return table.bounds[-1][0]
 
     def shuffle(self, items: list[T]) -> None:
-        """Shuffle in place (Fisher and Yates)."""
+        """Shuffles in place (Fisher and Yates)."""
         for last in range(len(items) - 1, 0, -1):
             other = int(self.random() * (last + 1))
             items[last], items[other] = items[other], items[last]
@@ -45,7 +45,7 @@ class Weighted(tuple[T, ...]):
     """Options with weights, prepared for `Chooser.weighted`."""
 
     def __new__(cls, weights: dict[T, float]) -> "Weighted[T]":
-        """Read {option: weight}."""
+        """Keeps the options of {option: weight}."""
         return super().__new__(cls, weights)
 
     def __init__(self, weights: dict[T, float]) -> None:

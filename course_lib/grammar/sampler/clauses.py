@@ -42,7 +42,7 @@ _OFTEN_NEVER = (FREQUENCIES[0], NEVER)
 
 
 def fill_objects(chooser: Chooser, clause: Clause, pronouns: float) -> None:
-    """Fill in the objects that the verb's frame asks for, unless they are there already."""
+    """Fills in the objects that the verb's frame asks for, unless they are there already."""
     frame, subject = clause.verb.frame, clause.subject
     if frame.accusative and clause.accusative is None:
         animate = "human" in NOUNS_OF[frame.accusative][0].classes and clause.verb.name != "haben"
@@ -68,7 +68,7 @@ def fill_objects(chooser: Chooser, clause: Clause, pronouns: float) -> None:
 
 
 def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progressive: float) -> None:
-    """Choose modal, negation and progressive, as far as verb and tense allow."""
+    """Chooses modal, negation and progressive, as far as verb and tense allow."""
     verb = clause.verb
     if chooser.chance(negation):
         if chooser.chance(0.7):
@@ -90,13 +90,13 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
 
 
 def _make_indefinite(node: Any) -> None:
-    """Prefer kein to nicht: the key becomes a key, the milk becomes milk."""
+    """Prefers kein to nicht: the key becomes a key, the milk becomes milk."""
     if type(node) is NounPhrase and node.definite and node.possessor is None:
         node.determiner = None if node.plural or node.noun.mass else A
 
 
 def _negatable(clause: Clause) -> bool:
-    """Negation needs an object that is plainly definite or plainly indefinite, and a definite subject."""
+    """Whether it can be negated: the subject must be definite, each object plainly definite or plainly indefinite."""
     objects = [clause.accusative, clause.dative, clause.governed and clause.governed.noun_phrase]
     if not is_definite(clause.subject) or getattr(clause.subject, "determiner", None) is EVERY:
         return False
@@ -115,7 +115,7 @@ def _negatable(clause: Clause) -> bool:
 
 
 def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
-    """Add place, manner, time and frequency; `rich` scales how likely each is."""
+    """Adds place, manner, time and frequency; `rich` scales how likely each is."""
     verb, frame = clause.verb, clause.verb.frame
     if frame.direction and (frame.place_needed or chooser.chance(0.4)):
         clause.direction = direction(chooser, verb, clause.accusative)
@@ -139,14 +139,14 @@ def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
 
 
 def _frequency_fits(clause: Clause) -> bool:
-    """How often does not go with the progressive, modals, negation, the future, states, every and no."""
+    """Whether a frequency fits: not with the progressive, modals, negation, the future, states, every and no."""
     if clause.progressive or clause.modal or clause.negated or clause.tense == "future" or clause.verb.stative:
         return False
     return getattr(clause.subject, "determiner", None) not in (EVERY, NO)
 
 
 def _arrange(chooser: Chooser, clause: Clause) -> None:
-    """Put something other than the subject in front, now and then."""
+    """Puts something other than the subject in front, now and then."""
     noun = clause.accusative is not None and type(clause.accusative) is not Pronoun
     crowded = noun and ((clause.negated and is_definite(clause.accusative)) or clause.manner is not None)
     if clause.time is not None and (crowded or chooser.chance(0.45)):
@@ -158,7 +158,7 @@ def _arrange(chooser: Chooser, clause: Clause) -> None:
 
 
 def copula(chooser: Chooser, subject: Any, tense: str, force: str = "statement") -> Clause | None:
-    """The subject is tired, new, in the garden; None where nothing sensible can be said."""
+    """What or where the subject is (tired, new, in the garden); None where nothing sensible can be said."""
     clause = Clause(subject, BE, tense, force)
     noun = subject.noun if type(subject) is NounPhrase else NOUN["man"]
     said = subject.adjectives if type(subject) is NounPhrase else ()
@@ -185,7 +185,7 @@ def fill(
     rich: float = 1.0,
     arrange: bool = False,
 ) -> Clause:
-    """Complete a clause that has subject, verb and tense."""
+    """Completes a clause that has subject, verb and tense."""
     fill_objects(chooser, clause, pronouns)
     _mood(chooser, clause, modal, negation, progressive)
     fill_adverbials(chooser, clause, rich)

@@ -62,7 +62,7 @@ def _about(
 
 
 def _deed(chooser: Chooser, clause: Clause, node: Any, wish: bool) -> Clause | None:
-    """Give the clause something to do that suits its subject, which takes up `node`."""
+    """Gives the clause something to do that suits its subject, which takes up `node`."""
     plural = clause.subject.plural
     verbs = VERBS_OF_SUBJECT[node.noun] if type(node) is NounPhrase else PLAIN_VERBS
     options = tuple(
@@ -81,7 +81,7 @@ def _deed(chooser: Chooser, clause: Clause, node: Any, wish: bool) -> Clause | N
 
 
 def because(chooser: Chooser) -> Sentence | None:
-    """He sleeps because he is tired; she buys the lamp because it is new; he eats, although he is sick."""
+    """What somebody does, and why or in spite of what: she buys the lamp because it is new."""
     tense = "past" if chooser.chance(0.35) else "present"
     conjunction = BECAUSE if chooser.chance(0.7) else ALTHOUGH
     first = new_clause(
@@ -97,7 +97,7 @@ def because(chooser: Chooser) -> Sentence | None:
 
 
 def taken_up(chooser: Chooser) -> Sentence | None:
-    """The man buys the book and gives it to her; she needs the key, but she does not find it."""
+    """Two things done with one object: the man buys the book and gives it to her."""
     tense = chooser.pick(("present", "past", "past", "perfect"))
     first = new_clause(chooser, tense=tense, verbs=STARTS, rich=0.25, negation=0, modal=0, pronouns=0.3, progressive=0)
     node = first.accusative
@@ -183,7 +183,7 @@ def _mixed(first: Clause, second: Clause) -> bool:
 
 
 def coordinated(chooser: Chooser) -> Sentence | None:
-    """The man works, and the woman reads; the dog is hungry, but it does not eat."""
+    """Two main clauses: the man works, and the woman reads; the dog is hungry, but it does not eat."""
     tense = chooser.pick(("present", "past", "future", "perfect"))
     first = new_clause(chooser, tense=tense, rich=0.25, modal=0.08, negation=0.08, progressive=0)
     conjunction = AND if chooser.chance(0.5) else BUT

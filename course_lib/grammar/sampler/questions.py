@@ -22,7 +22,7 @@ def yes_no(chooser: Chooser) -> Sentence | None:
 
 
 def _to_you(clause: Clause) -> Clause:
-    """Nobody asks whether he himself is reading: let the question be about you."""
+    """Makes a question about the speaker one about you: nobody asks whether he himself is reading."""
     others = (clause.accusative, clause.dative, clause.governed and clause.governed.noun_phrase)
     taken = any(type(node) is Pronoun and node.person == 2 for node in others)
     if type(clause.subject) is Pronoun and clause.subject.person == 1 and clause.modal is None and not taken:
@@ -46,7 +46,7 @@ def wh(chooser: Chooser) -> Sentence:
 
 
 def _ask(chooser: Chooser, clause: Clause, kind: Any) -> bool:
-    """Turn one constituent into the question; False if that makes no sense."""
+    """Turns one constituent into the question; False if that makes no sense."""
     if kind is WHERE:
         if clause.direction is not None:
             clause.direction = clause.fronted = Adverb(WHERE_TO)

@@ -38,7 +38,7 @@ def relative_clause(chooser: Chooser, head: NounPhrase, tense: str) -> Clause | 
 
 
 def attach_relative(chooser: Chooser, clause: Clause, likely: float) -> None:
-    """Give the subject or the last object a relative clause, if German can place it unmistakably."""
+    """Gives the subject or the last object a relative clause, if German can place it unmistakably."""
     if not chooser.chance(likely):
         return
     tense = {"future": "present", "perfect": "present"}.get(clause.tense, clause.tense)

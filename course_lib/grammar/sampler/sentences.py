@@ -17,7 +17,7 @@ _COMPLEMENT_TENSES = Weighted({"present": 5, "perfect": 3, "future": 3})
 
 
 def _description(chooser: Chooser) -> Clause | None:
-    """The soup was hot; she is at the station; the dog that sleeps is old."""
+    """What or where somebody or something is: the soup was hot; the dog that sleeps is old."""
     group = "everything" if chooser.chance(0.6) else "animate"
     subject = someone(chooser, group, "subject", pronouns=0.3)
     past = agreement(subject)[0] != 2 and chooser.chance(0.3)
@@ -38,7 +38,7 @@ def simple(chooser: Chooser) -> Sentence | None:
 
 
 def complement(chooser: Chooser) -> Sentence:
-    """The woman says that ...; he does not know whether ..."""
+    """What somebody says or knows: the woman says that ...; he does not know whether ..."""
     conjunction = THAT if chooser.chance(0.65) else WHETHER
     verb = chooser.pick(_CLAUSAL[conjunction.english])
     subject = someone(chooser, verb.frame.subject, "subject", pronouns=0.4)
@@ -65,14 +65,14 @@ def complement(chooser: Chooser) -> Sentence:
 
 
 def clock(chooser: Chooser) -> Sentence:
-    """It is half past three; Is it three o'clock?"""
+    """The time of day, said or asked: it is half past three; is it three o'clock?"""
     clause = Clause(Pronoun(3, False, "n"), BE, predicate=Adverb(chooser.pick(CLOCK_PREDICATES)))
     clause.force = "yes-no" if chooser.chance(0.25) else "statement"
     return Sentence(clause)
 
 
 def weather(chooser: Chooser) -> Sentence:
-    """It is raining; Tomorrow it will snow; Is it cold here?"""
+    """The weather: it is raining; tomorrow it will snow; it is cold."""
     tense = chooser.pick(("present", "past", "future"))
     it = Pronoun(3, False, "n")
     if chooser.chance(0.35):
