@@ -3,7 +3,7 @@
 from course_lib.grammar import build
 from course_lib.grammar.align import CoursePair, detokenize, realize
 from course_lib.grammar.generate import MAX_WORDS, derivations, generate, trees
-from course_lib.grammar.lexicon.nouns import NOUNS
+from course_lib.grammar.lexicon import NOUNS
 from course_lib.grammar.linearizers import english, german
 from course_lib.grammar.splits import SPLITS
 from course_lib.grammar.syntax import Notes

@@ -10,11 +10,8 @@ Nouns, adjectives and adverbials are named by their English, verbs by their Germ
 from typing import Any
 
 from course_lib.grammar.align import CoursePair, realize
+from course_lib.grammar.lexicon import ADJECTIVE, NAMES, NOUN, VERB, Conjunction, Determiner, Modal
 from course_lib.grammar.lexicon import function_words as words
-from course_lib.grammar.lexicon.adjectives import ADJECTIVE
-from course_lib.grammar.lexicon.entries import Conjunction, Determiner, Modal
-from course_lib.grammar.lexicon.nouns import NAMES, NOUN
-from course_lib.grammar.lexicon.verbs import VERB
 from course_lib.grammar.syntax import (
     Adverb,
     Clause,

@@ -1,31 +1,14 @@
-"""The generator: kinds of sentences, mixed; distinct pairs, the same for a seed on every machine."""
+"""The generator: random pairs, with repetitions or distinct, the same for a seed on every machine."""
 
 from collections.abc import Iterator
 
 from course_lib.grammar import build
 from course_lib.grammar.align import CoursePair, realize
-from course_lib.grammar.sampler import pairs as pairs_of_clauses
-from course_lib.grammar.sampler import questions as questions
-from course_lib.grammar.sampler import sentences as sentences
-from course_lib.grammar.sampler.chooser import Chooser, Weighted
+from course_lib.grammar.sampler import Chooser, attempt
 from course_lib.grammar.syntax import Sentence
 
 MAX_WORDS = 18
 ADDRESSES = ("du", "ihr", "Sie")
-_KINDS = Weighted(
-    {
-        sentences.simple: 45,
-        questions.yes_no: 8,
-        questions.wh: 10,
-        sentences.complement: 8,
-        pairs_of_clauses.because: 12,
-        pairs_of_clauses.taken_up: 12,
-        pairs_of_clauses.when: 14,
-        pairs_of_clauses.coordinated: 7,
-        sentences.clock: 0.7,
-        sentences.weather: 1,
-    }
-)
 
 
 def familiar() -> list[Sentence]:
@@ -48,7 +31,7 @@ def trees(seed: int) -> Iterator[Sentence]:
 def _trees(chooser: Chooser) -> Iterator[Sentence]:
     yield from familiar()
     while True:
-        tree = chooser.weighted(_KINDS)(chooser)
+        tree = attempt(chooser)
         if tree is not None:
             yield tree
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 from course_lib.grammar.align import CoursePair
 from course_lib.grammar.generate import distinct
-from course_lib.grammar.lexicon.verbs import VERB
-from course_lib.grammar.linearizers.german_morphology import finite_form
-from course_lib.grammar.sampler.chooser import Chooser
+from course_lib.grammar.lexicon import VERB
+from course_lib.grammar.linearizers import joined_forms
+from course_lib.grammar.sampler import Chooser
 
 Parts = tuple[list[CoursePair], list[CoursePair], list[CoursePair]]
 MAX_TRAIN_WORDS = 10  # of the "length" split, in both languages, punctuation included
@@ -126,18 +126,9 @@ def compositional_split(num_train: int, num_valid: int, num_test: int, seed: int
     )
     valid, train = _divide(pool, (num_valid, num_train), Chooser(seed))
     known = {word for pair in train for words in (pair.src_words, pair.tgt_words) for word in words}
-    joined = {prefix + form for prefix, form in _JOINED}
+    joined = {form for name in NEVER_FINAL for form in joined_forms(VERB[name])}
     test = [pair for pair in novel if all(word in known or word in joined for word in pair.src_words + pair.tgt_words)]
     return train, valid, test[:num_test]
-
-
-_JOINED = tuple(
-    (VERB[name].prefix, finite_form(VERB[name], tense, person, plural))
-    for name in sorted(NEVER_FINAL)
-    for tense in ("present", "past")
-    for plural in (False, True)
-    for person in (1, 2, 3)
-)
 
 
 def one_shot_split(num_train: int, num_valid: int, num_test: int, seed: int, ambiguous: bool) -> Parts:

@@ -7,7 +7,7 @@ nodes that it says; two words of different languages with a common part are a go
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from course_lib.grammar.lexicon.entries import Adjective, AdverbEntry, Conjunction, Determiner, Modal, Noun, Verb
+from course_lib.grammar.lexicon import Adjective, AdverbEntry, Conjunction, Determiner, Modal, Noun, Verb
 from course_lib.grammar.lexicon.function_words import YOU_AGREEMENT
 
 Part = tuple[Any, str]  # a node and the name of one of its parts: (clause, "verb")

@@ -1,1 +1,33 @@
-"""The words: what each is in English and German, and how it inflects."""
+"""The words: what each is in English and German, how it inflects and what it goes with.
+
+The small words (the, must, because, tomorrow) are many, and stay in `function_words`.
+"""
+
+from course_lib.grammar.lexicon import function_words
+from course_lib.grammar.lexicon.adjectives import ADJECTIVE, ADJECTIVES_FOR
+from course_lib.grammar.lexicon.entries import Adjective, AdverbEntry, Conjunction, Determiner, Modal, Noun, Verb
+from course_lib.grammar.lexicon.nouns import NAMES, NOUN, NOUNS
+from course_lib.grammar.lexicon.places import PLACES
+from course_lib.grammar.lexicon.verbs import BE, RAIN, SNOW, VERB, VERBS
+
+__all__ = [
+    "ADJECTIVE",
+    "ADJECTIVES_FOR",
+    "BE",
+    "NAMES",
+    "NOUN",
+    "NOUNS",
+    "PLACES",
+    "RAIN",
+    "SNOW",
+    "VERB",
+    "VERBS",
+    "Adjective",
+    "AdverbEntry",
+    "Conjunction",
+    "Determiner",
+    "Modal",
+    "Noun",
+    "Verb",
+    "function_words",
+]

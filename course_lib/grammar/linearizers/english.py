@@ -6,6 +6,7 @@ direction, place, time. Questions and negation need an auxiliary: do, where ther
 
 from typing import Any
 
+from course_lib.grammar.lexicon import NAMES
 from course_lib.grammar.lexicon.function_words import (
     CAN,
     ENGLISH_PRONOUNS,
@@ -17,7 +18,6 @@ from course_lib.grammar.lexicon.function_words import (
     WOULD_LIKE,
     A,
 )
-from course_lib.grammar.lexicon.nouns import NAMES
 from course_lib.grammar.linearizers.english_morphology import article, be_form, finite_form, possessive
 from course_lib.grammar.syntax import (
     Adverb,

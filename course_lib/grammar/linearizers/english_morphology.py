@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from course_lib.grammar.lexicon.entries import Verb
+from course_lib.grammar.lexicon import Verb
 
 _BE_PRESENT = {(1, False): "am", (3, False): "is"}
 

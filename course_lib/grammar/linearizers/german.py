@@ -7,8 +7,8 @@ lies the middle field, whose order is fixed here (`_middle_field`), so that a tr
 
 from typing import Any
 
+from course_lib.grammar.lexicon import BE
 from course_lib.grammar.lexicon.function_words import GERMAN_PRONOUNS, YOU_REFLEXIVE
-from course_lib.grammar.lexicon.verbs import BE
 from course_lib.grammar.linearizers.german_morphology import finite_form, present, preterite
 from course_lib.grammar.linearizers.german_phrases import constituent, is_definite, is_indefinite, nominal
 from course_lib.grammar.syntax import Adverb, Clause, Notes, NounPhrase, Pronoun, Sentence, Word, agreement

@@ -5,7 +5,7 @@ Everything is computed from a lexicon entry's principal parts; only six verbs ha
 
 from functools import cache
 
-from course_lib.grammar.lexicon.entries import Adjective, Determiner, Noun, Verb
+from course_lib.grammar.lexicon import Adjective, Determiner, Noun, Verb
 
 # endings by case; columns: masculine, feminine, neuter, plural
 _COLUMN = {"m": 0, "f": 1, "n": 2, "plural": 3}
@@ -159,3 +159,9 @@ def finite_form(verb: Verb, tense: str, person: int, plural: bool) -> str:
     if tense == "past":
         return preterite(verb.preterite, person, plural)
     return present(verb.stem_verb, verb.change, person, plural)
+
+
+def joined_forms(verb: Verb) -> frozenset[str]:
+    """All finite forms with the separable prefix on them, as at the end of a clause: aufsteht, aufstand, ..."""
+    persons = [(person, plural) for plural in (False, True) for person in (1, 2, 3)]
+    return frozenset(verb.prefix + finite_form(verb, tense, *who) for tense in ("present", "past") for who in persons)

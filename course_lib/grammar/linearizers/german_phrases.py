@@ -5,7 +5,7 @@ Every function takes a case and the `Notes` in which it writes down which phenom
 
 from typing import Any
 
-from course_lib.grammar.lexicon.entries import Noun
+from course_lib.grammar.lexicon import Noun
 from course_lib.grammar.lexicon.function_words import (
     CONTRACTIONS,
     GERMAN_PRONOUNS,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from course_lib.grammar.lexicon.nouns import NAMES
+from course_lib.grammar.lexicon import NAMES
 from course_lib.grammar.syntax import Clause, Coordination, Name, NounPhrase, PrepPhrase, Pronoun
 
 

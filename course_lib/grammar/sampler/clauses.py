@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from course_lib.grammar.lexicon import BE, NOUN, PLACES, VERBS
 from course_lib.grammar.lexicon.function_words import (
     ALREADY,
     CAN,
@@ -20,10 +21,7 @@ from course_lib.grammar.lexicon.function_words import (
     WOULD_LIKE,
     A,
 )
-from course_lib.grammar.lexicon.nouns import NOUN
-from course_lib.grammar.lexicon.places import PLACES
-from course_lib.grammar.lexicon.verbs import BE, VERBS
-from course_lib.grammar.linearizers.german_phrases import is_definite, is_indefinite
+from course_lib.grammar.linearizers import is_definite, is_indefinite
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
 from course_lib.grammar.sampler.phrases import direction, location, place_phrase, predicates, someone, time
 from course_lib.grammar.sampler.selection import NOUNS_OF

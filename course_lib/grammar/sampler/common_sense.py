@@ -1,8 +1,6 @@
 """What makes two clauses belong together: what follows what, and what one does in which mood."""
 
-from course_lib.grammar.lexicon.adjectives import ADJECTIVE
-from course_lib.grammar.lexicon.entries import Adjective, Verb
-from course_lib.grammar.lexicon.verbs import VERB
+from course_lib.grammar.lexicon import ADJECTIVE, VERB, Adjective, Verb
 
 # What one does with a thing, in the order in which it makes sense; a later stage may follow an earlier one.
 STAGES = (

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from course_lib.grammar.lexicon.entries import Conjunction, Verb
+from course_lib.grammar.lexicon import BE, RAIN, SNOW, Conjunction, Verb
 from course_lib.grammar.lexicon.function_words import (
     ALTHOUGH,
     AND,
@@ -16,7 +16,6 @@ from course_lib.grammar.lexicon.function_words import (
     WHEN_PRESENT,
     WHILE,
 )
-from course_lib.grammar.lexicon.verbs import BE, RAIN, SNOW
 from course_lib.grammar.sampler.anaphora import anaphor
 from course_lib.grammar.sampler.chooser import Chooser
 from course_lib.grammar.sampler.clauses import EVENTS, PLAIN_VERBS, fill, new_clause, second_clause

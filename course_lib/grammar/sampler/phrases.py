@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from course_lib.grammar.lexicon.adjectives import ADJECTIVES_FOR
-from course_lib.grammar.lexicon.entries import Adjective, Noun, Verb
+from course_lib.grammar.lexicon import ADJECTIVES_FOR, NAMES, NOUN, PLACES, Adjective, Noun, Verb
 from course_lib.grammar.lexicon.function_words import (
     AT_HOME,
     CLOCK_TIMES,
@@ -23,8 +22,6 @@ from course_lib.grammar.lexicon.function_words import (
     TWO_WAY,
     A,
 )
-from course_lib.grammar.lexicon.nouns import NAMES, NOUN
-from course_lib.grammar.lexicon.places import PLACES
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
 from course_lib.grammar.sampler.selection import NOUNS_OF
 from course_lib.grammar.syntax import Adverb, Coordination, Name, NounPhrase, PrepPhrase, Pronoun, RelativePronoun

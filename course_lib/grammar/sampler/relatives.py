@@ -1,7 +1,7 @@
 """Random relative clauses, where German can place them unmistakably."""
 
+from course_lib.grammar.lexicon import BE
 from course_lib.grammar.lexicon.function_words import THE, A
-from course_lib.grammar.lexicon.verbs import BE
 from course_lib.grammar.sampler.chooser import Chooser
 from course_lib.grammar.sampler.clauses import fill_adverbials, fill_objects
 from course_lib.grammar.sampler.phrases import someone

@@ -3,9 +3,7 @@
 A class is a union of the classes that nouns carry and of single nouns (by their English word).
 """
 
-from course_lib.grammar.lexicon.entries import Noun, Verb
-from course_lib.grammar.lexicon.nouns import NOUNS
-from course_lib.grammar.lexicon.verbs import VERBS
+from course_lib.grammar.lexicon import NOUNS, VERBS, Noun, Verb
 
 _UNIONS = {
     "young_or_baby": "young baby",

@@ -1,8 +1,7 @@
 """Random sentences of one clause, and what people say, know or ask."""
 
-from course_lib.grammar.lexicon.adjectives import ADJECTIVE
+from course_lib.grammar.lexicon import ADJECTIVE, BE, RAIN, SNOW, VERB
 from course_lib.grammar.lexicon.function_words import CLOCK_PREDICATES, EVERY, NO, THAT, THE, WHETHER
-from course_lib.grammar.lexicon.verbs import BE, RAIN, SNOW, VERB
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
 from course_lib.grammar.sampler.clauses import copula, new_clause, second_clause
 from course_lib.grammar.sampler.phrases import someone, time
