@@ -9,21 +9,10 @@ Nouns, adjectives and adverbials are named by their English, verbs by their Germ
 
 from typing import Any
 
+from course_lib.grammar import syntax
 from course_lib.grammar.align import CoursePair, realize
 from course_lib.grammar.lexicon import ADJECTIVE, NAMES, NOUN, VERB, Conjunction, Determiner, Modal
 from course_lib.grammar.lexicon import function_words as words
-from course_lib.grammar.syntax import (
-    Adverb,
-    Clause,
-    Interrogative,
-    Name,
-    NounPhrase,
-    Predicate,
-    PrepPhrase,
-    Pronoun,
-    RelativePronoun,
-    Sentence,
-)
 
 _PRONOUNS = {forms[0]: key for key, forms in words.ENGLISH_PRONOUNS.items()}
 _ADVERBS = {
@@ -53,59 +42,58 @@ def _look_up(table: dict[str, Any], key: str, what: str) -> Any:
     return table[key]
 
 
-def noun(determiner: Determiner | None, english: str, *adjectives: str, **details: Any) -> NounPhrase:
+def noun(determiner: Determiner | None, english: str, *adjectives: str, **details: Any) -> syntax.NounPhrase:
     """A noun phrase with any determiner; the keyword arguments are those of `NounPhrase`."""
     described = tuple(_look_up(ADJECTIVE, adjective, "adjective") for adjective in adjectives)
-    return NounPhrase(_look_up(NOUN, english, "noun"), determiner, described, **details)
+    return syntax.NounPhrase(_look_up(NOUN, english, "noun"), determiner, described, **details)
 
 
-def the(english: str, *adjectives: str, **details: Any) -> NounPhrase:
+def the(english: str, *adjectives: str, **details: Any) -> syntax.NounPhrase:
     """A definite noun phrase: the("dog", "big", plural=True)."""
     return noun(words.THE, english, *adjectives, **details)
 
 
-def a(english: str, *adjectives: str, **details: Any) -> NounPhrase:
+def a(english: str, *adjectives: str, **details: Any) -> syntax.NounPhrase:
     """An indefinite noun phrase."""
     return noun(words.A, english, *adjectives, **details)
 
 
-def bare(english: str, *adjectives: str, **details: Any) -> NounPhrase:
+def bare(english: str, *adjectives: str, **details: Any) -> syntax.NounPhrase:
     """A noun phrase without determiner: milk, red apples, three dogs, Anna's dog."""
     return noun(None, english, *adjectives, **details)
 
 
-def who(english: str) -> Name | Pronoun | Interrogative:
+def who(english: str) -> syntax.Name | syntax.Pronoun | syntax.Interrogative:
     """A person by name or pronoun (Anna, he, we), or the question words who and what."""
     if english in ("who", "what"):
-        return Interrogative(english == "who")
-    return Name(english) if english in NAMES else Pronoun(*_look_up(_PRONOUNS, english, "pronoun"))
+        return syntax.Interrogative(english == "who")
+    return syntax.Name(english) if english in NAMES else syntax.Pronoun(*_look_up(_PRONOUNS, english, "pronoun"))
 
 
-def it(antecedent: NounPhrase) -> Pronoun:
+def it(antecedent: syntax.NounPhrase) -> syntax.Pronoun:
     """The pronoun it, whose German gender is that of its antecedent."""
-    return Pronoun(3, False, "n", antecedent)
+    return syntax.Pronoun(3, False, "n", antecedent)
 
 
-def place(relation: str, phrase: NounPhrase, case: str = "") -> PrepPhrase:
+def place(relation: str, phrase: syntax.NounPhrase, case: str = "") -> syntax.PrepPhrase:
     """A place or direction; `relation` as in `function_words.RELATIONS`, `case` only to override its case."""
-    english, german, usual = _look_up(words.RELATIONS, relation, "relation")
-    if relation == "to" and phrase.noun.english in words.TO_ZU:
-        return PrepPhrase(english, "zu", "dative", phrase)
-    german = "an" if relation == "to" and phrase.noun.english in words.TO_AT else german
-    return PrepPhrase(english, german, case or usual, phrase, two_way=True)
+    _look_up(words.RELATIONS, relation, "relation")
+    result = syntax.place(relation, phrase)
+    result.case = case or result.case
+    return result
 
 
-def adverb(english: str) -> Adverb:
+def adverb(english: str) -> syntax.Adverb:
     """A fixed adverbial by its English words: adverb("in the evening")."""
-    return Adverb(_look_up(_ADVERBS, english, "adverb"))
+    return syntax.Adverb(_look_up(_ADVERBS, english, "adverb"))
 
 
-def adjective(english: str) -> Predicate:
+def adjective(english: str) -> syntax.Predicate:
     """A predicate: the soup is hot."""
-    return Predicate(_look_up(ADJECTIVE, english, "adjective"))
+    return syntax.Predicate(_look_up(ADJECTIVE, english, "adjective"))
 
 
-def clause(subject: Any, verb: str, *, front: str = "", governed: Any = None, **details: Any) -> Clause:
+def clause(subject: Any, verb: str, *, front: str = "", governed: Any = None, **details: Any) -> syntax.Clause:
     """A clause.
 
     Args:
@@ -117,10 +105,10 @@ def clause(subject: Any, verb: str, *, front: str = "", governed: Any = None, **
     """
     entry = _look_up(VERB, verb, "verb")
     texts = {slot: adverb(value) for slot, value in details.items() if isinstance(value, str) and slot in _ADVERBIAL}
-    result = Clause(who(subject) if isinstance(subject, str) else subject, entry, **(details | texts))
+    result = syntax.Clause(who(subject) if isinstance(subject, str) else subject, entry, **(details | texts))
     if governed is not None:
         english, german, case, _ = entry.frame.preposition
-        result.governed = PrepPhrase(english, german, case, governed, contracts=case == "dative")
+        result.governed = syntax.PrepPhrase(english, german, case, governed, contracts=case == "dative")
     if front:
         result.fronted = getattr(result, front)
     return result
@@ -129,9 +117,9 @@ def clause(subject: Any, verb: str, *, front: str = "", governed: Any = None, **
 _ADVERBIAL = ("time", "frequency", "manner", "location", "direction", "opener")
 
 
-def relative(head: NounPhrase, slot: str, verb: str, subject: Any = None, **details: Any) -> NounPhrase:
+def relative(head: syntax.NounPhrase, slot: str, verb: str, subject: Any = None, **details: Any) -> syntax.NounPhrase:
     """Gives a noun phrase a relative clause in which it fills a slot (subject, accusative, dative), and returns it."""
-    word = RelativePronoun(head)
+    word = syntax.RelativePronoun(head)
     if slot == "subject":
         head.relative = clause(word, verb, front=slot, force="relative", **details)
     else:
@@ -140,17 +128,17 @@ def relative(head: NounPhrase, slot: str, verb: str, subject: Any = None, **deta
 
 
 def sentence(
-    first: Clause, conjunction: Conjunction | None = None, second: Clause | None = None, **details: Any
-) -> Sentence:
+    first: syntax.Clause, conjunction: Conjunction | None = None, second: syntax.Clause | None = None, **details: Any
+) -> syntax.Sentence:
     """A sentence of one or two clauses; `second_first` puts the subordinate clause in front."""
     if second is not None and conjunction.subordinating:
         second.force = "subordinate"
-    return Sentence(first, conjunction, second, **details)
+    return syntax.Sentence(first, conjunction, second, **details)
 
 
-def pair(first: Clause | Sentence, address: str = "du") -> CoursePair:
+def pair(first: syntax.Clause | syntax.Sentence, address: str = "du") -> CoursePair:
     """The sentence pair of a clause or sentence."""
-    return realize(first if isinstance(first, Sentence) else Sentence(first), address)
+    return realize(first if isinstance(first, syntax.Sentence) else syntax.Sentence(first), address)
 
 
 def modal(english: str) -> Modal:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from course_lib.grammar.lexicon import Adjective, AdverbEntry, Conjunction, Determiner, Modal, Noun, Verb
-from course_lib.grammar.lexicon.function_words import YOU_AGREEMENT
+from course_lib.grammar.lexicon.function_words import RELATIONS, TO_AT, TO_ZU, YOU_AGREEMENT
 
 Part = tuple[Any, str]  # a node and the name of one of its parts: (clause, "verb")
 
@@ -155,6 +155,15 @@ class Notes:
     tags: set[str] = field(default_factory=set)
     facts: set[str] = field(default_factory=set)
     lemmas: set[str] = field(default_factory=set)
+
+
+def place(relation: str, phrase: NounPhrase) -> PrepPhrase:
+    """A place (in the garden) or direction (into the garden) with the German preposition and case for it."""
+    english, german, case = RELATIONS[relation]
+    if relation == "to" and phrase.noun.english in TO_ZU:
+        return PrepPhrase(english, "zu", "dative", phrase)
+    german = "an" if relation == "to" and phrase.noun.english in TO_AT else german
+    return PrepPhrase(english, german, case, phrase, two_way=True)
 
 
 def inverted(clause: Clause) -> bool:

@@ -8,6 +8,7 @@ from course_lib.grammar.lexicon.adjectives import ADJECTIVE, ADJECTIVES_FOR
 from course_lib.grammar.lexicon.entries import Adjective, AdverbEntry, Conjunction, Determiner, Modal, Noun, Verb
 from course_lib.grammar.lexicon.nouns import NAMES, NOUN, NOUNS
 from course_lib.grammar.lexicon.places import PLACES
+from course_lib.grammar.lexicon.principal_parts import stem_and_link
 from course_lib.grammar.lexicon.verbs import BE, RAIN, SNOW, VERB, VERBS
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "Noun",
     "Verb",
     "function_words",
+    "stem_and_link",
 ]

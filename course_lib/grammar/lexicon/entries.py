@@ -121,7 +121,7 @@ class Modal:
 class Determiner:
     """A determiner; `pattern` names its endings and those of the adjective after it.
 
-    Patterns: "der" and "dieser" (weak adjectives), "ein" (mixed), "viele" (strong), "fixed" (strong).
+    Patterns: "der" and "dieser" (weak adjectives), "ein" (mixed), "viele" (strong, in the plural).
     """
 
     english: str

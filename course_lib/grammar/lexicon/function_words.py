@@ -44,7 +44,7 @@ YOU_PRONOUNS = {"du": ("du", "dich", "dir"), "ihr": ("ihr", "euch", "euch"), "Si
 YOU_AGREEMENT = {"du": (2, False), "ihr": (2, True), "Sie": (3, True)}
 YOU_REFLEXIVE = {"du": "dich", "ihr": "euch", "Sie": "sich"}
 
-# relation -> English and German preposition; the case tells place from direction
+# relation -> English and German preposition, which is a two-way one: the case tells place from direction
 RELATIONS = {
     "in": ("in", "in", "dative"),
     "on": ("on", "auf", "dative"),
@@ -59,7 +59,6 @@ RELATIONS = {
 }
 TO_AT = frozenset({"window"})
 TO_ZU = frozenset({"station", "school", "church", "bus", "doctor", "teacher", "neighbor", "aunt", "grandmother"})
-TWO_WAY = frozenset({"in", "auf", "an", "unter", "hinter", "vor", "neben"})
 CONTRACTIONS = {
     ("in", "dem"): "im",
     ("in", "das"): "ins",

@@ -1,155 +1,138 @@
 """The nouns: 30 of each gender, with the classes that verbs and adjectives select.
 
-Columns: English singular and plural, German nominative, genitive and nominative plural, classes.
-One form fewer means there is no plural (a mass noun).
+Columns: English singular and plural | German nominative, genitive and nominative plural | classes | what is special:
+the English pronoun where it is not "it", and "weak". One form fewer means there is no plural (a mass noun).
 """
+
+from collections.abc import Sequence
 
 from course_lib.grammar.lexicon.entries import Noun
 
+_MASCULINE = """
+    man men | Mann Mannes Männer | ADULT | he
+    boy boys | Junge Jungen Jungen | YOUNG | he weak
+    father fathers | Vater Vaters Väter | KIN | he
+    brother brothers | Bruder Bruders Brüder | KIN own | he
+    son sons | Sohn Sohnes Söhne | KIN own | he
+    teacher teachers | Lehrer Lehrers Lehrer | ADULT goal | he
+    doctor doctors | Arzt Arztes Ärzte | ADULT goal | he
+    neighbor neighbors | Nachbar Nachbarn Nachbarn | ADULT goal | he weak
+    student students | Student Studenten Studenten | ADULT | he weak
+    dog dogs | Hund Hundes Hunde | animal animate pet own player washable
+    bird birds | Vogel Vogels Vögel | animal animate singer
+    bear bears | Bär Bären Bären | animal animate wild | weak
+    lion lions | Löwe Löwen Löwen | animal animate wild | weak
+    apple apples | Apfel Apfels Äpfel | food buy fresh sweet fruit lie small_thing
+    cake cakes | Kuchen Kuchens Kuchen | food buy fresh sweet stand small_thing
+    cheese | Käse Käses | food buy fresh
+    tea | Tee Tees | drink hot strong_drink buy
+    coffee | Kaffee Kaffees | drink hot strong_drink buy
+    letter letters | Brief Briefes Briefe | thing readable written lie openable sendable long small_thing
+    ball balls | Ball Balles Bälle | thing toy own buy colored small_thing sized
+    key keys | Schlüssel Schlüssels Schlüssel | thing lie small_thing sized
+    hat hats | Hut Hutes Hüte | CLOTHES
+    coat coats | Mantel Mantels Mäntel | CLOTHES warm_thing long
+    table tables | Tisch Tisches Tische | furniture stand own buy colored washable sized
+    chair chairs | Stuhl Stuhles Stühle | furniture stand own buy colored repairable sized
+    wardrobe wardrobes | Schrank Schrankes Schränke | furniture stand buy sized openable closable tidy colored
+    garden gardens | Garten Gartens Gärten | place own sized beautiful_place
+    forest forests | Wald Waldes Wälder | place dark sized beautiful_place
+    station stations | Bahnhof Bahnhofs Bahnhöfe | place sized
+    bus buses | Bus Busses Busse | vehicle awaited repairable colored hollow sized
+"""
+_FEMININE = """
+    woman women | Frau Frau Frauen | ADULT | she
+    mother mothers | Mutter Mutter Mütter | KIN | she
+    sister sisters | Schwester Schwester Schwestern | KIN own | she
+    daughter daughters | Tochter Tochter Töchter | KIN own | she
+    aunt aunts | Tante Tante Tanten | KIN goal | she
+    grandmother grandmothers | Großmutter Großmutter Großmütter | KIN goal | she
+    queen queens | Königin Königin Königinnen | ADULT | she
+    cat cats | Katze Katze Katzen | animal animate pet own player
+    mouse mice | Maus Maus Mäuse | animal animate own
+    cow cows | Kuh Kuh Kühe | animal animate farm
+    duck ducks | Ente Ente Enten | animal animate farm
+    soup soups | Suppe Suppe Suppen | food hot fresh
+    milk | Milch Milch | drink hot buy fresh
+    chocolate | Schokolade Schokolade | food buy sweet
+    banana bananas | Banane Banane Bananen | food buy fresh sweet lie small_thing
+    tomato tomatoes | Tomate Tomate Tomaten | food buy fresh fruit lie small_thing
+    newspaper newspapers | Zeitung Zeitung Zeitungen | thing readable lie buy small_thing
+    story stories | Geschichte Geschichte Geschichten | readable written tellable long
+    flower flowers | Blume Blume Blumen | thing buy colored fresh small_thing
+    bag bags | Tasche Tasche Taschen | thing lie own buy colored openable closable hollow heavy small_thing sized
+    cup cups | Tasse Tasse Tassen | thing stand buy colored washable hollow small_thing sized
+    bottle bottles | Flasche Flasche Flaschen | thing stand openable hollow buy small_thing sized
+    lamp lamps | Lampe Lampe Lampen | thing stand own buy colored repairable heavy sized
+    clock clocks | Uhr Uhr Uhren | thing own buy repairable heavy sized
+    jacket jackets | Jacke Jacke Jacken | CLOTHES warm_thing
+    bench benches | Bank Bank Bänke | furniture stand colored long repairable sized
+    city cities | Stadt Stadt Städte | place visitable sized beautiful_place interesting
+    school schools | Schule Schule Schulen | place visitable sized
+    kitchen kitchens | Küche Küche Küchen | place tidy room own sized
+    church churches | Kirche Kirche Kirchen | place visitable beautiful_place dark sized
+"""
+_NEUTER = """
+    child children | Kind Kindes Kinder | YOUNG own
+    girl girls | Mädchen Mädchens Mädchen | YOUNG | she
+    baby babies | Baby Babys Babys | human animate baby
+    horse horses | Pferd Pferdes Pferde | animal animate own washable farm
+    lamb lambs | Lamm Lammes Lämmer | animal animate farm
+    chicken chickens | Huhn Huhns Hühner | animal animate farm
+    pig pigs | Schwein Schweines Schweine | animal animate farm
+    bread | Brot Brotes | food buy fresh warm_thing
+    egg eggs | Ei Eies Eier | food buy fresh small_thing
+    water | Wasser Wassers | drink hot fresh
+    beer | Bier Bieres | drink buy
+    meat | Fleisch Fleisches | food buy fresh
+    book books | Buch Buches Bücher | thing readable written lie own buy closable heavy long small_thing sized
+    picture pictures | Bild Bildes Bilder | thing buy sized own
+    glass glasses | Glas Glases Gläser | thing stand washable hollow small_thing sized buy
+    knife knives | Messer Messers Messer | thing lie washable small_thing sized buy
+    bicycle bicycles | Fahrrad Fahrrads Fahrräder | vehicle own buy colored repairable washable sized
+    car cars | Auto Autos Autos | vehicle own buy colored repairable washable sized awaited
+    shirt shirts | Hemd Hemdes Hemden | CLOTHES
+    dress dresses | Kleid Kleides Kleider | CLOTHES long
+    gift gifts | Geschenk Geschenks Geschenke | thing openable buy sendable awaited sized
+    window windows | Fenster Fensters Fenster | openable closable washable sized
+    house houses | Haus Hauses Häuser | place own tidy room sized beautiful_place
+    room rooms | Zimmer Zimmers Zimmer | place tidy room own sized
+    village villages | Dorf Dorfes Dörfer | place visitable beautiful_place sized
+    museum museums | Museum Museums Museen | place visitable interesting sized
+    cinema cinemas | Kino Kinos Kinos | place sized
+    bed beds | Bett Bettes Betten | furniture stand own buy warm_thing sized
+    sofa sofas | Sofa Sofas Sofas | furniture stand own buy colored sized
+    shelf shelves | Regal Regals Regale | furniture stand buy colored repairable tidy sized
+"""
+_CLASSES = {
+    "ADULT": "human animate adult",
+    "KIN": "human animate adult kin",
+    "YOUNG": "human animate young",
+    "CLOTHES": "thing clothing lie own buy colored washable sized",
+}
 
-def _noun(english: str, german: str, gender: str, classes: str, pronoun: str = "it", weak: bool = False) -> Noun:
-    singular, *english_plural = english.split()
-    nominative, genitive, *plural = german.split()
+
+def _nouns(gender: str, table: str) -> tuple[Noun, ...]:
+    return tuple(_noun(gender, *(column.split() for column in line.split("|"))) for line in table.strip().splitlines())
+
+
+def _noun(gender: str, english: list[str], german: list[str], classes: list[str], special: Sequence[str] = ()) -> Noun:
+    nominative, genitive, *plural = german
+    mass = not plural
     return Noun(
-        singular,
-        english_plural[0] if english_plural else "",
+        english[0],
+        "" if mass else english[1],
         nominative,
         gender,
         genitive,
-        plural[0] if plural else "",
-        frozenset(classes.split()),
-        pronoun,
-        weak,
-        not plural,
+        "" if mass else plural[0],
+        frozenset(" ".join(_CLASSES.get(name, name) for name in classes).split()),
+        next((word for word in special if word != "weak"), "it"),
+        "weak" in special,
+        mass,
     )
 
 
-_ADULT = "human animate adult"
-_KIN = "human animate adult kin"
-_YOUNG = "human animate young"
-_CLOTHES = "thing clothing lie own buy colored washable sized"
-
-_MASCULINE = (
-    _noun("man men", "Mann Mannes Männer", "m", _ADULT, "he"),
-    _noun("boy boys", "Junge Jungen Jungen", "m", _YOUNG, "he", weak=True),
-    _noun("father fathers", "Vater Vaters Väter", "m", _KIN, "he"),
-    _noun("brother brothers", "Bruder Bruders Brüder", "m", _KIN + " own", "he"),
-    _noun("son sons", "Sohn Sohnes Söhne", "m", _KIN + " own", "he"),
-    _noun("teacher teachers", "Lehrer Lehrers Lehrer", "m", _ADULT + " goal", "he"),
-    _noun("doctor doctors", "Arzt Arztes Ärzte", "m", _ADULT + " goal", "he"),
-    _noun("neighbor neighbors", "Nachbar Nachbarn Nachbarn", "m", _ADULT + " goal", "he", weak=True),
-    _noun("student students", "Student Studenten Studenten", "m", _ADULT, "he", weak=True),
-    _noun("dog dogs", "Hund Hundes Hunde", "m", "animal animate pet own player washable"),
-    _noun("bird birds", "Vogel Vogels Vögel", "m", "animal animate singer"),
-    _noun("bear bears", "Bär Bären Bären", "m", "animal animate wild", weak=True),
-    _noun("lion lions", "Löwe Löwen Löwen", "m", "animal animate wild", weak=True),
-    _noun("apple apples", "Apfel Apfels Äpfel", "m", "food buy fresh sweet fruit lie small_thing"),
-    _noun("cake cakes", "Kuchen Kuchens Kuchen", "m", "food buy fresh sweet stand small_thing"),
-    _noun("cheese", "Käse Käses", "m", "food buy fresh"),
-    _noun("tea", "Tee Tees", "m", "drink hot strong_drink buy"),
-    _noun("coffee", "Kaffee Kaffees", "m", "drink hot strong_drink buy"),
-    _noun(
-        "letter letters", "Brief Briefes Briefe", "m", "thing readable written lie openable sendable long small_thing"
-    ),
-    _noun("ball balls", "Ball Balles Bälle", "m", "thing toy own buy colored small_thing sized"),
-    _noun("key keys", "Schlüssel Schlüssels Schlüssel", "m", "thing lie small_thing sized"),
-    _noun("hat hats", "Hut Hutes Hüte", "m", _CLOTHES),
-    _noun("coat coats", "Mantel Mantels Mäntel", "m", _CLOTHES + " warm_thing long"),
-    _noun("table tables", "Tisch Tisches Tische", "m", "furniture stand own buy colored washable sized"),
-    _noun("chair chairs", "Stuhl Stuhles Stühle", "m", "furniture stand own buy colored repairable sized"),
-    _noun(
-        "wardrobe wardrobes",
-        "Schrank Schrankes Schränke",
-        "m",
-        "furniture stand buy sized openable closable tidy colored",
-    ),
-    _noun("garden gardens", "Garten Gartens Gärten", "m", "place own sized beautiful_place"),
-    _noun("forest forests", "Wald Waldes Wälder", "m", "place dark sized beautiful_place"),
-    _noun("station stations", "Bahnhof Bahnhofs Bahnhöfe", "m", "place sized"),
-    _noun("bus buses", "Bus Busses Busse", "m", "vehicle awaited repairable colored hollow sized"),
-)
-
-_FEMININE = (
-    _noun("woman women", "Frau Frau Frauen", "f", _ADULT, "she"),
-    _noun("mother mothers", "Mutter Mutter Mütter", "f", _KIN, "she"),
-    _noun("sister sisters", "Schwester Schwester Schwestern", "f", _KIN + " own", "she"),
-    _noun("daughter daughters", "Tochter Tochter Töchter", "f", _KIN + " own", "she"),
-    _noun("aunt aunts", "Tante Tante Tanten", "f", _KIN + " goal", "she"),
-    _noun("grandmother grandmothers", "Großmutter Großmutter Großmütter", "f", _KIN + " goal", "she"),
-    _noun("queen queens", "Königin Königin Königinnen", "f", _ADULT, "she"),
-    _noun("cat cats", "Katze Katze Katzen", "f", "animal animate pet own player"),
-    _noun("mouse mice", "Maus Maus Mäuse", "f", "animal animate own"),
-    _noun("cow cows", "Kuh Kuh Kühe", "f", "animal animate farm"),
-    _noun("duck ducks", "Ente Ente Enten", "f", "animal animate farm"),
-    _noun("soup soups", "Suppe Suppe Suppen", "f", "food hot fresh"),
-    _noun("milk", "Milch Milch", "f", "drink hot buy fresh"),
-    _noun("chocolate", "Schokolade Schokolade", "f", "food buy sweet"),
-    _noun("banana bananas", "Banane Banane Bananen", "f", "food buy fresh sweet lie small_thing"),
-    _noun("tomato tomatoes", "Tomate Tomate Tomaten", "f", "food buy fresh fruit lie small_thing"),
-    _noun("newspaper newspapers", "Zeitung Zeitung Zeitungen", "f", "thing readable lie buy small_thing"),
-    _noun("story stories", "Geschichte Geschichte Geschichten", "f", "readable written tellable long"),
-    _noun("flower flowers", "Blume Blume Blumen", "f", "thing buy colored fresh small_thing"),
-    _noun(
-        "bag bags",
-        "Tasche Tasche Taschen",
-        "f",
-        "thing lie own buy colored openable closable hollow heavy small_thing sized",
-    ),
-    _noun("cup cups", "Tasse Tasse Tassen", "f", "thing stand buy colored washable hollow small_thing sized"),
-    _noun("bottle bottles", "Flasche Flasche Flaschen", "f", "thing stand openable hollow buy small_thing sized"),
-    _noun("lamp lamps", "Lampe Lampe Lampen", "f", "thing stand own buy colored repairable heavy sized"),
-    _noun("clock clocks", "Uhr Uhr Uhren", "f", "thing own buy repairable heavy sized"),
-    _noun("jacket jackets", "Jacke Jacke Jacken", "f", _CLOTHES + " warm_thing"),
-    _noun("bench benches", "Bank Bank Bänke", "f", "furniture stand colored long repairable sized"),
-    _noun("city cities", "Stadt Stadt Städte", "f", "place visitable sized beautiful_place interesting"),
-    _noun("school schools", "Schule Schule Schulen", "f", "place visitable sized"),
-    _noun("kitchen kitchens", "Küche Küche Küchen", "f", "place tidy room own sized"),
-    _noun("church churches", "Kirche Kirche Kirchen", "f", "place visitable beautiful_place dark sized"),
-)
-
-_NEUTER = (
-    _noun("child children", "Kind Kindes Kinder", "n", _YOUNG + " own", "it"),
-    _noun("girl girls", "Mädchen Mädchens Mädchen", "n", _YOUNG, "she"),
-    _noun("baby babies", "Baby Babys Babys", "n", "human animate baby", "it"),
-    _noun("horse horses", "Pferd Pferdes Pferde", "n", "animal animate own washable farm"),
-    _noun("lamb lambs", "Lamm Lammes Lämmer", "n", "animal animate farm"),
-    _noun("chicken chickens", "Huhn Huhns Hühner", "n", "animal animate farm"),
-    _noun("pig pigs", "Schwein Schweines Schweine", "n", "animal animate farm"),
-    _noun("bread", "Brot Brotes", "n", "food buy fresh warm_thing"),
-    _noun("egg eggs", "Ei Eies Eier", "n", "food buy fresh small_thing"),
-    _noun("water", "Wasser Wassers", "n", "drink hot fresh"),
-    _noun("beer", "Bier Bieres", "n", "drink buy"),
-    _noun("meat", "Fleisch Fleisches", "n", "food buy fresh"),
-    _noun(
-        "book books",
-        "Buch Buches Bücher",
-        "n",
-        "thing readable written lie own buy closable heavy long small_thing sized",
-    ),
-    _noun("picture pictures", "Bild Bildes Bilder", "n", "thing buy sized own"),
-    _noun("glass glasses", "Glas Glases Gläser", "n", "thing stand washable hollow small_thing sized buy"),
-    _noun("knife knives", "Messer Messers Messer", "n", "thing lie washable small_thing sized buy"),
-    _noun(
-        "bicycle bicycles",
-        "Fahrrad Fahrrads Fahrräder",
-        "n",
-        "vehicle own buy colored repairable washable sized",
-    ),
-    _noun("car cars", "Auto Autos Autos", "n", "vehicle own buy colored repairable washable sized awaited"),
-    _noun("shirt shirts", "Hemd Hemdes Hemden", "n", _CLOTHES),
-    _noun("dress dresses", "Kleid Kleides Kleider", "n", _CLOTHES + " long"),
-    _noun("gift gifts", "Geschenk Geschenks Geschenke", "n", "thing openable buy sendable awaited sized"),
-    _noun("window windows", "Fenster Fensters Fenster", "n", "openable closable washable sized"),
-    _noun("house houses", "Haus Hauses Häuser", "n", "place own tidy room sized beautiful_place"),
-    _noun("room rooms", "Zimmer Zimmers Zimmer", "n", "place tidy room own sized"),
-    _noun("village villages", "Dorf Dorfes Dörfer", "n", "place visitable beautiful_place sized"),
-    _noun("museum museums", "Museum Museums Museen", "n", "place visitable interesting sized"),
-    _noun("cinema cinemas", "Kino Kinos Kinos", "n", "place sized"),
-    _noun("bed beds", "Bett Bettes Betten", "n", "furniture stand own buy warm_thing sized"),
-    _noun("sofa sofas", "Sofa Sofas Sofas", "n", "furniture stand own buy colored sized"),
-    _noun("shelf shelves", "Regal Regals Regale", "n", "furniture stand buy colored repairable tidy sized"),
-)
-
-NOUNS = _MASCULINE + _FEMININE + _NEUTER
+NOUNS = _nouns("m", _MASCULINE) + _nouns("f", _FEMININE) + _nouns("n", _NEUTER)
 NOUN = {noun.english: noun for noun in NOUNS}
 NAMES = {"Anna": "she", "Maria": "she", "Paul": "he", "Peter": "he"}

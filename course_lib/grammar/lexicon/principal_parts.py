@@ -19,13 +19,18 @@ def _english_forms(text: str) -> tuple[str, str, str, str]:
     return base, forms[0], forms[1], forms[2]
 
 
+def stem_and_link(infinitive: str) -> tuple[str, str]:
+    """Maps a German infinitive to its stem, and to the e, if any, between it and an ending: arbeit-e-t."""
+    stem = infinitive[:-1] if infinitive.endswith(("ern", "eln")) else infinitive[:-2]
+    return stem, "e" if stem.endswith(("t", "d", "fn", "gn")) else ""
+
+
 def _german_forms(text: str) -> tuple[str, str, str, str]:
     infinitive, *strong = text.split()
     prefix, _, stem_verb = infinitive.rpartition("|")
-    root = stem_verb[:-1] if stem_verb.endswith(("ern", "eln")) else stem_verb[:-2]
-    link = "e" if root.endswith(("t", "d", "fn", "gn")) else ""
+    stem, link = stem_and_link(stem_verb)
     unstressed = stem_verb.startswith(("be", "ver", "er", "ge")) and stem_verb not in ("geben", "gehen")
-    weak = [root + link + "te", prefix + ("" if unstressed else "ge") + root + link + "t"]
+    weak = [stem + link + "te", prefix + ("" if unstressed else "ge") + stem + link + "t"]
     preterite, participle = strong or weak
     return prefix, stem_verb, preterite, participle
 

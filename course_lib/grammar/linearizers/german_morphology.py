@@ -1,64 +1,36 @@
 """German inflection: noun forms, adjective and determiner endings, finite verb forms.
 
-Everything is computed from a lexicon entry's principal parts; only six verbs have tables of their own.
+Everything is computed from a lexicon entry's principal parts; wissen, auxiliaries and modals have tables of their own.
 """
 
 from functools import cache
 
-from course_lib.grammar.lexicon import Adjective, Determiner, Noun, Verb
+from course_lib.grammar.lexicon import Adjective, Determiner, Noun, Verb, stem_and_link
 
-# endings by case; columns: masculine, feminine, neuter, plural
-_COLUMN = {"m": 0, "f": 1, "n": 2, "plural": 3}
-STRONG = {
-    "nominative": ("er", "e", "es", "e"),
-    "accusative": ("en", "e", "es", "e"),
-    "dative": ("em", "er", "em", "en"),
-    "genitive": ("en", "er", "en", "er"),
-}
-WEAK = {
-    "nominative": ("e", "e", "e", "en"),
-    "accusative": ("en", "e", "e", "en"),
-    "dative": ("en", "en", "en", "en"),
-    "genitive": ("en", "en", "en", "en"),
-}
-MIXED = {
-    "nominative": ("er", "e", "es", "en"),
-    "accusative": ("en", "e", "es", "en"),
-    "dative": ("en", "en", "en", "en"),
-    "genitive": ("en", "en", "en", "en"),
-}
-_DER = {
-    "nominative": ("der", "die", "das", "die"),
-    "accusative": ("den", "die", "das", "die"),
-    "dative": ("dem", "der", "dem", "den"),
-    "genitive": ("des", "der", "des", "der"),
-}
-_DIESER = {
-    "nominative": ("er", "e", "es", "e"),
-    "accusative": ("en", "e", "es", "e"),
-    "dative": ("em", "er", "em", "en"),
-    "genitive": ("es", "er", "es", "er"),
-}
-_EIN = {
-    "nominative": ("", "e", "", "e"),
-    "accusative": ("en", "e", "", "e"),
-    "dative": ("em", "er", "em", "en"),
-    "genitive": ("es", "er", "es", "er"),
-}
-_VIELE = {"nominative": "viele", "accusative": "viele", "dative": "vielen", "genitive": "vieler"}
-_RELATIVE = {
-    "nominative": ("der", "die", "das", "die"),
-    "accusative": ("den", "die", "das", "die"),
-    "dative": ("dem", "der", "dem", "denen"),
-    "genitive": ("dessen", "deren", "dessen", "deren"),
-}
-DECLENSION = {"der": "weak", "dieser": "weak", "ein": "mixed", "viele": "strong", "fixed": "strong"}
-_ENDINGS = {"weak": WEAK, "mixed": MIXED, "strong": STRONG}
+_CASES = ("nominative", "accusative", "dative", "genitive")
 
 
-def column(gender: str, plural: bool) -> int:
-    """The column of an ending table: a gender, or the plural that has none."""
-    return 3 if plural else _COLUMN[gender]
+def _table(forms: str) -> dict[str, tuple[str, ...]]:
+    """Maps four cases, masculine, feminine, neuter and plural of each, to a row for each case; a dash is no ending."""
+    rows = (tuple(form.strip("-") for form in row.split()) for row in forms.split(","))
+    return dict(zip(_CASES, rows, strict=True))
+
+
+_ENDINGS = {  # of adjectives
+    "strong": _table("er e es e, en e es e, em er em en, en er en er"),
+    "weak": _table("e e e en, en e e en, en en en en, en en en en"),
+    "mixed": _table("er e es en, en e es en, en en en en, en en en en"),
+}
+_DER = _table("der die das die, den die das die, dem der dem den, des der des der")
+_DIESER = _table("er e es e, en e es e, em er em en, es er es er")
+_EIN = _table("- e - e, en e - e, em er em en, es er es er")
+_RELATIVE = _table("der die das die, den die das die, dem der dem denen, dessen deren dessen deren")
+_DECLENSION = {"der": "weak", "dieser": "weak", "ein": "mixed", "viele": "strong"}
+
+
+def _column(gender: str, plural: bool) -> int:
+    """The column of a table: that of the gender, or of the plural, which has none."""
+    return 3 if plural else "mfn".index(gender)
 
 
 @cache
@@ -75,13 +47,13 @@ def noun_form(noun: Noun, case: str, plural: bool) -> str:
 @cache
 def adjective_form(adjective: Adjective, declension: str, case: str, gender: str, plural: bool) -> str:
     """The adjective before a noun; `declension` is weak, mixed or strong."""
-    return adjective.stem + _ENDINGS[declension][case][column(gender, plural)]
+    return adjective.stem + _ENDINGS[declension][case][_column(gender, plural)]
 
 
 @cache
 def determiner_form(german: str, pattern: str, case: str, gender: str, plural: bool) -> str:
     """The determiner: (dies, dieser, dative, f, False) -> dieser."""
-    at = column(gender, plural)
+    at = _column(gender, plural)
     if pattern == "der":
         return _DER[case][at]
     if pattern == "dieser":
@@ -89,17 +61,17 @@ def determiner_form(german: str, pattern: str, case: str, gender: str, plural: b
     if pattern == "ein":
         ending = _EIN[case][at]
         return ("eur" if german == "euer" and ending else german) + ending
-    return german[:-5] + _VIELE[case] if german.endswith("viele") else german
+    return german[:-1] + _ENDINGS["strong"][case][3]
 
 
 def relative_pronoun(case: str, gender: str, plural: bool) -> str:
     """The relative pronoun, like the article but for denen, dessen, deren."""
-    return _RELATIVE[case][column(gender, plural)]
+    return _RELATIVE[case][_column(gender, plural)]
 
 
 def declension_after(determiner: Determiner | None) -> str:
     """Which adjective endings a determiner asks for; none at all asks for the strong ones."""
-    return DECLENSION[determiner.pattern] if determiner else "strong"
+    return _DECLENSION[determiner.pattern] if determiner else "strong"
 
 
 # present tense: ich du er wir ihr sie
@@ -119,18 +91,13 @@ _PRESENT = {
 PRESENT_TABLES = {verb: tuple(forms.split()) for verb, forms in _PRESENT.items()}
 
 
-def _stem(infinitive: str) -> str:
-    return infinitive[:-1] if infinitive.endswith(("ern", "eln")) else infinitive[:-2]
-
-
 @cache
 def present(infinitive: str, change: str, person: int, plural: bool) -> str:
     """A present form: (geben, gib, 3, False) -> gibt."""
     slot = person - 1 + 3 * plural
     if infinitive in PRESENT_TABLES:
         return PRESENT_TABLES[infinitive][slot]
-    stem = _stem(infinitive)
-    link = "e" if stem.endswith(("t", "d", "fn", "gn")) else ""
+    stem, link = stem_and_link(infinitive)
     if slot in (3, 5):
         return infinitive
     if slot == 0:

@@ -12,19 +12,25 @@ from course_lib.grammar.lexicon.function_words import (
     MANY,
     NO,
     POSSESSIVES,
-    RELATIONS,
     THE,
     THERE,
     THIS,
     TIMES,
-    TO_AT,
     TO_ZU,
-    TWO_WAY,
     A,
 )
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
 from course_lib.grammar.sampler.selection import NOUNS_OF
-from course_lib.grammar.syntax import Adverb, Coordination, Name, NounPhrase, PrepPhrase, Pronoun, RelativePronoun
+from course_lib.grammar.syntax import (
+    Adverb,
+    Coordination,
+    Name,
+    NounPhrase,
+    PrepPhrase,
+    Pronoun,
+    RelativePronoun,
+    place,
+)
 
 _DETERMINERS = {
     "subject": Weighted(
@@ -185,15 +191,9 @@ def _same_person(word: Pronoun, other: Any) -> bool:
     return type(other) is Pronoun and word.person == other.person and (word.person < 3 or word.plural == other.plural)
 
 
-def place_phrase(chooser: Chooser, relation: str, noun: Noun, *, simple: bool = False) -> PrepPhrase:
-    """A place (in the garden) or direction (into the garden) with the German preposition and case for it."""
-    english, german, case = RELATIONS[relation]
-    phrase = noun_phrase(chooser, noun, "place", adjectives=0.12, simple=simple)
-    if relation == "to":
-        if noun.english in TO_ZU:
-            return PrepPhrase("to", "zu", "dative", phrase)
-        german = "an" if noun.english in TO_AT else german
-    return PrepPhrase(english, german, case, phrase, two_way=german in TWO_WAY)
+def place_phrase(chooser: Chooser, relation: str, noun: Noun) -> PrepPhrase:
+    """A place or direction with a random noun phrase around a noun; see `syntax.place`."""
+    return place(relation, noun_phrase(chooser, noun, "place", adjectives=0.12))
 
 
 def _shelving(thing: NounPhrase | Pronoun | RelativePronoun) -> str:
