@@ -115,7 +115,7 @@ class Exercise:
         return cases + extra
 
     def reply(self, answer: Any, inputs: tuple, *, ours: bool = False) -> Reply:
-        """Ask an answer for one case. What it raises, what it changes and what it must not call become a problem.
+        """Asks an answer for one case. What it raises, what it changes and what it must not call become a problem.
 
         Args:
             answer: a learner's, or one of the known mistakes.
@@ -158,7 +158,7 @@ class Exercise:
 
 @cache
 def warm_up() -> None:
-    """Load what PyTorch loads at its first operations on the device "meta"; about a second."""
+    """Loads what PyTorch loads at its first operations on the device "meta"; about a second."""
     nothing = torch.empty(1, 1, device="meta")
     (nothing != 0, nothing.log_softmax(dim=-1))
 

@@ -13,7 +13,7 @@ def missing(variable: str) -> Reply:
 
 
 def answer(name: str, variable: str, namespace: dict[str, Any], folder: str, token: str) -> None:
-    """Ask the answer that stands in a variable.
+    """Asks the answer that stands in a variable.
 
     Args:
         name: the exercise.

@@ -98,7 +98,7 @@ def test_its_files_are_small_and_half_precision():
     weights = FOLDER / "model.safetensors"
     assert weights.stat().st_size <= 16_000_000
     with safe_open(weights, framework="pt") as file:
-        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # noqa: SIM118 (not a dict)
+        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # file is not a dict
 
 
 # --- described by its log -----------------------------------------------------------------------

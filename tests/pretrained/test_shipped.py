@@ -42,7 +42,7 @@ def test_its_subwords_are_those_of_the_training_part(shipped, corpus):
 def test_its_files_are_small_and_half_precision():
     assert sum(path.stat().st_size for path in COURSE.iterdir()) < 4_000_000
     with safe_open(COURSE / "model.safetensors", framework="pt") as file:
-        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # noqa: SIM118 (not a dict)
+        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # file is not a dict
 
 
 def test_the_model_card_gives_its_sizes(shipped):
