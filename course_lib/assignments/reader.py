@@ -1,8 +1,10 @@
 """The text of an assignment, read for what it defines: what is given, what is planted, and how it is solved."""
 
 import re
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,8 @@ def read_text(path: Path) -> dict[str, Written]:
         tag = TAG.search(head)
         kind, code = tag[1] if tag else "given", MARKER.sub("", body).rstrip() + "\n"
         if kind in ("given", "specification"):
-            exec(compile(code, str(path), "exec"), given)
+            with redirect_stdout(StringIO()):  # what a cell shows belongs to that cell, not to whoever asks for a check
+                exec(compile(code, str(path), "exec"), given)
         if kind != "check":
             parts[kind] = code
             continue

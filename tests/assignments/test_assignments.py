@@ -10,7 +10,7 @@ import pytest
 import torch
 from nbformat import NotebookNode
 
-from course_lib.assignments import FOLDERS, check, declared, find, load
+from course_lib.assignments import FOLDERS, check, declared, find, load, read_text
 from course_lib.checks import CheckFailed, Exercise
 from course_lib.checks.compare import difference
 from course_lib.checks.exchange import read_replies, write_replies
@@ -232,7 +232,13 @@ def test_a_finished_answer_is_no_answer(exercise: Exercise) -> None:
         assert "yours to write" in rejected(exercise, exercise.reference)
 
 
-# The notebooks.
+# The texts and the notebooks.
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_a_text_shows_is_not_shown_again_by_a_check(name: str, capsys: pytest.CaptureFixture) -> None:
+    assert read_text.__wrapped__(TEXTS[name])
+    assert capsys.readouterr().out == ""
 
 
 def stored(kind: str, name: str) -> NotebookNode:
