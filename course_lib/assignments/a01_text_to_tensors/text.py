@@ -103,7 +103,7 @@ check("01.encode", encode)
 # This is the specification.
 # It is right, and slow: it takes each row apart.
 
-# %%
+# %% tags=["specification"]
 def slow_targets(ids):
     """Padded targets (batch, length) to tgt_in and tgt_out, (batch, length + 1) each."""
     tgt_in, tgt_out = [], []
@@ -148,7 +148,7 @@ check("01.targets", targets)
 # What is the gradient of the table, (vocab_size, d_model)?
 # One token at a time, that is:
 
-# %%
+# %% tags=["specification"]
 def slow_gradient(ids, upstream, vocab_size):
     """Gradient of the table (vocab_size, d_model), from that of the vectors."""
     d_model = upstream.size(-1)
