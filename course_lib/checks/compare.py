@@ -35,10 +35,11 @@ def difference(
         return _sequences(expected, got, tolerance, where, reveal)
     if isinstance(expected, bool) or isinstance(expected, str) or expected is None:
         same = type(got) is type(expected) and got == expected
-    elif isinstance(expected, (int, float)) and isinstance(got, (int, float)) and not isinstance(got, bool):
+    elif isinstance(expected, float) and isinstance(got, (int, float)) and not isinstance(got, bool):
         close = math.isclose(expected, got, rel_tol=tolerance, abs_tol=tolerance)
-        both_nan = expected != expected and got != got
-        same = close or both_nan if isinstance(expected, float) else got == expected
+        same = close or (expected != expected and got != got)
+    elif isinstance(expected, int) and isinstance(got, (int, float)) and not isinstance(got, bool):
+        same = abs(got - expected) <= 1e-9  # one that was computed may be whole but for rounding
     else:
         same = False
     if same:
