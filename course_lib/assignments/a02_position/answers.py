@@ -1,58 +1,11 @@
-"""Answers to assignment 02: differently written right ones, and plausible wrong ones with the hint that they get."""
+"""Answers to assignment 02: right ones, written differently, and plausible wrong ones beside the known mistakes."""
 
 import math
 
 import torch
 
+from course_lib.checks import Edit
 from course_lib.position import ALiBi, Rotary, sinusoidal
-
-
-def near(one, other):
-    return (one - other).abs().max().item() < 1e-6
-
-
-def shuffled_by_undoing(layer, x, order):
-    before, after = layer(x), layer(x[order])
-    return near(after[order.argsort()], before), near(after, before)
-
-
-def shuffled_by_matrix(layer, x, order):
-    permutation = torch.eye(len(order), dtype=x.dtype)[order]
-    after = layer(permutation @ x)
-    return [torch.allclose(after, permutation @ layer(x)), torch.allclose(after, layer(x))]
-
-
-def shuffled_in_tensors(layer, x, order):
-    before, after = layer(x), layer(x.index_select(0, order))
-    return torch.isclose(after, before[order]).all(), torch.isclose(after, before).all()
-
-
-def shuffled_with(same, undo=lambda order: order):
-    def answer(layer, x, order):
-        before, after = layer(x), layer(x[order])
-        return same(after, before[undo(order)]), same(after, before)
-
-    return answer
-
-
-def shuffled_twice(layer, x, order):
-    before, after = layer(x), layer(x[order])
-    return near(after[order], before), near(after, before)
-
-
-def shuffled_means(layer, x, order):
-    before, after = layer(x), layer(x[order])
-    return near(after, before[order]), near(after.mean(0), before.mean(0))
-
-
-def shuffled_either_or(layer, x, order):
-    equivariant, _ = shuffled_by_undoing(layer, x, order)
-    return equivariant, not equivariant
-
-
-def shuffled_columns(layer, x, order):
-    before, after = layer(x), layer(x[order])
-    return near(after.sort(0).values, before.sort(0).values), near(after, before)
 
 
 def sinusoids_at_once(max_len, d_model):
@@ -68,113 +21,10 @@ def sinusoids_by_logarithm(max_len, d_model):
     return table
 
 
-def sinusoids_by_dimension(max_len, d_model):
-    turn = [math.sin, math.cos]
-    return torch.tensor(
-        [
-            [turn[i % 2](position / 10000 ** (2 * (i // 2) / d_model)) for i in range(d_model)]
-            for position in range(max_len)
-        ]
-    )
-
-
 def sinusoids_by_phase(max_len, d_model):
     i = torch.arange(d_model, dtype=torch.float64)
     angle = torch.outer(torch.arange(max_len).double(), 10000 ** (-2 * (i // 2) / d_model))
     return torch.sin(angle + math.pi / 2 * (i % 2)).float()
-
-
-def sinusoids_with(exponent, first=0, base=10000.0, waves=(torch.sin, torch.cos)):
-    def answer(max_len, d_model):
-        i = torch.arange(d_model)
-        angle = torch.arange(first, first + max_len)[:, None] / base ** (exponent(i) / d_model)
-        return torch.where(i % 2 == 0, waves[0](angle), waves[1](angle))
-
-    return answer
-
-
-def even(i):
-    return i - i % 2
-
-
-def sines_first(max_len, d_model):
-    angle = torch.arange(max_len)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
-    return torch.cat([angle.sin(), angle.cos()], dim=1)
-
-
-def alibi_by_offsets(scores):
-    heads, queries, keys = scores.shape[1:]
-    slopes = torch.logspace(-8 / heads, -8, heads, base=2.0).to(scores)
-    position = torch.arange(keys - queries, keys, device=scores.device)
-    offset = torch.arange(keys, device=scores.device)[None, :] - position[:, None]
-    return scores + torch.einsum("h,qk->hqk", slopes, offset.clamp(max=0).to(scores))
-
-
-def alibi_by_triangle(scores):
-    heads, queries, keys = scores.shape[1:]
-    steps = torch.ones(queries, keys, device=scores.device).tril(keys - queries - 1).flip(1).cumsum(1).flip(1)
-    slopes = 0.5 ** (8 / heads * torch.arange(1, heads + 1, device=scores.device).view(-1, 1, 1))
-    return scores.sub((slopes * steps).to(scores.dtype))
-
-
-def alibi_by_where(scores):
-    heads, queries, keys = scores.shape[1:]
-    exponents = torch.linspace(-8 / heads, -8, heads, dtype=scores.dtype, device=scores.device)
-    query = torch.arange(queries, device=scores.device).add(keys - queries).view(-1, 1)
-    key = torch.arange(keys, device=scores.device).view(1, -1)
-    loss = exponents.exp2().view(1, heads, 1, 1) * (query - key)
-    return torch.where(key > query, scores, scores - loss)
-
-
-def alibi_head_by_head(scores):
-    biased, (heads, queries, keys) = scores.clone(), scores.shape[1:]
-    key = torch.arange(keys, device=scores.device)
-    for head in range(heads):
-        for query in range(queries):
-            distance = (keys - queries + query - key).clamp(min=0)
-            biased[:, head, query] -= 2 ** (-8 * (head + 1) / heads) * distance
-    return biased
-
-
-def alibi_with(distance, begin=1, shift=True, ratio=8):
-    def answer(scores):
-        heads, queries, keys = scores.shape[1:]
-        query = torch.arange(queries, device=scores.device) + (keys - queries) * shift
-        bias = distance(query[:, None] - torch.arange(keys, device=scores.device)[None])
-        slopes = [2 ** (-ratio * (head + begin) / heads) for head in range(heads)]
-        return torch.stack([scores[:, head] - slope * bias for head, slope in enumerate(slopes)], dim=1)
-
-    return answer
-
-
-def before(distance):
-    return distance.relu()
-
-
-def alibi_in_place(scores):
-    scores -= alibi_with(before)(torch.zeros_like(scores))
-    return scores
-
-
-def alibi_with_one_slope(scores):
-    bias = alibi_with(before)(torch.zeros_like(scores))
-    return scores + bias[:, :1]
-
-
-def rotary_by_complex_numbers(x, position, frequency):
-    angle = (position.unsqueeze(-1) * frequency).unsqueeze(1)  # (batch, 1, length, d_k / 2)
-    even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)
-    turned = torch.complex(even, odd) * torch.complex(angle.cos(), angle.sin())
-    return torch.view_as_real(turned).flatten(-2)
-
-
-def rotary_into_zeros(x, position, frequency):
-    sine = torch.einsum("bl,f->blf", position.to(x.dtype), frequency).sin()[:, None]
-    cosine = torch.einsum("bl,f->blf", position.to(x.dtype), frequency).cos()[:, None]
-    turned = torch.zeros_like(x)
-    turned[..., ::2] = x[..., ::2] * cosine - x[..., 1::2] * sine
-    turned[..., 1::2] = x[..., ::2] * sine + x[..., 1::2] * cosine
-    return turned
 
 
 def rotary_by_repeating(x, position, frequency):
@@ -190,157 +40,89 @@ def rotary_by_matrices(x, position, frequency):
     return (turn @ x.unflatten(-1, (-1, 2)).unsqueeze(-1)).squeeze(-1).flatten(-2)
 
 
-def rotary_one_after_the_other(x, position, frequency):
-    angle = (position[..., None] * frequency).unsqueeze(1)
-    even, odd = x[..., ::2], x[..., 1::2]
-    return torch.cat([even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()], dim=-1)
-
-
-def rotary_of_halves(x, position, frequency):
-    angle = (position[..., None] * frequency).repeat(1, 1, 2).unsqueeze(1)
-    half = x.size(-1) // 2
-    return x * angle.cos() + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * angle.sin()
-
-
-def rotary_from_zero(x, position, frequency):
-    position = torch.arange(x.size(2), device=x.device).expand(x.size(0), -1)
-    return rotary_by_complex_numbers(x, position, frequency)
-
-
-def rotary_from_the_first_token(x, position, frequency):
-    return rotary_by_complex_numbers(x, position[:, :1] + torch.arange(x.size(2), device=x.device), frequency)
-
-
-def rotary_of_the_first_sentence(x, position, frequency):
-    angle = position[0, :, None] * frequency  # (length, d_k / 2)
-    even, odd = x[..., ::2], x[..., 1::2]
-    turned = even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()
-    return torch.stack(turned, dim=4).reshape(x.shape)
-
-
-def rotary_in_place(x, position, frequency):
-    angle = position[:, None, :, None] * frequency
-    x[..., ::2], x[..., 1::2] = (
-        x[..., ::2] * angle.cos() - x[..., 1::2] * angle.sin(),
-        x[..., ::2] * angle.sin() + x[..., 1::2] * angle.cos(),
-    )
-    return x
-
-
-def rotary_overwriting(x, position, frequency):
-    angle, turned = position[:, None, :, None] * frequency, x.clone()
-    turned[..., ::2] = turned[..., ::2] * angle.cos() - turned[..., 1::2] * angle.sin()
-    turned[..., 1::2] = turned[..., ::2] * angle.sin() + turned[..., 1::2] * angle.cos()
-    return turned
-
-
-def rotary_of_heads(x, position, frequency):
-    angle = position[None, :, :, None] * frequency  # meets the heads, where it should meet the batch
-    even, odd = x[..., ::2], x[..., 1::2]
-    turned = even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()
-    return torch.stack(turned, dim=-1).flatten(-2)
-
-
-def rotary_added(x, position, frequency):
-    angle = position[:, None, :, None] * frequency
-    return x + torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
-
-
-PREDICTED = {
-    "sum of PE(0)": 100,
-    "length of PE(37)": 10,
-    "wavelength of pair 50 / 2π": 100,
-    "PE(3)·PE(10) - PE(103)·PE(110)": 0,
-    "mean stays, plain attention": True,
-    "mean stays, causal mask": False,
-    "rotary: the key at": 101,
-}
-
-
-def predicted(**changed):
-    names = dict(zip(("sum", "length", "wave", "products", "plain", "causal", "key"), PREDICTED, strict=True))
-    return PREDICTED | {names[short]: number for short, number in changed.items()}
-
+# Pieces of the solutions that answers have in other words.
+BIASED = "scores - slope[:, None, None] * distance"
+TURNED = "[even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()]"
+SIDE_BY_SIDE = "torch.stack(turned, dim=-1).flatten(-2)"
+IN_PLACE = "x[..., 0::2], x[..., 1::2] = turned\n    return x"
 
 RIGHT = {
-    "02.shuffled": [shuffled_by_undoing, shuffled_by_matrix, shuffled_in_tensors],
-    "02.sinusoids": [sinusoids_at_once, sinusoids_by_logarithm, sinusoids_by_dimension, sinusoids_by_phase],
-    "02.alibi": [alibi_by_offsets, alibi_by_triangle, alibi_by_where],
-    "02.rotary": [rotary_by_complex_numbers, rotary_into_zeros, rotary_by_repeating, rotary_by_matrices],
+    "02.shuffled": [
+        Edit("after, before[order]", "after[order.argsort()], before"),
+        Edit("x[order]", "torch.eye(len(x)).to(x)[order] @ x", "equivariant, invariant", "[equivariant, invariant]"),
+        Edit("allclose", "isclose", "atol=1e-6)", "atol=1e-6).all()"),
+    ],
+    "02.sinusoids": [
+        sinusoids_at_once,
+        sinusoids_by_logarithm,
+        sinusoids_by_phase,
+        Edit("math.cos(angle)", "math.sin(angle + math.pi / 2)"),
+    ],
+    "02.alibi": [
+        Edit("2 ** (-8 * head / heads)", "torch.logspace(-8 / heads, -8, heads, base=2.0).to(scores)"),
+        Edit(".clamp(min=0)", "", BIASED, f"torch.where(distance < 0, scores, {BIASED})"),
+        Edit(
+            *("(key[keys - queries :, None] - key).clamp(min=0)", "torch.ones(queries, keys).to(scores)"),
+            *("* distance", "* distance.tril(keys - queries - 1).flip(1).cumsum(1).flip(1)"),
+        ),
+    ],
+    "02.rotary": [
+        Edit(
+            *(TURNED, "torch.complex(even, odd) * torch.complex(angle.cos(), angle.sin())"),
+            *(SIDE_BY_SIDE, "torch.view_as_real(turned).flatten(-2)"),
+        ),
+        Edit(f"return {SIDE_BY_SIDE}", f"x = x.clone()\n    {IN_PLACE}"),
+        rotary_by_repeating,
+        rotary_by_matrices,
+    ],
     "02.facts": [
-        PREDICTED,
-        predicted(sum=100.0, length=math.sqrt(100), wave=10000**0.5),
-        predicted(length=torch.tensor(10.0), products=-1e-14),
+        Edit(),
+        Edit(": 100,", ": 100.0,", ": 10,", ": math.sqrt(100),"),
+        Edit(": 10,", ": torch.tensor(10.0),", ": 0,", ": -1e-14,"),
     ],
 }
 
-# Each wrong answer with a part of the hint that it must get; None where no hint is known.
+# Beside the known mistakes; where a hint is known, with a part of it.
 WRONG = {
     "02.shuffled": [
-        (shuffled_with(lambda one, other: bool((one == other).all())), "every digit"),
-        (shuffled_twice, "wrong way round"),
-        (lambda *inputs: tuple(reversed(shuffled_by_undoing(*inputs))), "other way round"),
-        (shuffled_means, "compares the means"),
-        (shuffled_with(near, torch.argsort), "wrong way round"),
-        (shuffled_either_or, None),
-        (shuffled_columns, None),
-        (lambda layer, x, order: near(layer(x[order]), layer(x)[order]), None),
-        (lambda layer, x, order: (True, False), None),
-        (shuffled_with(lambda one, other: one.shape == other.shape), None),
-        (shuffled_with(lambda one, other: torch.allclose(one, other, atol=1e-2)), None),
-        (shuffled_with(lambda one, other: bool((one - other).max() < 1e-6)), None),
-        (shuffled_with(lambda one, other: bool((other - one).max() < 1e-6)), None),
+        (Edit("before[order]", "before[order.argsort()]"), "wrong way round"),
+        Edit("equivariant, invariant", "equivariant, not equivariant"),
+        Edit("after, before[order]", "after.sort(0).values, before.sort(0).values"),
+        Edit("equivariant, invariant", "equivariant"),
+        Edit("equivariant, invariant", "True, False"),
+        Edit("equivariant, invariant", "True, True"),
+        Edit("1e-6", "1e-2"),
+        Edit("torch.allclose(after, ", "bool((after - ", ", atol=1e-6)", ").max() < 1e-6)"),
+        Edit("torch.allclose(after, ", "bool((-after + ", ", atol=1e-6)", ").max() < 1e-6)"),
     ],
     "02.sinusoids": [
-        (sinusoids_with(lambda i: 2 * i), "Count the pairs"),
-        (sinusoids_with(lambda i: 2 * even(i)), "even already"),
-        (sinusoids_with(lambda i: i), "The sines are right"),
-        (sinusoids_with(lambda i: i // 2), "half of the paper's"),
-        (sines_first, "all sines come first"),
-        (sinusoids_with(even, first=1), None),
-        (sinusoids_with(even, base=1000.0), None),
-        (sinusoids_with(even, waves=(torch.cos, torch.sin)), None),
-        (lambda max_len, d_model: sinusoids_at_once(max_len, d_model).double(), None),
-        (lambda max_len, d_model: sinusoids_at_once(max_len, d_model)[:, None], None),
+        Edit("= position /", "= (position + 1) /"),
+        Edit("10000", "1000"),
+        Edit("2 * i] = math.sin", "2 * i] = math.cos", "2 * i + 1] = math.cos", "2 * i + 1] = math.sin"),
+        lambda max_len, d_model: sinusoids_at_once(max_len, d_model).double(),
+        Edit("return table", "return table[:, None]"),
     ],
     "02.alibi": [
-        (alibi_head_by_head, "one by one"),
-        (alibi_with(lambda distance: -before(distance)), "far keys gain"),
-        (alibi_with(lambda distance: distance), "a key after the query gains"),
-        (alibi_with(lambda distance: distance.abs()), "loses as one before it"),
-        (alibi_with(before, begin=0), "slopes begin with 1"),
-        (alibi_with(before, shift=False), "at position 0"),
-        (alibi_with(before, ratio=4), None),
-        (alibi_with(lambda distance: before(distance) ** 2), None),
-        (alibi_in_place, None),
-        (alibi_with_one_slope, None),
-        (lambda scores: alibi_with(before)(torch.zeros_like(scores)), None),
-        (lambda scores: alibi_with(before)(scores.flip(1)).flip(1), None),
+        (Edit(BIASED, "torch.stack([x - s * distance for x, s in zip(scores.unbind(1), slope)], 1)"), "one by one"),
+        Edit("-8", "-4"),
+        Edit("clamp(min=0)", "clamp(min=0) ** 2"),
+        Edit(f"return {BIASED}", f"scores[:] = {BIASED}\n    return scores"),
+        Edit("slope[:, None, None]", "slope[0]"),
+        Edit("scores - slope", "0 * scores - slope"),
+        Edit("slope[:", "slope.flip(0)[:"),
     ],
     "02.rotary": [
-        (rotary_one_after_the_other, "in the wrong places"),
-        (rotary_of_halves, "neighbors are pairs"),
-        (lambda x, position, frequency: rotary_by_complex_numbers(x, -position, frequency), "other way"),
-        (rotary_from_zero, "begins at position 0"),
-        (rotary_of_the_first_sentence, "each has its own"),
-        (rotary_from_the_first_token, "Each brings its own"),
-        (rotary_in_place, None),
-        (rotary_overwriting, None),
-        (rotary_of_heads, None),
-        (rotary_added, None),
-        (lambda x, position, frequency: rotary_by_repeating(x, position, frequency.flip(0)), None),
+        Edit(f"return {SIDE_BY_SIDE}", IN_PLACE),
+        Edit("turned = [even", "even = even", ", even * angle.sin()", "\n    turned = [even, even * angle.sin()"),
+        Edit("position[:, None, :, None]", "position[None, :, :, None]"),  # meets the heads instead of the batch
+        Edit(TURNED, "[angle.sin(), angle.cos()]", "return ", "return x + "),
+        Edit("* frequency", "* frequency.flip(0)"),
     ],
     "02.facts": [
-        (predicted(sum=0), "Position 0 does change something"),
-        (predicted(length=200**0.5), "How many pairs"),
-        (predicted(wave=10), "number of the pair"),
-        (predicted(plain=False), "What does a mean care about"),
-        (predicted(causal=True), "who sees whom"),
-        (predicted(key=109), "before and after differ"),
-        (predicted(products=100), None),
-        (predicted(plain=1), None),
-        (predicted(key=None), None),
-        (predicted(sum=200, length=200), None),
+        Edit(": 0,", ": 100,"),
+        Edit("True", "1"),
+        Edit("101", "None"),
+        Edit('PE(0)": 100', 'PE(0)": 200', ": 10,", ": 200,"),
     ],
 }
 
@@ -368,8 +150,4 @@ def library_rotary(x, position, frequency):
 
 
 # The course's own code: on tensors with numbers, so not on the device "meta".
-LIBRARY = {
-    "02.sinusoids": sinusoidal,
-    "02.alibi": library_alibi,
-    "02.rotary": library_rotary,
-}
+LIBRARY = {"02.sinusoids": sinusoidal, "02.alibi": library_alibi, "02.rotary": library_rotary}

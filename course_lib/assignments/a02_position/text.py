@@ -104,7 +104,7 @@ check("02.sinusoids", sinusoids)
 # It is right, and slow.
 # Scores of keys *after* the query stay as they are, as in the lesson's `alibi_by_hand`.
 
-# %%
+# %% tags=["specification"]
 def slow_alibi(scores):
     """Scores (batch, heads, queries, keys) with ALiBi's bias, in the same shape."""
     batch, heads, queries, keys = scores.shape
