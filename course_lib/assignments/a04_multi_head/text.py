@@ -26,7 +26,7 @@ from course_lib.assignments import check
 #
 # This is the specification, one slice at a time.
 
-# %%
+# %% tags=["specification"]
 def slow_unpack(packed, num_heads):
     """Query, key and value, each (batch, heads, length, d_k), from (batch, length, 3 * d_model)."""
     d_model = packed.size(-1) // 3
@@ -148,7 +148,7 @@ check("04.contexts", contexts)
 # Here is a slow way to get the terms: silence all heads but one, and see what comes out.
 # (Lesson [12](../../../12_reading_attention.ipynb) switches off heads of a trained model.)
 
-# %%
+# %% tags=["specification"]
 def slow_contributions(context, to_output):
     """Contexts (batch, heads, queries, d_k) to what each head adds, (batch, heads, queries, d_model)."""
     num_heads, added = context.size(1), []
