@@ -99,7 +99,7 @@ check("08.ends", ends)
 # The sentences have different lengths, so most of them end in padding, and what the decoder puts out there is of no use.
 # This is the specification, slow and right.
 
-# %%
+# %% tags=["specification"]
 def slow_next_tokens(hidden, tgt_in, table):
     """Ids (batch,) of the most probable next tokens."""
     chosen = []
