@@ -68,7 +68,7 @@ check("10.batches", batches)
 #
 # This is the specification.
 
-# %%
+# %% tags=["specification"]
 def slow_accuracy(logits, tgt_out, pad_id):
     """Share of right tokens, and share of sentences in which every token is right."""
     right, tokens, whole = 0, 0, 0
