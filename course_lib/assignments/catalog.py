@@ -46,7 +46,7 @@ def declared(folder: Path) -> dict[str, Exercise]:
 
 def _complete(exercise: Exercise, written: Written) -> Exercise:
     mistakes = {hint: answer_of(mistake, written) for hint, mistake in exercise.mistakes.items()}
-    return replace(exercise, reference=answer_of(exercise.reference or Edit(), written), mistakes=mistakes)
+    return replace(exercise, reference=written.answer(written.solution), mistakes=mistakes)
 
 
 def answer_of(what: Any, written: Written) -> Any:

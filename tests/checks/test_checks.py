@@ -90,6 +90,15 @@ def test_an_edit_changes_the_solution_wherever_it_stands() -> None:
         Edit("x")
 
 
+def test_a_solution_that_asks_for_numbers_has_an_expectation_on_the_device_meta_too() -> None:
+    asking = replace(TWICE, reference=lambda x: x * min(2.0, 1 + float(x.norm())))
+    on_meta = asking.inputs(0)[-1]
+    expected = asking.expected(on_meta)
+    assert expected.is_meta and expected.shape == on_meta[0].shape
+    with pytest.raises(AttributeError):
+        replace(TWICE, reference=lambda x: x.no_such_method()).expected(on_meta)
+
+
 def test_an_error_of_torch_is_not_taken_for_an_unwritten_answer() -> None:
     def answer(x):
         raise NotImplementedError("no kernel for this")

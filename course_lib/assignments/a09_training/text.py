@@ -23,7 +23,7 @@ BETA1, BETA2, EPS = 0.9, 0.98, 1e-9  # the paper's Adam
 # The paper's own program spreads it over the *other* subwords only: the true one gets 1 − ε, and each of the other vocab − 1 gets an equal share of ε.
 # This is the specification of the loss, slow and right.
 
-# %%
+# %% tags=["specification"]
 def slow_loss(logits, tgt_out, smoothing):
     """Mean cross-entropy in nats a token, over real tokens, to labels smoothed over the other subwords."""
     total, tokens = 0.0, 0

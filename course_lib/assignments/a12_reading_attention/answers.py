@@ -9,7 +9,6 @@ ON_GOLD = (
     "(weights.gather(3, gold.clamp(min=0)[:, None, :, None].expand(*weights.shape[:3], 1)).squeeze(3)"
     " * (gold != -1)[:, None])"
 )
-GATHER = ("other[head]", "other.gather(0, head[None]).squeeze(0)")  # on the device meta, too
 SHARES = "found / found.sum(dim=1, keepdim=True)"
 
 
@@ -97,7 +96,7 @@ RIGHT = {
         rows_by_number,
         rows_by_topk,
     ],
-    "12.best_head": [Edit(*GATHER), best_by_parts, best_in_a_loop],
+    "12.best_head": [Edit("other[head]", "other.gather(0, head[None]).squeeze(0)"), best_by_parts, best_in_a_loop],
     "12.em": [
         Edit("t[places]", "t[src].gather(2, tgt[:, None, :].expand(-1, src.size(1), -1))"),
         em_by_products,
@@ -126,13 +125,13 @@ WRONG = {
         Edit("return [", "return dict([", "enumerate(best)]", "enumerate(best)])"),
     ],
     "12.best_head": [
-        Edit(*GATHER, "first.argmax()", "other.argmax()", "other.gather", "first.gather"),
-        (Edit(*GATHER, "first.argmax()", "(hit.sum(dim=(0, 2)) / links.sum()).argmax()"), "without that part"),
+        Edit("first.argmax()", "other.argmax()", "other[head]", "first[head]"),
+        (Edit("first.argmax()", "(hit.sum(dim=(0, 2)) / links.sum()).argmax()"), "without that part"),
         Edit("other[head]", "other.mean()",
              "other = hit", "other = (weights.mean(dim=1, keepdim=True).argmax(dim=-1) == gold[:, None])"),
-        Edit(*GATHER, "weights.argmax(dim=-1) == gold[:, None]", ON_GOLD),
-        Edit(*GATHER, "= first.argmax()", "= len(first) - 1 - first.flip(0).argmax()"),  # the last of equally good ones
-        Edit(*GATHER, "first = hit", f"first = {ON_GOLD}"),
+        Edit("weights.argmax(dim=-1) == gold[:, None]", ON_GOLD),
+        Edit("= first.argmax()", "= len(first) - 1 - first.flip(0).argmax()"),  # the last of equally good ones
+        Edit("first = hit", f"first = {ON_GOLD}"),
         Edit("head, other[head]", "other.gather(0, head[None]).squeeze(0), head"),
     ],
     "12.em": [

@@ -6,7 +6,6 @@ import torch.nn.functional as F
 from course_lib.checks import PLANTED, Edit, Exercise, value
 
 # An index cannot be a tensor on the device meta.
-GATHER = ("other[head]", "other.gather(0, head[None]).squeeze(0)")
 RATE = "1 - right / (predicted.sum() + sure.sum())"
 
 
@@ -113,18 +112,17 @@ EXERCISES = (
         heads,
         {
             "You choose and report on all sentences. That flatters the head.":
-                Edit(*GATHER, "[:num_choosing]", "", "[num_choosing:]", ""),
+                Edit("[:num_choosing]", "", "[num_choosing:]", ""),
             "The share is that of the sentences by which the head was chosen. Report it on the others.":
-                Edit(*GATHER, "other.gather", "first.gather"),
+                Edit("other[head]", "first[head]"),
             "The head is the best of the part that you report on. It must be chosen without that part.":
-                Edit(*GATHER, "first.argmax()", "other.argmax()"),
+                Edit("first.argmax()", "other.argmax()"),
             "Rows without a gold link are counted. They are no links that could be found.":
-                Edit(*GATHER, "gold != -1", "torch.ones_like(gold)"),
+                Edit("gold != -1", "torch.ones_like(gold)"),
             "This is a mean over sentences. Count the links of all of them together.":
-                Edit(*GATHER, "= hit[", "= (hit[", "dim=(0, 2)", "dim=2",
+                Edit("= hit[", "= (hit[", "dim=(0, 2)", "dim=2",
                      "].sum()", "].sum(dim=1, keepdim=True)).mean(dim=0)"),
         },
-        reference=Edit(*GATHER),
         any_dtype=False,  # a number and a share of counts
     ),
     Exercise(
