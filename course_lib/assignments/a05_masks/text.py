@@ -21,7 +21,7 @@ from course_lib.assignments import check
 # This is the specification of both, one look after the other, and written out in full.
 # `src` are ids (batch, src_len), `tgt_in` ids (batch, tgt_len).
 
-# %%
+# %% tags=["specification"]
 def slow_decoder_masks(src, tgt_in, pad_id):
     """Both masks of a decoder: (batch, 1, tgt_len, tgt_len) and (batch, 1, tgt_len, src_len)."""
     (batch, src_len), tgt_len = src.shape, tgt_in.size(1)
