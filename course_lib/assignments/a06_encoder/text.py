@@ -154,7 +154,7 @@ check("06.parameters", parameters)
 # This is the specification: it goes from unit to unit, for one token after another.
 # `w1` is (d_model, d_ff), `b1` (d_ff,), `w2` (d_ff, d_model) and `b2` (d_model,).
 
-# %%
+# %% tags=["specification"]
 def slow_token_matrices(x, w1, b1, w2, b2):
     """Matrices (batch, src_len, d_model, d_model) and biases (batch, src_len, d_model)."""
     matrices = x.new_zeros(*x.shape, x.size(-1))
