@@ -54,7 +54,7 @@ check("07.shapes", prediction)
 # Each row has at least one token, and may end with padding; there are batches in which every row does.
 # This is the specification: it goes from row to row, through Python lists.
 
-# %%
+# %% tags=["specification"]
 def slow_shift(tgt, bos_id, eos_id, pad_id):
     """tgt_in and tgt_out, (batch, length + 1) each."""
     read, predicted = [], []
