@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from course_lib.config import ModelConfig, require
 
 ENCODER, DECODER = "encoder", "decoder"
+RELATIVE = {"alibi": ", ALiBi", "rotary": ", rotary"}  # positions that are told in the self-attention
 Shape = tuple[int, ...]
 
 
@@ -121,6 +122,7 @@ class _Boxes:
 
     def attention(self, stack: str, kind: str, queries: int, keys: int) -> Station:
         name, d_model, heads, d_k = f"{stack} {kind}", self.config.d_model, self.config.num_heads, self.config.d_k
+        positions = RELATIVE.get(self.config.position, "") if kind == "self-attention" else ""
         projections = f"4 · ({queries:,} + {keys:,}) · {d_model:,} · {d_model:,}"
         notes = {
             "encoder self-attention": "the source looks at the source; hidden: padding",
@@ -129,7 +131,7 @@ class _Boxes:
         }
         return Station(
             name=name,
-            label=f"masked {kind}" if name == "decoder self-attention" else kind,
+            label=("masked " if name == "decoder self-attention" else "") + kind + positions,
             stack=stack,
             layers=self.config.num_layers,
             shapes={

@@ -6,8 +6,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "canvas": ["CourseFigure", "new_figure", "styled"],
-        "plots": ["attention_grid", "attention_map", "mask_grid", "signed_matrix"],
-        "matrices": ["Panel", "panels"],
+        "matrices": ["Panel", "attention_grid", "attention_map", "mask_grid", "panels", "signed_matrix"],
         "charts": ["bars", "curves", "dots", "stacked_bars"],
         "architecture": ["architecture_figure"],
         "beam_tree": ["beam_figure"],

@@ -1,127 +1,115 @@
-"""The architecture drawn from a configuration: every box with its shape and its parameters."""
+"""The architecture drawn from its boxes: every one with its shape and its parameters."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from course_lib.config import ModelConfig
 from course_lib.figures.canvas import new_figure, styled
+from course_lib.figures.palette import CLOUD, GREY, INK, LIGHT_BLUE, LIGHT_GREEN, LIGHT_YELLOW, PAPER, SOOT
 
-FILL = {"embedding": "#fbe3b5", "attention": "#cfe6f7", "feed_forward": "#cdebdf", "norm": "#eeeeee", "plain": "white"}
+FILLS = {"attention": LIGHT_BLUE, "feed-forward": LIGHT_GREEN, "norm": CLOUD}  # by the words of the label
 WIDTH, HEIGHT, GAP = 2.75, 0.46, 0.2  # of a box and between boxes, in inches
 ENCODER_X, DECODER_X = 0.75, 5.15
-INK = "#222222"
-
-
-@dataclass(frozen=True)
-class _Box:
-    kind: str
-    name: str
-    parameters: int | None = None
 
 
 @styled
-def architecture_figure(config: ModelConfig, *, src_len: int, tgt_len: int, title: str) -> Figure:
+def architecture_figure(stations: Sequence[Any], *, title: str) -> Figure:
     """Draws encoder and decoder side by side, data flowing upward, in the order of the paper's figure 1.
 
     Args:
-        config: sizes; norm_first and tie_weights change the drawing too.
-        src_len, tgt_len: tokens of the sentence pair whose shapes are shown, as (length, width).
+        stations: the boxes in the order of data, the encoder's first, as `course_lib.analysis.stations` makes them:
+            each has a label, a stack, its number of layers, shapes by name and the parameters of all its layers.
         title: the finding.
 
-    Paper: figure 1.
+    Paper: figure 1, up to the logits.
     """
-    figure = new_figure(title, 9.0, 7.6 if config.norm_first else 6.9)
+    encoder, decoder = ([each for each in stations if each.stack == stack] for stack in ("encoder", "decoder"))
+    decoder = [each for each in decoder if "probabilities" not in each.shapes]  # the logits are the top
+    figure = new_figure(title, 9.0, 0.3 + (HEIGHT + GAP) * max(len(encoder), len(decoder)))
     axes = figure.add_subplot(xlim=(0, 9))
     axes.axis("off")
-    attention, feed_forward, norm = _sizes(config)
-    first = _column(axes, ENCODER_X, _inputs(config, "source ids", src_len))
-    layer = _sublayers(config, [_Box("attention", f"self-attention{_relative(config)}", attention), feed_forward], norm)
-    memory_y = _stack(axes, config, ENCODER_X, first, "Encoder", layer, norm)
-    _shape(axes, ENCODER_X, memory_y, f"memory ({src_len}, {config.d_model})")
-
-    first = _column(axes, DECODER_X, _inputs(config, "target ids, shifted right", tgt_len))
-    masked = _Box("attention", f"masked self-attention{_relative(config)}", attention)
-    layer = _sublayers(config, [masked, _Box("attention", "cross-attention", attention), feed_forward], norm)
-    hidden_y = _stack(axes, config, DECODER_X, first, "Decoder", layer, norm)
-    shared = "same matrix" if config.tie_weights else f"{config.vocab_size * config.d_model / 1e6:.1f} M"
-    top = _box(axes, DECODER_X, hidden_y, _Box("embedding", f"generator: {shared}"))
-    _shape(axes, DECODER_X, top, f"logits ({tgt_len}, {config.vocab_size:,})")
-
-    cross_index = next(index for index, box in enumerate(layer) if box.name.startswith("cross"))
-    _connect(axes, memory_y + 0.12, first + GAP + (cross_index + 0.5) * (HEIGHT + GAP))
+    memory_y, _ = _column(axes, ENCODER_X, encoder, "Encoder")
+    _result(axes, ENCODER_X, memory_y, f"memory {_written(encoder[-1].shapes['out'])}")
+    top, cross_y = _column(axes, DECODER_X, decoder, "Decoder")
+    _result(axes, DECODER_X, top, f"logits {_written(decoder[-1].shapes['logits'])}")
+    _connect(axes, memory_y + 0.12, cross_y)
     axes.set_ylim(-0.1, top + 0.3)
     return figure
 
 
-def _sizes(config: ModelConfig) -> tuple[int, _Box, _Box]:
-    d_model, d_ff = config.d_model, config.d_ff
-    feed_forward = _Box("feed_forward", "feed-forward", 2 * d_model * d_ff + d_ff + d_model)
-    return 4 * (d_model * d_model + d_model), feed_forward, _Box("norm", "norm", 2 * d_model)
+def _column(axes: Axes, x: float, stations: Sequence[Any], name: str) -> tuple[float, float]:
+    """Draws a stack from the bottom up; returns the height above it, and that of its cross-attention."""
+    layer = [each for each in stations if each.layers]
+    pre_norm = _is_norm(layer[0])
+    y, cross_y = 0.0, 0.0
+    for station in stations:
+        if station is layer[0]:
+            y = _frame(axes, x, y, f"{name}: {station.layers} layers", len(layer))
+        if station.label.startswith("cross"):
+            cross_y = y + HEIGHT / 2
+        added = ", add" if pre_norm and station.layers and not _is_norm(station) else ""
+        y = _box(axes, x, y, f"{station.label}{added}{_size(station)}", _fill(station))
+        if station is layer[-1]:
+            _arrow(axes, (x + WIDTH / 2, y), (x + WIDTH / 2, y + GAP))  # out of the frame
+            y += GAP
+    return y, cross_y
 
 
-def _inputs(config: ModelConfig, words: str, length: int) -> list[_Box]:
-    table = config.vocab_size * config.d_model
-    shared = "same matrix" if config.tie_weights and words.startswith("target") else f"{table / 1e6:.1f} M"
-    boxes = [_Box("plain", f"{words} ({length})"), _Box("embedding", f"embedding × √d_model: {shared}")]
-    if config.position in ("sinusoidal", "learned"):
-        learned = config.max_len * config.d_model if config.position == "learned" else None
-        boxes.append(_Box("plain", f"+ {config.position} position ({length}, {config.d_model})", learned))
-    return boxes
+def _is_norm(station: Any) -> bool:
+    return station.label.endswith("norm")
 
 
-def _relative(config: ModelConfig) -> str:
-    return {"alibi": ", ALiBi", "rotary": ", rotary"}.get(config.position, "")
+def _fill(station: Any) -> str:
+    if "matrix" in station.shapes:
+        return LIGHT_YELLOW
+    return next((fill for word, fill in FILLS.items() if word in station.label), PAPER)
 
 
-def _sublayers(config: ModelConfig, boxes: list[_Box], norm: _Box) -> list[_Box]:
-    add_norm = _Box("norm", "add, norm", norm.parameters)
-    if not config.norm_first:
-        return [part for box in boxes for part in (box, add_norm)]
-    return [part for box in boxes for part in (norm, _Box(box.kind, f"{box.name}, add", box.parameters))]
+def _size(station: Any) -> str:
+    """What a box says after its name: shape, and parameters of one layer; tables in millions."""
+    count = station.parameters // max(1, station.layers)
+    if "matrix" in station.shapes:
+        return f": {count / 1e6:.1f} M" if count else ": same matrix"
+    vectors = "" if station.layers or _is_norm(station) else f" {_written([*station.shapes.values()][-1])}"
+    return vectors + (f": {count:,}" if count else "")
 
 
-def _column(axes: Axes, x: float, boxes: list[_Box], y: float = 0.0) -> float:
-    for box in boxes:
-        y = _box(axes, x, y, box)
-    return y
+def _written(shape: Sequence[int]) -> str:
+    return f"({', '.join(f'{size:,}' for size in shape)})"
 
 
-def _stack(axes: Axes, config: ModelConfig, x: float, y: float, name: str, layer: list[_Box], norm: _Box) -> float:
-    """Draws a frame around one layer; returns the height above it, and above the final norm if there is one."""
-    top = _column(axes, x, layer, y + GAP)
-    for height in (y, top):  # through the frame, into the layer and out of it
-        _arrow(axes, (x + WIDTH / 2, height), (x + WIDTH / 2, height + GAP))
-    look = dict(boxstyle="round,pad=0,rounding_size=0.1", facecolor="none", edgecolor="#777777", ls="--")
-    axes.add_patch(FancyBboxPatch((x - 0.2, y), WIDTH + 0.4, top - y, **look))
-    for index in range(0, len(layer), 2):  # each sub-layer and its norm are one residual path
+def _frame(axes: Axes, x: float, y: float, words: str, boxes: int) -> float:
+    """Draws a frame around the boxes of one layer, and their residual paths; returns the height of the first."""
+    height = boxes * (HEIGHT + GAP) + GAP
+    _arrow(axes, (x + WIDTH / 2, y), (x + WIDTH / 2, y + GAP))  # into the frame
+    dashed = dict(boxstyle="round,pad=0,rounding_size=0.1", facecolor="none", edgecolor=GREY, ls="--")
+    axes.add_patch(FancyBboxPatch((x - 0.2, y), WIDTH + 0.4, height, **dashed))
+    for index in range(0, boxes, 2):  # each sub-layer and its norm are one residual path
         _residual(axes, x + WIDTH, y + GAP + index * (HEIGHT + GAP))
-    side = x - 0.34 if name == "Encoder" else x + WIDTH + 0.34
-    words = f"{name}: {config.num_layers} layers"
-    axes.text(side, (y + top) / 2, words, rotation=90, ha="center", va="center", weight="bold")
-    top += GAP
-    return _box(axes, x, top, _Box("norm", "final norm", norm.parameters)) if config.norm_first else top
+    side = x - 0.34 if x == ENCODER_X else x + WIDTH + 0.34
+    axes.text(side, y + height / 2, words, rotation=90, ha="center", va="center", weight="bold")
+    return y + GAP
 
 
-def _box(axes: Axes, x: float, y: float, box: _Box) -> float:
+def _box(axes: Axes, x: float, y: float, words: str, fill: str) -> float:
     """Draws one box and the arrow to the next; returns the height of the next."""
-    look = dict(boxstyle="round,pad=0,rounding_size=0.06", facecolor=FILL[box.kind], edgecolor="#777777")
-    axes.add_patch(FancyBboxPatch((x, y), WIDTH, HEIGHT, **look))
-    size = "" if box.parameters is None else f": {box.parameters:,}"
-    axes.text(x + WIDTH / 2, y + HEIGHT / 2, box.name + size, ha="center", va="center", fontsize=9, color=INK)
+    outline = dict(boxstyle="round,pad=0,rounding_size=0.06", facecolor=fill, edgecolor=GREY)
+    axes.add_patch(FancyBboxPatch((x, y), WIDTH, HEIGHT, **outline))
+    axes.text(x + WIDTH / 2, y + HEIGHT / 2, words, ha="center", va="center", fontsize=9, color=INK)
     _arrow(axes, (x + WIDTH / 2, y + HEIGHT), (x + WIDTH / 2, y + HEIGHT + GAP))
     return y + HEIGHT + GAP
 
 
-def _shape(axes: Axes, x: float, y: float, words: str) -> None:
+def _result(axes: Axes, x: float, y: float, words: str) -> None:
     axes.text(x + WIDTH / 2, y + 0.12, words, ha="center", va="center", fontsize=10, weight="bold", color=INK)
 
 
 def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], style: str = "-|>") -> None:
-    look = dict(arrowstyle=style, mutation_scale=9, color="#555555", shrinkA=0, shrinkB=0)
-    axes.add_patch(FancyArrowPatch(start, end, **look))
+    line = dict(arrowstyle=style, mutation_scale=9, color=SOOT, shrinkA=0, shrinkB=0)
+    axes.add_patch(FancyArrowPatch(start, end, **line))
 
 
 def _residual(axes: Axes, right: float, y: float) -> None:

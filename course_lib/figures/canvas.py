@@ -3,10 +3,9 @@
 import io
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 
-import matplotlib
 import numpy as np
+from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, ListedColormap
@@ -17,14 +16,13 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from numpy.typing import ArrayLike
 
-STYLE = str(Path(__file__).with_name("course.mplstyle"))
+from course_lib.figures.palette import HIDDEN, INK, MAY_ATTEND, PAPER, SIGNED_MAP, STYLE, WEIGHTS_MAP
+
 SHOWN_LABELS = 40  # an axis with more labels than these is thinned out, and its cells need not be square
 CELLS_WITH_NUMBERS = 10  # a matrix at most this wide and high shows its numbers
-WEIGHTS_MAP, SIGNED_MAP = "Blues", "RdBu_r"
-MAY_ATTEND, HIDDEN = "#0072B2", "#e4e4e4"
 MASK_WORDS = ("may attend", "hidden")
 
-styled = matplotlib.rc_context(fname=STYLE)  # a decorator: the course's style inside, the user's own outside
+styled = style.context(STYLE, after_reset=True)  # a decorator: the course's style inside, the user's own outside
 
 
 class CourseFigure(Figure):
@@ -44,15 +42,28 @@ def new_figure(title: str, width: float, height: float) -> CourseFigure:
         title: the finding, one sentence.
         width, height: in inches, of 100 pixels; a title of several lines adds their height.
     """
-    title = wrapped_title(title, width)
-    figure = CourseFigure(figsize=(width, height + 0.19 * title.count("\n")))
-    figure.suptitle(title, x=0.02, ha="left")
+    figure = CourseFigure(figsize=(width, height))
+    set_title(figure, title, width)
+    figure.set_figheight(height + 0.19 * figure.get_suptitle().count("\n"))
     return figure
 
 
-def wrapped_title(title: str, width: float) -> str:
-    """A title in lines that fit a figure of so many inches."""
-    return textwrap.fill(title, int(10.5 * width))  # about 11 bold characters an inch
+def set_title(figure: Figure, title: str, width: float) -> None:
+    """Writes a title in lines that fit a page of so many inches."""
+    figure.suptitle(textwrap.fill(title, int(10.5 * width)), x=0.02, ha="left")  # about 11 bold characters an inch
+
+
+def fit_page(axes: Axes) -> None:
+    """Makes the page such that the tracks of the axes' grid get the inches that their ratios say.
+
+    What stands around them, labels and title, takes the room that Matplotlib's layout gives it.
+    """
+    figure, grid, place = axes.figure, axes.get_gridspec(), axes.get_subplotspec()
+    figure.get_layout_engine().execute(figure)
+    got = axes.get_position(original=True).size * figure.get_size_inches()
+    widths, heights = grid.get_width_ratios(), grid.get_height_ratios()
+    wanted = np.array([widths[place.colspan.start], heights[place.rowspan.start]])
+    figure.set_size_inches(figure.get_size_inches() + (1 - got / wanted) * [sum(widths), sum(heights)])
 
 
 def check_labels(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], dimensions: int = 2) -> None:
@@ -89,17 +100,6 @@ def checked_signed(values: ArrayLike, rows: Sequence[str], columns: Sequence[str
     return values
 
 
-def grid_size(
-    shape: tuple[int, int], *, width: float, height: float, cell: float | None = None
-) -> tuple[float, float]:
-    """Width and height in inches of a figure around a matrix of (rows, columns) cells and so much of margins."""
-    if max(shape) > SHOWN_LABELS and cell is None:
-        return 9.0, min(6.0, max(3.0, height + 0.07 * shape[0]))
-    cell = cell or (0.42 if max(shape) <= 12 else 0.34)
-    cell = min(cell, (13.0 - width) / shape[1])  # cells are square: a page that is full gets lower, too
-    return min(13.0, max(5.0, width + cell * shape[1])), min(12.0, height + cell * shape[0])
-
-
 def draw_matrix(
     axes: Axes,
     values: np.ndarray,
@@ -124,7 +124,7 @@ def draw_matrix(
     if not crowded:  # white lines between the cells
         axes.set_xticks(np.arange(values.shape[1] - 1) + 0.5, minor=True)
         axes.set_yticks(np.arange(values.shape[0] - 1) + 0.5, minor=True)
-        axes.grid(which="minor", color="white", lw=1)
+        axes.grid(which="minor", color=PAPER, lw=1)
         axes.tick_params(which="minor", length=0)
     return image
 
@@ -156,12 +156,10 @@ def draw_mask(axes: Axes, mask: np.ndarray, queries: Sequence[str], keys: Sequen
     return draw_matrix(axes, mask.astype(float), queries, keys, ListedColormap([HIDDEN, MAY_ATTEND]), (0.0, 1.0))
 
 
-def mask_legend(
-    figure: Figure, loc: str, anchor: tuple[float, float] | None = None, words: tuple[str, str] = MASK_WORDS
-) -> Legend:
-    """The two tones of a mask, True and False, in words; loc and anchor as matplotlib's loc and bbox_to_anchor."""
+def mask_legend(figure: Figure, words: tuple[str, str]) -> Legend:
+    """The two tones of a mask, True and False, in words, at the foot of the page."""
     tones = [Patch(color=color, label=label) for color, label in zip((MAY_ATTEND, HIDDEN), words, strict=True)]
-    return figure.legend(handles=tones, loc=loc, bbox_to_anchor=anchor, ncols=2)
+    return figure.legend(handles=tones, loc="outside lower center", ncols=2)
 
 
 def write_weights(axes: Axes, weights: np.ndarray) -> list[Text]:
@@ -181,6 +179,6 @@ def write_numbers(axes: Axes, values: np.ndarray, form: str, *, dark: np.ndarray
     texts = []
     for (row, column), value in np.ndenumerate(values):
         words = form.format(value + 0.0).replace("-", "−")
-        tone = "white" if dark[row, column] else "#222222"
+        tone = PAPER if dark[row, column] else INK
         texts.append(axes.text(column, row, words, ha="center", va="center", fontsize=8, color=tone))
     return texts

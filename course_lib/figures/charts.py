@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from course_lib.figures.canvas import new_figure, styled
+from course_lib.figures.palette import INK, PAPER, SOOT
 
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)), (0, (3, 1)))
 MARKERS = "osD^vPX*"
@@ -122,8 +123,8 @@ def dots(
     for number, row in enumerate(runs):
         mean, run = ("mean", "a run") if number == 0 else (None, None)  # once each in the legend
         axes.plot([row.mean()], [number], ls="", marker="D", ms=8, color="C0", label=mean)
-        axes.plot(row, np.full(len(row), number), ls="", marker="o", ms=6, mfc="white", mec="C0", label=run)
-        look = dict(textcoords="offset points", ha="center", va="bottom", bbox=dict(fc="white", ec="none", pad=0.5))
+        axes.plot(row, np.full(len(row), number), ls="", marker="o", ms=6, mfc=PAPER, mec="C0", label=run)
+        look = dict(textcoords="offset points", ha="center", va="bottom", bbox=dict(fc=PAPER, ec="none", pad=0.5))
         axes.annotate(value_format.format(row.mean()), (row.mean(), number), (0, 7), **look)
     axes.set_ylim(len(runs) - 0.5, -0.7)
     _reference_line(axes, reference, value_format)
@@ -151,10 +152,10 @@ def stacked_bars(
     figure, axes = _bar_axes(values, list(rows), xlabel, title)
     starts, widest = np.zeros(len(rows)), values.sum(axis=1).max()
     for number, part in enumerate(parts):
-        look = dict(color=f"C{number}", edgecolor="white", label=part)
+        look = dict(color=f"C{number}", edgecolor=PAPER, label=part)
         container = axes.barh(range(len(rows)), values[:, number], left=starts, **look)
         shown = [value_format.format(v) if v > 0.06 * widest else "" for v in values[:, number]]
-        axes.bar_label(container, shown, label_type="center", color="white" if number in (0, 2, 4) else "black")
+        axes.bar_label(container, shown, label_type="center", color=PAPER if number in (0, 2, 4) else "black")
         starts += values[:, number]
     for number, total in enumerate(starts):
         axes.annotate(value_format.format(total), (total, number), (4, 0), textcoords="offset points", va="center")
@@ -190,13 +191,13 @@ def _mark(axes: Axes, words: str, x: float | None, y: float | None, dashes: tupl
     if x is None and y is None:
         raise ValueError(f"{words}: expected x, y or both, got neither")
     _check_above_zero(axes, words, x, y)
-    thin = dict(color="#555555", lw=1.2, ls=dashes, label=words)
+    thin = dict(color=SOOT, lw=1.2, ls=dashes, label=words)
     if y is None:
         axes.axvline(x, **thin)
     elif x is None:
         axes.axhline(y, **thin)
     else:
-        axes.plot([x], [y], ls="", marker="*", ms=13, mfc="white", mec="#222222", label=words, zorder=5)
+        axes.plot([x], [y], ls="", marker="*", ms=13, mfc=PAPER, mec=INK, label=words, zorder=5)
 
 
 def _reference_line(axes: Axes, reference: float | tuple[str, float] | None, value_format: str) -> None:

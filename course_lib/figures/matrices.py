@@ -1,4 +1,4 @@
-"""Several labeled matrices on one page: the steps of a computation side by side, on one scale."""
+"""Matrices drawn as grids of cells: weights, masks and signed numbers, one or many on a page, each with its labels."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from course_lib.figures.canvas import (
-    CELLS_WITH_NUMBERS,
     MASK_WORDS,
-    SHOWN_LABELS,
     checked_mask,
     checked_signed,
     checked_weights,
@@ -23,18 +21,16 @@ from course_lib.figures.canvas import (
     mask_legend,
     new_figure,
     styled,
-    thin_out,
-    wrapped_title,
     write_signed,
     write_weights,
 )
+from course_lib.figures.sheets import Sheet, lay_out
 
 KINDS = {"signed": "signed value", "weights": "weight", "mask": MASK_WORDS}  # and what their colors mean
 Words = Mapping[str, str | tuple[str, str]]
-NARROWEST, WIDEST = 5.0, 11.0  # a figure, in inches, as all sizes below
-EDGE, GAP = 0.12, 0.18  # around the page, and between neighbors
-ROOM_FOR_LABEL = 0.2  # from one column to the next; rows need less
-KEY_WIDTH, KEY_HEIGHT = 2.4, 0.56  # a color bar or a legend below the panels
+ONE = Sheet(cells=(0.42, 0.42, 0.34), crowded=(7.2, 4.5), widest=13.0, beside=True)
+ONE_MASK = replace(ONE, beside=False)
+HEADS = Sheet(cells=(0.29, 0.27, 0.25), crowded=(3.0, 3.0), widest=13.0, beside=True, shared=True, numbers=False)
 
 
 @dataclass(frozen=True)
@@ -56,9 +52,6 @@ class Panel:
     kind: str = "signed"
     xlabel: str = ""
     ylabel: str = ""
-
-
-Drawn = Sequence[tuple[Panel, Axes]]
 
 
 @styled
@@ -83,14 +76,101 @@ def panels(panels: Sequence[Panel], *, title: str, per_row: int = 4, words: Word
         raise ValueError(f"words: expected kinds among {', '.join(KINDS)}, got {', '.join(words)}")
     if not len(panels) or per_row < 1:
         raise ValueError(f"expected at least 1 panel and 1 per row, got {len(panels)} and {per_row}")
-    panels = [_checked(panel) for panel in panels]
+    return _page([_checked(panel) for panel in panels], title, Sheet(per_row=per_row), words)
+
+
+@styled
+def attention_map(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *, title: str) -> Figure:
+    """Attention weights as a grid: a row for each query (target), a column for each key (source).
+
+    Args:
+        weights: (queries, keys), each in 0..1.
+        queries: tokens of the rows, first on top.
+        keys: tokens of the columns.
+        title: the finding.
+
+    Raises:
+        ValueError: if labels and weights do not fit, or a weight is outside 0..1.
+    """
+    weights = checked_weights(weights, queries, keys, 2)
+    return _page([Panel(weights, queries, keys, "", "weights", "key", "query")], title, ONE)
+
+
+@styled
+def attention_grid(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *, title: str) -> Figure:
+    """The weights of all heads side by side, up to four in a row, with shared labels and one color bar.
+
+    Args:
+        weights: (heads, queries, keys), each in 0..1.
+        queries, keys, title: as in attention_map.
+
+    Raises:
+        ValueError: if labels and weights do not fit, or a weight is outside 0..1.
+    """
+    weights = checked_weights(weights, queries, keys, 3)
+    heads = [Panel(head, queries, keys, "", "weights", f"head {n}", "query") for n, head in enumerate(weights)]
+    return _page(heads, title, HEADS)
+
+
+@styled
+def mask_grid(
+    mask: ArrayLike,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    title: str,
+    xlabel: str = "key",
+    ylabel: str = "query",
+) -> Figure:
+    """A mask in two tones: dark where the query (row) may attend to the key (column).
+
+    Args:
+        mask: (queries, keys), bool, True = may attend.
+        queries, keys, title: as in attention_map.
+        xlabel, ylabel: what the columns and the rows are.
+
+    Raises:
+        ValueError: if the mask is not bool or the labels do not fit.
+    """
+    mask = checked_mask(mask, queries, keys)
+    return _page([Panel(mask, queries, keys, "", "mask", xlabel, ylabel)], title, ONE_MASK)
+
+
+@styled
+def signed_matrix(
+    values: ArrayLike, rows: Sequence[str], columns: Sequence[str], *, title: str, xlabel: str = "", ylabel: str = ""
+) -> Figure:
+    """A matrix of signed numbers on a diverging color map, white at 0; small ones show their numbers.
+
+    Args:
+        values: (rows, columns), finite.
+        rows, columns: labels; more than 40 are thinned out.
+        title: the finding.
+        xlabel, ylabel: what the columns and the rows are.
+
+    Raises:
+        ValueError: if the labels do not fit or a value is not finite.
+    """
+    values = checked_signed(values, rows, columns)
+    return _page([Panel(values, rows, columns, "", "signed", xlabel, ylabel)], title, ONE, KINDS | {"signed": ""})
+
+
+def _page(panels: Sequence[Panel], title: str, sheet: Sheet, words: Words = KINDS) -> Figure:
+    """The figure of checked panels, with a key for each of their kinds."""
     largest = max((float(np.abs(panel.values).max()) for panel in panels if panel.kind == "signed"), default=0.0) or 1.0
-    figure = new_figure(title, WIDEST, WIDEST)
-    figure.set_layout_engine("none")
-    drawn = [(panel, _draw(figure, panel, largest)) for panel in panels]
-    per_row, scale = _fit(drawn, per_row)
-    _place(figure, title, drawn, _cells(panels, scale), per_row, words)
-    for kind in KINDS:
+    figure = new_figure(title, sheet.widest, sheet.widest)
+    drawn = [(panel, _draw(figure, panel, sheet, largest)) for panel in panels]
+    kinds, bars = {panel.kind: axes.images[0] for panel, axes in drawn}, []
+    for kind, image in kinds.items():
+        if kind == "mask":
+            mask_legend(figure, words[kind])
+            continue
+        how = {} if sheet.beside else dict(orientation="horizontal", ticks=MaxNLocator(5))
+        bar = figure.colorbar(image, cax=figure.add_subplot(), label=words[kind], **how)
+        bar.formatter.set_powerlimits((-2, 3))
+        bars.append(bar.ax)
+    lay_out([axes for _, axes in drawn], bars, sheet, title)
+    for kind in kinds if sheet.numbers else ():
         _write_numbers([(panel, axes) for panel, axes in drawn if panel.kind == kind], largest)
     return figure
 
@@ -106,8 +186,8 @@ def _checked(panel: Panel) -> Panel:
         raise ValueError(f"{panel.name}: {error}") from None
 
 
-def _draw(figure: Figure, panel: Panel, largest: float) -> Axes:
-    axes = figure.add_axes((0, 0, 1, 1), xlabel=panel.xlabel, ylabel=panel.ylabel)
+def _draw(figure: Figure, panel: Panel, sheet: Sheet, largest: float) -> Axes:
+    axes = figure.add_subplot(xlabel=panel.xlabel, ylabel=panel.ylabel)
     labeled = (axes, panel.values, panel.rows, panel.columns)
     if panel.kind == "signed":
         draw_signed(*labeled, largest)
@@ -116,122 +196,15 @@ def _draw(figure: Figure, panel: Panel, largest: float) -> Axes:
     else:
         draw_mask(*labeled)
     axes.set_aspect("auto")  # the layout makes the cells square
-    name = textwrap.fill(panel.name, max(20, 4 * len(panel.columns)))
-    axes.set_title(name, y=0, pad=-7, va="top", weight="bold")
+    if sheet.shared:  # the labels stand on top of the page, the names of the axes below each matrix
+        axes.xaxis.set_label_position("bottom")
+    if panel.name:
+        name = textwrap.fill(panel.name, max(20, 4 * len(panel.columns)))
+        axes.set_title(name, y=0, pad=-7, va="top", weight="bold")
     return axes
 
 
-# --- sizes, in inches -----------------------------------------------------------------------------
-
-
-def _cells(panels: Sequence[Panel], scale: float) -> np.ndarray:
-    """Width and height of each panel's cells: square, unless there are too many; panels of equal rows are alike."""
-    square = {}
-    for panel in panels:
-        rows, largest = len(panel.rows), max(panel.values.shape)
-        if largest <= SHOWN_LABELS:
-            cell = 0.5 if largest <= CELLS_WITH_NUMBERS else 0.42 if largest <= 12 else 0.34
-            cell = scale * min(cell, 7.0 / rows)
-            square[rows] = min(square.get(rows, cell), cell)
-    cells = []
-    for rows, columns in (panel.values.shape for panel in panels):
-        height = square.get(rows) or min(0.34, 4.4 / rows)
-        crowded = max(rows, columns) > SHOWN_LABELS
-        cells.append((scale * min(0.34, 4.4 / columns) if crowded else height, height))
-    return np.array(cells)
-
-
-def _sizes(panels: Sequence[Panel], cells: np.ndarray) -> np.ndarray:
-    return cells * [panel.values.shape[::-1] for panel in panels]  # (panels, 2): width, height
-
-
-def _fit(drawn: Drawn, per_row: int) -> tuple[int, float]:
-    """Panels in a row and scale of their cells, such that the page is not too wide and the labels are readable."""
-    panels, axes = zip(*drawn, strict=True)
-    wanted = [ROOM_FOR_LABEL * len(panel.columns) if len(panel.columns) <= 20 else 3.0 for panel in panels]
-    count = len(panels)
-    for number in range(min(per_row, count), 0, -1):
-        if number < min(per_row, count):  # rows of one length, where there is a choice
-            number = -(-count // -(-count // number))
-        scale = 1.0
-        for _ in range(3):  # names and labels stick out more where panels shrink
-            sizes = _sizes(panels, _cells(panels, scale))
-            before, widths, after = _tracks(sizes[:, 0], _margins(axes, sizes)[:, :2], _grid(count, number)[0])
-            room = WIDEST - 2 * EDGE - GAP * (number - 1) - before.sum() - after.sum()
-            before_this, scale = scale, min(1.0, scale * max(0.1, room / widths.sum()))
-            if abs(scale - before_this) < 0.002:
-                break
-        if (_sizes(panels, _cells(panels, scale))[:, 0] >= 0.99 * np.array(wanted)).all():
-            break
-    return number, scale
-
-
-def _margins(axes: Sequence[Axes], sizes: np.ndarray) -> np.ndarray:
-    """What sticks out of axes of these sizes, labels and names: (panels, 4), left, right, top, bottom."""
-    margins = []
-    for each, size in zip(axes, sizes, strict=True):
-        each.set_position((0, 0, *size / each.figure.get_size_inches()))
-        inner, outer = each.bbox, each.get_tightbbox()
-        margins.append((inner.x0 - outer.x0, outer.x1 - inner.x1, outer.y1 - inner.y1, inner.y0 - outer.y0))
-    return np.maximum(margins, 0) / axes[0].figure.dpi
-
-
-def _grid(count: int, per_row: int) -> tuple[list[slice], list[slice]]:
-    """The panels of each column, and those of each row."""
-    columns = [slice(first, None, per_row) for first in range(min(count, per_row))]
-    return columns, [slice(first, first + per_row) for first in range(0, count, per_row)]
-
-
-def _tracks(sizes: np.ndarray, margins: np.ndarray, groups: list[slice]) -> tuple[np.ndarray, ...]:
-    """Room before, for and after the panels of each column, or of each row of panels: the most that one needs."""
-    parts = np.column_stack([margins[:, 0], sizes, margins[:, 1]])
-    return tuple(np.array([parts[group].max(axis=0) for group in groups]).T)
-
-
-# --- the page -------------------------------------------------------------------------------------
-
-
-def _place(figure: Figure, title: str, drawn: Drawn, cells: np.ndarray, per_row: int, words: Words) -> None:
-    panels, axes = zip(*drawn, strict=True)
-    for each, (width, height) in zip(axes, cells, strict=True):
-        thin_out(each.xaxis, width, 0.95 * ROOM_FOR_LABEL)
-        thin_out(each.yaxis, height, 0.7 * ROOM_FOR_LABEL)
-    sizes = _sizes(panels, cells)
-    margins = _margins(axes, sizes)
-    columns, rows = _grid(len(panels), per_row)
-    left, widths, right = _tracks(sizes[:, 0], margins[:, :2], columns)
-    above, heights, below = _tracks(sizes[:, 1], margins[:, 2:], rows)
-    keys = {panel.kind: each for panel, each in drawn}
-    content = (left + widths + right + GAP).sum() - GAP
-    width = max(NARROWEST, KEY_WIDTH * len(keys), content) + 2 * EDGE
-    title = wrapped_title(title, width)
-    top = EDGE + 0.19 * (title.count("\n") + 1) + 0.1
-    key_height = 0.3 if set(keys) == {"mask"} else KEY_HEIGHT
-    height = top + (above + heights + below + GAP).sum() + key_height + EDGE
-    figure.set_size_inches(width, height)
-    figure.suptitle(title, x=EDGE / width, y=1 - EDGE / height, ha="left", va="top")
-    x = (width - content) / 2 + np.cumsum(left + widths + right + GAP) - widths - right - GAP
-    y = top + np.cumsum(above + heights + below + GAP) - heights - below - GAP  # downward
-    for number, (each, size) in enumerate(zip(axes, sizes, strict=True)):
-        corner = x[number % per_row], height - y[number // per_row] - size[1]
-        each.set_position((corner[0] / width, corner[1] / height, size[0] / width, size[1] / height))
-    for number, kind in enumerate(keys):
-        middle = width / 2 + KEY_WIDTH * (number - (len(keys) - 1) / 2)
-        _key(figure, keys[kind], words[kind], middle, EDGE + key_height)
-
-
-def _key(figure: Figure, axes: Axes, words: str | tuple[str, str], middle: float, top: float) -> None:
-    """What the colors of a kind mean, at the foot of the page."""
-    width, height = figure.get_size_inches()
-    if isinstance(words, tuple):
-        mask_legend(figure, "upper center", (middle / width, top / height), words)
-        return
-    bar = figure.add_axes(((middle - 1.0) / width, (top - 0.12) / height, 2.0 / width, 0.12 / height))
-    bar = figure.colorbar(axes.images[0], cax=bar, orientation="horizontal", label=words, ticks=MaxNLocator(5))
-    bar.formatter.set_powerlimits((-2, 3))
-
-
-def _write_numbers(drawn: Drawn, largest: float) -> None:
+def _write_numbers(drawn: Sequence[tuple[Panel, Axes]], largest: float) -> None:
     """Writes numbers into small panels of one kind; none where one of them is wider than its cell."""
     signed, none = lambda axes, values: write_signed(axes, values, largest), lambda axes, values: []
     write = {"signed": signed, "weights": write_weights, "mask": none}

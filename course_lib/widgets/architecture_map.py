@@ -77,4 +77,4 @@ class ArchitectureMap(CourseWidget, script="architecture"):
         src_len, tgt_len = self.view["lengths"]
         operations = f"{self.view['flops'] / 1e9:.2f} billion operations for {src_len:,} + {tgt_len:,} tokens"
         title = f"{self.config.num_parameters / 1e6:.1f} million parameters, {operations}"
-        return architecture_figure(self.config, src_len=src_len, tgt_len=tgt_len, title=title)
+        return architecture_figure(stations(self.config, src_len, tgt_len), title=title)

@@ -197,14 +197,14 @@ assert not torch.allclose(unscaled, theirs, rtol=0.1, atol=0.1)
 # Where do you expect most of the parameters?
 
 # %% id="architecture-map"
-from course_lib.config import model_preset
+from course_lib import analysis, model_preset
 from course_lib.figures import architecture_figure
 
 base = model_preset("base", vocab_size=37_000)
 big = model_preset("big", vocab_size=37_000)
 million = base.num_parameters / 1e6
 title = f"The base model: {million:.1f} million parameters, one matrix in three places"
-figure = architecture_figure(base, src_len=7, tgt_len=7, title=title)
+figure = architecture_figure(analysis.stations(base, 7, 7), title=title)
 labels = [text.get_text() for text in figure.axes[0].texts]
 assert "memory (7, 512)" in labels and "logits (7, 37,000)" in labels
 assert sum(label.endswith("same matrix") for label in labels) == 2
