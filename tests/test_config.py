@@ -1,7 +1,6 @@
 """Configurations: the paper's numbers, what is refused, and closed-form counts equal to measured ones."""
 
 import dataclasses
-import itertools
 import json
 import re
 
@@ -10,21 +9,10 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.config import POSITIONS, PRESETS, ModelConfig, model_preset
+from course_lib.config import PRESETS, ModelConfig, model_preset
 from course_lib.training.config import TrainConfig, train_preset
 from course_lib.transformer import Transformer
-
-SIZES = dict(vocab_size=23, d_model=12, num_heads=3, num_layers=3, d_ff=20, max_len=9)
-VARIANTS = [
-    ModelConfig(**SIZES, tie_weights=tied, norm_first=norm_first, position=position)
-    for tied, norm_first, position in itertools.product((True, False), (True, False), POSITIONS)
-]
-
-
-def on_paper(config):
-    """The model without its numbers: built at once, whatever its size."""
-    with torch.device("meta"):
-        return Transformer(config)
+from tests.helpers.tiny import MODEL_SIZES, MODEL_VARIANTS, on_paper
 
 
 def component(name):
@@ -42,7 +30,7 @@ def component(name):
 
 
 def law_counted_parameters_are_the_measured_ones(counts_of):
-    for config in [*VARIANTS, *(model_preset(name, 1000) for name in PRESETS)]:
+    for config in [*MODEL_VARIANTS, *(model_preset(name, 1000) for name in PRESETS)]:
         measured = dict.fromkeys(config.parameter_counts(), 0)
         for name, parameter in on_paper(config).named_parameters():
             measured[component(name)] += parameter.numel()
@@ -92,7 +80,7 @@ def measured_flops(config, src_len, tgt_len):
 
 
 def law_counted_flops_are_the_measured_ones(counts_of):
-    for config in (VARIANTS[0], VARIANTS[-1]):
+    for config in (MODEL_VARIANTS[0], MODEL_VARIANTS[-1]):
         for src_len, tgt_len in ((7, 4), (3, 9)):
             assert counts_of(config, src_len, tgt_len) == measured_flops(config, src_len, tgt_len)
 
@@ -118,7 +106,7 @@ def test_other_flops_break_the_law(wrong):
 
 
 def test_counted_memory_is_that_of_a_training_step():
-    config = VARIANTS[0]
+    config = MODEL_VARIANTS[0]
     model = Transformer(config)
     optimizer = torch.optim.AdamW(model.parameters())
     model(torch.tensor([[5, 6]]), torch.tensor([[1, 5]])).sum().backward()
@@ -168,13 +156,13 @@ def test_configurations_cannot_change():
             config.seed = 1
 
 
-@pytest.mark.parametrize("config", [VARIANTS[0], VARIANTS[-1], TrainConfig(peak_lr=1e-3, betas=(0.8, 0.9))])
+@pytest.mark.parametrize("config", [MODEL_VARIANTS[0], MODEL_VARIANTS[-1], TrainConfig(peak_lr=1e-3, betas=(0.8, 0.9))])
 def test_a_configuration_survives_json(config):
     again = type(config).from_dict(json.loads(json.dumps(config.to_dict())))
     assert again == config and hash(again) == hash(config)
 
 
-@pytest.mark.parametrize("config", [VARIANTS[0], TrainConfig()])
+@pytest.mark.parametrize("config", [MODEL_VARIANTS[0], TrainConfig()])
 def test_unknown_and_missing_names_are_named(config):
     values = config.to_dict()
     (first, of_first), *rest = values.items()
@@ -222,7 +210,7 @@ BAD_TRAININGS = {
 @pytest.mark.parametrize("message, change", BAD_MODELS.items(), ids=[str(change) for change in BAD_MODELS.values()])
 def test_a_model_that_cannot_be_built_is_refused(message, change):
     with pytest.raises(ValueError, match=message):
-        ModelConfig(**SIZES | change)
+        ModelConfig(**MODEL_SIZES | change)
 
 
 @pytest.mark.parametrize("message, change", BAD_TRAININGS.items(), ids=[str(c) for c in BAD_TRAININGS.values()])

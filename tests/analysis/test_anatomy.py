@@ -12,10 +12,9 @@ from course_lib.analysis.anatomy import stations
 from course_lib.config import model_preset
 from course_lib.recording import record_attention
 from course_lib.transformer import Transformer
-from tests.helpers.tiny import raised
-from tests.test_config import VARIANTS, on_paper
+from tests.helpers.tiny import MODEL_VARIANTS, on_paper, raised
 
-CONFIGS = [*VARIANTS, model_preset("base", vocab_size=37_000), model_preset("big", vocab_size=37_000)]
+CONFIGS = [*MODEL_VARIANTS, model_preset("base", vocab_size=37_000), model_preset("big", vocab_size=37_000)]
 SRC_LEN, TGT_LEN = 7, 5
 SUBLAYERS = {"self_attn": "self-attention", "cross_attn": "cross-attention", "feed_forward": "feed-forward"}
 
@@ -81,7 +80,7 @@ def shapes_in(config):
 
 
 def law_shapes_are_those_of_a_model(stations):
-    for config in VARIANTS:
+    for config in MODEL_VARIANTS:
         seen, maps = shapes_in(config)
         found = {station.name: station for station in stations(config, SRC_LEN, TGT_LEN)}
         first = found.get("source position", found["source embedding"])

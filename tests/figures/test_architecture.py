@@ -1,14 +1,19 @@
-"""Laws of the drawn architecture: its boxes hold the model's own numbers, and it follows the configuration."""
+"""Laws of the drawn architecture: its boxes hold the model's own numbers, and it follows the stations."""
 
 import re
 from dataclasses import replace
 
 import pytest
 
+from course_lib.analysis import stations
 from course_lib.config import POSITIONS, ModelConfig
-from course_lib.figures.architecture import architecture_figure as drawn
+from course_lib.figures import architecture_figure
 
 SMALL = ModelConfig(vocab_size=1000, d_model=16, num_heads=2, num_layers=3, d_ff=40, max_len=50)
+
+
+def drawn(config, *, src_len, tgt_len, title):
+    return architecture_figure(stations(config, src_len, tgt_len), title=title)
 
 
 def words(figure):
@@ -86,7 +91,7 @@ def law_order_of_the_norms(draw):
         drawn = words(draw(replace(SMALL, norm_first=norm_first), src_len=5, tgt_len=7, title="t"))
         attention = next(index for index, word in enumerate(drawn) if word.startswith("self-attention"))
         assert drawn[attention - 1].startswith("norm") == norm_first
-        assert drawn[attention + 1].startswith("add, norm") == (not norm_first)
+        assert drawn[attention + 1].startswith("add & norm") == (not norm_first)
         assert any(word.startswith("final norm") for word in drawn) == norm_first
 
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from course_lib.beam import BeamNode, BeamTree, record_beam
+from course_lib.beam import FATES, BeamNode, BeamTree, record_beam
 from course_lib.figures import beam_tree as trees
 from course_lib.figures.beam_tree import beam_figure
-from tests.figures.test_canvas import (
+from course_lib.figures.palette import BLUE
+from tests.helpers.figures import (
     law_a_long_title_takes_nothing_from_the_drawing,
     law_looks_the_same_in_a_users_own_style,
     law_nothing_is_left_behind,
     law_stays_on_the_page,
     lightness,
 )
-from tests.helpers.tiny import raised
-from tests.test_beam import MODELS, SRC
+from tests.helpers.tiny import padded, raised, sources, tiny_model
 
 SMALL = BeamTree(
     nodes=[
@@ -38,7 +38,8 @@ SMALL = BeamTree(
     beam_size=2,
     length_penalty=0.6,
 )
-DRAWN = [SMALL, *record_beam(MODELS[1], SRC[:2], beam_size=3, max_len=6)]
+MODEL = tiny_model(7, spread=5, norm_first=True, vocab_size=7)
+DRAWN = [SMALL, *record_beam(MODEL, padded(sources([4, 1, 3], vocab_size=7))[:2], beam_size=3, max_len=6)]
 
 
 def names(tree):
@@ -118,7 +119,7 @@ def law_looks_follow_the_fates(draw):
     for tree in DRAWN:
         found = drawn(tree, draw)
         winner = {(tree.nodes[index].parent, index) for index in tree.path(tree.best[0])[1:]}
-        colored = {pair for pair, edge in found["edge"].items() if edge.get_edgecolor() == to_rgba("#0072B2")}
+        colored = {pair for pair, edge in found["edge"].items() if edge.get_edgecolor() == to_rgba(BLUE)}
         assert colored == winner
         for pair, edge in found["edge"].items():
             node, width = tree.nodes[pair[1]], edge.get_linewidth()
@@ -215,7 +216,7 @@ def test_a_wrong_tree_is_caught(law, wrong):
 
 
 def test_the_trees_differ_enough_to_compare():
-    assert {node.fate for tree in DRAWN for node in tree.nodes} == {"kept", "dropped", "finished", "unfinished"}
+    assert {node.fate for tree in DRAWN for node in tree.nodes} == set(FATES)
     assert max(node.step for tree in DRAWN for node in tree.nodes) >= 3
     assert all(len(tree.best) > 1 for tree in DRAWN)
 

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from course_lib.figures import charts
-from tests.figures.test_canvas import SERIES, lightness, tick_labels
+from tests.helpers.figures import SERIES, lightness, tick_labels
 
 STEPS = np.array([1.0, 10.0, 100.0])
 RUNS = np.array([[4.0, 2.0, 1.0], [6.0, 2.5, 1.5], [8.0, 6.0, 2.6]])  # (runs, points)

@@ -9,9 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from course_lib.figures import canvas
-from course_lib.figures.matrices import Panel, panels
-from tests.figures.test_canvas import SRC, TGT, lightness, some_weights, tick_labels
+from course_lib.figures import palette, styled
+from course_lib.figures.matrices import Panel, attention_grid, attention_map, mask_grid, panels, signed_matrix
+from tests.helpers.figures import SRC, TGT, lightness, some_weights, tick_labels
 
 WORDS = ["▁The", "▁apple", "▁tree", "▁which", "▁the", "▁schläft", "▁gardener", "▁bought", "▁grows", ".", "</s>"]
 SCORES = Panel(np.array([[-1.0, 0.0, 3.0, 0.5]] * 3) * [[1], [2], [3]], TGT, SRC, "scores", "signed", "key", "query")
@@ -87,9 +87,9 @@ def test_the_law_of_the_matrices_can_fail(wrong):
 def law_the_signed_share_one_scale_and_zero_is_white(draw):
     scores, weights, mask, context = (axes.images[0] for axes in matrices(draw(ALL, title="t")))
     assert scores.get_clim() == context.get_clim() == (-18.0, 18.0)
-    assert scores.cmap.name == context.cmap.name == canvas.SIGNED_MAP
+    assert scores.cmap.name == context.cmap.name == palette.SIGNED_MAP
     assert lightness(scores.to_rgba(0.0)[:3]) > 95
-    assert weights.get_clim() == (0.0, 1.0) and weights.cmap.name == canvas.WEIGHTS_MAP
+    assert weights.get_clim() == (0.0, 1.0) and weights.cmap.name == palette.WEIGHTS_MAP
     assert mask.get_clim() == (0.0, 1.0)
 
 
@@ -255,13 +255,14 @@ CASES = {
     "heat": _signed(60, 32, 2, xlabel="dimension", ylabel="position"),
     "large": _signed(300, 512, 3),
     "crowded beside small": ([*_signed(4, 64, 1, rows=SRC)[0], *_signed(4, 8, 3, rows=SRC)[0]], 4),
+    "unequal rows": ([_signed(n, n, 1)[0][0] for n in (6, 7, 3, 5)], 2),
     "long names": _signed(2, 2, 5, name="a name that is much longer than its matrix is wide"),
     "small numbers": ([replace(CONTEXT, values=CONTEXT.values * 1e-5)], 1),
 }
 LONG_TITLE = "a finding that needs more than one line because it says so much about so little, and then again, " * 2
 
 
-@canvas.styled
+@styled
 def freshly_drawn(case, *, title="a finding"):
     given, per_row = CASES[case]
     figure = panels(given, title=title, per_row=per_row)
@@ -271,8 +272,8 @@ def freshly_drawn(case, *, title="a finding"):
 drawn = cache(freshly_drawn)  # to look at only
 
 
-@canvas.styled
-def law_nothing_touches(figure: Figure):
+@styled
+def law_nothing_touches(figure: Figure, widest=11.05):
     figure.draw_without_rendering()
     boxes = [*(axes.get_tightbbox() for axes in figure.axes), figure._suptitle.get_window_extent()]
     boxes += [legend.get_window_extent() for legend in figure.legends]
@@ -280,10 +281,10 @@ def law_nothing_touches(figure: Figure):
         assert Bbox.intersection(one, other) is None, "overlap"
     for box in boxes:
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1, "cut off"
-    assert figure.get_size_inches()[0] < 11.05, "too wide"
+    assert figure.get_size_inches()[0] < widest, "too wide"
 
 
-@canvas.styled
+@styled
 def law_labels_are_readable(figure: Figure):
     figure.draw_without_rendering()
     for axes in matrices(figure):
@@ -367,6 +368,38 @@ def test_the_law_of_the_cells_can_fail(stretch, message):
         law_equal_rows_have_equal_cells(figure)
 
 
+MANY, FEW = [*WORDS, *WORDS, *WORDS], range(5)
+PAGES = {
+    "a map": lambda **named: attention_map(some_weights(11, 8), WORDS, WORDS[:8], **named),
+    "a wide map": lambda **named: attention_map(some_weights(5, 33), FEW, MANY, **named),
+    "a full page": lambda **named: attention_map(some_weights(5, 40), FEW, range(40), **named),
+    "a crowded map": lambda **named: attention_map(some_weights(50, 60), range(50), range(60), **named),
+    "one number": lambda **named: attention_map([[1.0]], ["—"], ["—"], **named),
+    "eight heads": lambda **named: attention_grid(some_weights(8, 11, 11), WORDS, WORDS, **named),
+    "six heads": lambda **named: attention_grid(some_weights(6, 3, 4), TGT, SRC, **named),
+    "heads of many tokens": lambda **named: attention_grid(some_weights(4, 12, 33), WORDS + ["x"], MANY, **named),
+    "a mask": lambda **named: mask_grid(np.tri(11, dtype=bool), WORDS, WORDS, **named),
+    "signed": lambda **named: signed_matrix(noise(4, 8), SRC, range(8), xlabel="dimension", **named),
+    "a crowded matrix": lambda **named: signed_matrix(noise(100, 512), range(100), range(512), **named),
+}
+
+
+@pytest.mark.parametrize("case", PAGES)
+def test_one_matrix_or_all_heads_have_the_same_laws(case):
+    figure = PAGES[case](title=LONG_TITLE)
+    law_nothing_touches(figure, widest=13.05)
+    law_labels_are_readable(figure)
+    law_equal_rows_have_equal_cells(figure)
+
+
+def test_heads_share_their_labels_and_leave_no_place_marked():
+    figure = PAGES["six heads"](title="t")
+    assert len(figure.axes) == 7 and places(figure) == [(0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1)]
+    for (column, row), axes in zip(places(figure), matrices(figure), strict=True):
+        assert axes.yaxis.get_tick_params()["labelleft"] == axes.yaxis.label.get_visible() == (column == 0)
+        assert axes.xaxis.get_tick_params()["labeltop"] == (row == 0) and axes.xaxis.get_label_position() == "bottom"
+
+
 def places(figure):
     """Where the panels begin, as numbers of their column and their row."""
     corners = [(round(axes.bbox.x0), -round(axes.bbox.y1)) for axes in matrices(figure)]
@@ -390,26 +423,164 @@ def test_numbered_columns_are_thinned_out_and_words_are_not():
         assert tick_labels(axes.xaxis) == tick_labels(axes.yaxis) == WORDS
 
 
+# --- one matrix, and all heads --------------------------------------------------------------------
+
+
+def law_attention_map_shows_the_weights(draw):
+    for weights, queries, keys in ((some_weights(3, 4), TGT, SRC), (some_weights(4, 4), ["a", "b", "c", "d"], SRC)):
+        figure = draw(weights, queries, keys, title="t")
+        axes = figure.axes[0]
+        (image,) = axes.images
+        assert np.shape(image.get_array()) == weights.shape and np.allclose(image.get_array(), weights)
+        assert (image.norm.vmin, image.norm.vmax) == (0.0, 1.0)
+        assert image.cmap.name == palette.WEIGHTS_MAP
+        left, right, bottom, top = image.get_extent()
+        assert left < right and top < bottom, "row 0 is on top, column 0 on the left"
+        assert axes.get_ylim()[0] > axes.get_ylim()[1] and axes.get_xlim()[0] < axes.get_xlim()[1]
+        assert tick_labels(axes.yaxis) == queries and list(axes.get_yticks()) == list(range(len(queries)))
+        assert tick_labels(axes.xaxis) == keys and list(axes.get_xticks()) == list(range(len(keys)))
+        shown = axes.xaxis.get_tick_params()
+        assert shown["labeltop"] and not shown["labelbottom"]
+        assert (axes.get_ylabel(), axes.get_xlabel()) == ("query", "key")
+
+
+def _changed_map(change):
+    def draw(*arguments, title):
+        figure = attention_map(*arguments, title=title)
+        change(figure.axes[0])
+        return figure
+
+    return draw
+
+
+def test_attention_map_shows_the_weights():
+    law_attention_map_shows_the_weights(attention_map)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda weights, queries, keys, title: attention_map(weights.T, keys, queries, title=title),
+        _changed_map(lambda axes: axes.images[0].set_data(np.asarray(axes.images[0].get_array())[::-1])),
+        _changed_map(lambda axes: axes.invert_yaxis()),
+        _changed_map(lambda axes: axes.images[0].set_clim(0, 0.5)),
+        _changed_map(lambda axes: axes.tick_params(labeltop=False, labelbottom=True)),
+        _changed_map(lambda axes: axes.set_xticks(axes.get_xticks(), tick_labels(axes.xaxis)[::-1])),
+        _changed_map(lambda axes: axes.set(xlabel="query", ylabel="key")),
+    ],
+    ids=["swapped axes", "reversed rows", "upside down", "other limits", "keys below", "keys reversed", "other names"],
+)
+def test_the_law_of_the_map_can_fail(wrong):
+    with pytest.raises(AssertionError):
+        law_attention_map_shows_the_weights(wrong)
+
+
+def law_attention_grid_shows_each_head(draw):
+    weights = some_weights(6, 3, 4)
+    figure = draw(weights, TGT, SRC, title="t")
+    heads = [axes for axes in figure.axes if axes.get_xlabel().startswith("head")]
+    assert [axes.get_xlabel() for axes in heads] == [f"head {number}" for number in range(6)]
+    for axes, head in zip(heads, weights, strict=True):
+        assert np.allclose(axes.images[0].get_array(), head)
+        assert axes.images[0].get_clim() == (0.0, 1.0)
+    assert tick_labels(heads[0].xaxis) == SRC and tick_labels(heads[0].yaxis) == TGT
+
+
+def test_attention_grid_shows_each_head():
+    law_attention_grid_shows_each_head(attention_grid)
+    assert len(attention_grid(some_weights(1, 3, 4), TGT, SRC, title="one head").axes) == 2  # and the color bar
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda weights, *labels, title: attention_grid(weights[::-1], *labels, title=title),
+        lambda weights, *labels, title: attention_grid(weights[:1].repeat(6, 0), *labels, title=title),
+        lambda weights, *labels, title: attention_grid(weights[:5], *labels, title=title),
+    ],
+)
+def test_the_law_of_the_heads_can_fail(wrong):
+    with pytest.raises(AssertionError):
+        law_attention_grid_shows_each_head(wrong)
+
+
+def law_mask_grid_is_dark_where_a_query_may_attend(draw):
+    mask = np.tril(np.ones((3, 4), dtype=bool))
+    figure = draw(mask, TGT, SRC, title="t")
+    (image,) = figure.axes[0].images
+    shown = image.to_rgba(image.get_array())[..., :3]  # (queries, keys, red green blue)
+    legend = {text.get_text(): patch.get_facecolor()[:3] for text, patch in
+              zip(figure.legends[0].get_texts(), figure.legends[0].get_patches(), strict=True)}
+    assert np.allclose(shown[mask], legend["may attend"]) and np.allclose(shown[~mask], legend["hidden"])
+    assert lightness(legend["hidden"]) - lightness(legend["may attend"]) > 40
+
+
+def test_mask_grid_is_dark_where_a_query_may_attend():
+    law_mask_grid_is_dark_where_a_query_may_attend(mask_grid)
+    with pytest.raises(AssertionError):
+        law_mask_grid_is_dark_where_a_query_may_attend(
+            lambda mask, *labels, **named: mask_grid(~mask, *labels, **named)
+        )
+
+
+def test_the_axes_of_a_mask_can_be_named():
+    for names in ({}, {"xlabel": "tgt_in", "ylabel": "tgt_out"}):
+        axes = mask_grid(np.tri(3, 4, dtype=bool), TGT, SRC, title="t", **names).axes[0]
+        assert (axes.get_xlabel(), axes.get_ylabel()) == tuple(names.values() or ("key", "query"))
+
+
+def law_signed_matrix_is_white_at_zero(draw):
+    values = np.array([[-1.0, 0.0, 3.0], [0.5, -2.0, 1.0]])
+    (image,) = draw(values, ["a", "b"], ["x", "y", "z"], title="t").axes[0].images
+    assert np.allclose(image.get_array(), values) and image.norm.vmin == -image.norm.vmax
+    shown = image.to_rgba(image.get_array())
+    assert lightness(shown[0, 1, :3]) > 95 and shown[0, 0, 2] > shown[0, 0, 0] and shown[0, 2, 0] > shown[0, 2, 2]
+
+
+def _own_limits(values, *labels, title):
+    figure = signed_matrix(values, *labels, title=title)
+    figure.axes[0].images[0].set_clim(values.min(), values.max())
+    return figure
+
+
+def test_signed_matrix_is_white_at_zero():
+    law_signed_matrix_is_white_at_zero(signed_matrix)
+    for wrong in (_own_limits, lambda values, *labels, title: signed_matrix(-values, *labels, title=title)):
+        with pytest.raises(AssertionError):
+            law_signed_matrix_is_white_at_zero(wrong)
+    signed_matrix(np.zeros((50, 60)), range(50), range(60), title="all zero, labels thinned")
+
+
 # --- bad input --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("draw", "arguments", "message"),
     [
-        ([], "at least 1 panel and 1 per row, got 0 and 4"),
-        ([replace(SCORES, kind="heat")], "scores: expected kind signed, weights, mask, got 'heat'"),
-        ([MASK, replace(SCORES, rows=SRC)], r"scores: expected shape \(4, 4\) as the labels say, got \(3, 4\)"),
-        ([replace(WEIGHTS, values=some_weights(2, 3, 4))], r"weights: expected shape \(3, 4\).*got \(2, 3, 4\)"),
-        ([replace(WEIGHTS, values=2 * np.eye(3, 4))], r"weights: expected weights in 0\.\.1, got 0 to 2"),
-        ([replace(MASK, values=np.eye(3, 4))], "mask: expected a bool mask, True = may attend, got float64"),
-        ([replace(MASK, columns=TGT)], r"mask: expected shape \(3, 3\).*got \(3, 4\)"),
-        ([replace(CONTEXT, values=np.full((3, 2), -np.inf))], "context: expected finite values, got NaN or infinity"),
-        ([replace(CONTEXT, values=np.zeros((0, 2)), rows=[])], r"context: .*got \(0, 2\)"),
+        (panels, [[]], "at least 1 panel and 1 per row, got 0 and 4"),
+        (panels, [[replace(SCORES, kind="heat")]], "scores: expected kind signed, weights, mask, got 'heat'"),
+        (panels, [[MASK, replace(SCORES, rows=SRC)]], r"scores: expected shape \(4, 4\) as the labels say, got \(3, 4\)"),
+        (panels, [[replace(WEIGHTS, values=some_weights(2, 3, 4))]], r"weights: expected shape \(3, 4\).*got \(2, 3, 4\)"),
+        (panels, [[replace(WEIGHTS, values=2 * np.eye(3, 4))]], r"weights: expected weights in 0\.\.1, got 0 to 2"),
+        (panels, [[replace(MASK, values=np.eye(3, 4))]], "mask: expected a bool mask, True = may attend, got float64"),
+        (panels, [[replace(MASK, columns=TGT)]], r"mask: expected shape \(3, 3\).*got \(3, 4\)"),
+        (panels, [[replace(CONTEXT, values=np.full((3, 2), -np.inf))]], "context: expected finite values, got NaN or infinity"),
+        (panels, [[replace(CONTEXT, values=np.zeros((0, 2)), rows=[])]], r"context: .*got \(0, 2\)"),
+        (attention_map, [some_weights(4, 3), TGT, SRC], r"shape \(3, 4\).*got \(4, 3\)"),
+        (attention_map, [some_weights(2, 3, 4), TGT, SRC], r"got \(2, 3, 4\)"),
+        (attention_map, [2 * np.eye(3, 4), TGT, SRC], r"weights in 0\.\.1, got 0 to 2"),
+        (attention_map, [np.full((3, 4), np.nan), TGT, SRC], r"weights in 0\.\.1, got nan"),
+        (attention_map, [np.zeros((0, 0)), [], []], r"got \(0, 0\)"),
+        (attention_grid, [some_weights(3, 4), TGT, SRC], r"\(heads, 3, 4\).*got \(3, 4\)"),
+        (mask_grid, [np.eye(3, 4), TGT, SRC], "bool mask, True = may attend, got float64"),
+        (mask_grid, [np.eye(4, dtype=bool), TGT, SRC], r"got \(4, 4\)"),
+        (signed_matrix, [np.full((3, 4), np.inf), TGT, SRC], "NaN or infinity"),
+        (signed_matrix, [np.eye(4, 3), TGT, SRC], r"got \(4, 3\)"),
     ],
 )
-def test_bad_input_is_refused(given, message):
+def test_bad_input_is_refused(draw, arguments, message):
     with pytest.raises(ValueError, match=message):
-        panels(given, title="t")
+        draw(*arguments, title="t")
 
 
 def test_a_row_holds_a_panel():

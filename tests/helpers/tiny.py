@@ -1,6 +1,7 @@
 """Small models and data that many tests share, and ways to break the library on purpose."""
 
 import copy
+import itertools
 import random
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +10,7 @@ from unittest import mock
 import torch
 from torch import Tensor
 
-from course_lib.config import ModelConfig
+from course_lib.config import POSITIONS, ModelConfig
 from course_lib.data.batches import BucketedBatches, IdPair, pad
 from course_lib.data.corpus import Pair
 from course_lib.tokenizer import EOS_ID, SPECIALS, Tokenizer
@@ -19,6 +20,12 @@ from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
 SMALL = dict(vocab_size=12, d_model=16, num_heads=2, num_layers=2, d_ff=32, dropout=0.0, max_len=24, tie_weights=False)
+
+MODEL_SIZES = dict(vocab_size=23, d_model=12, num_heads=3, num_layers=3, d_ff=20, max_len=9)
+MODEL_VARIANTS = [
+    ModelConfig(**MODEL_SIZES, tie_weights=tied, norm_first=norm_first, position=position)
+    for tied, norm_first, position in itertools.product((True, False), (True, False), POSITIONS)
+]
 
 fit = partial(training.fit, progress=False)
 
@@ -31,6 +38,12 @@ def tiny_model(seed: int = 0, *, spread: float = 1.0, **changes) -> Transformer:
     with torch.no_grad():
         model.generator.weight *= spread
     return model
+
+
+def on_paper(config: ModelConfig) -> Transformer:
+    """The model without its numbers: built at once, whatever its size."""
+    with torch.device("meta"):
+        return Transformer(config)
 
 
 def random_ids(length: int, *, seed: int, vocab_size: int = 12) -> list[int]:
