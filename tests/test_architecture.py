@@ -15,7 +15,7 @@ LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 
 # From the bottom to the top; a wing imports from wings before it. What stands in one line needs none of its neighbors.
 ORDER = """
-    storage config masks metrics grammar
+    storage config masks metrics grammar figures
     tokenizer position attention
     data blocks
     transformer
@@ -23,7 +23,7 @@ ORDER = """
     beam
     translator
     training analysis
-    figures checks
+    checks
     widgets assignments __main__
     grading
 """
@@ -140,7 +140,7 @@ def test_no_imports_in_a_circle():
     [
         ("masks", "attention", "course_lib.masks imports attention, which are not below it"),
         ("data.batches", "training", "course_lib.data.batches imports training, which are not below it"),
-        ("blocks", "figures", "course_lib.blocks imports figures, which are not below it"),
+        ("blocks", "widgets", "course_lib.blocks imports widgets, which are not below it"),
         ("zebra", "masks", "course_lib.zebra has no place yet: add it to ORDER in test_architecture.py"),
         ("training", "zebra.stripes", "course_lib.zebra has no place yet"),
     ],
@@ -281,6 +281,36 @@ def test_a_need_of_torch_is_found(tmp_path):
     (tmp_path / "config.py").write_text("import json\ndef f():\n    from torch import nn")
     with pytest.raises(AssertionError, match="config.py imports {'torch'}"):
         law_needs_nothing_but_python(tmp_path / "config.py", tmp_path)
+
+
+def law_figures_import_nothing_of_ours(imports):
+    """`imports`: module → modules it imports. Arrays, labels and plain values go in: figures know no model."""
+    for importer, targets in imports.items():
+        ours = sorted(target for target in targets if target.split(".")[0] != "figures")
+        assert importer.split(".")[0] != "figures" or not ours, f"{importer} imports {', '.join(ours)}"
+
+
+def test_figures_import_nothing_of_ours():
+    assert len([name for name in graph() if name.startswith("figures.")]) > 5
+    law_figures_import_nothing_of_ours(graph())
+    law_figures_import_nothing_of_ours({"figures.charts": {"figures.canvas"}, "widgets.base": {"figures"}})
+    for target in ("beam", "config", "analysis.anatomy"):
+        with pytest.raises(AssertionError, match=f"figures.beam_tree imports {target}"):
+            law_figures_import_nothing_of_ours({"figures.beam_tree": {"figures.canvas", target}})
+
+
+def law_only_what_draws_imports_figures(imports):
+    """`imports`: module → modules it imports."""
+    for importer, targets in imports.items():
+        draws = importer.split(".")[0] in DISPLAY
+        assert draws or not any(target.split(".")[0] == "figures" for target in targets), f"{importer} imports figures"
+
+
+def test_only_what_draws_imports_figures():
+    law_only_what_draws_imports_figures(graph())
+    for importer, target in (("blocks", "figures"), ("training.run", "figures.charts")):
+        with pytest.raises(AssertionError, match=f"{importer} imports figures"):
+            law_only_what_draws_imports_figures({"widgets.base": {"figures"}, importer: {target}})
 
 
 def law_no_pickle(path):

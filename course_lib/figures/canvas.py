@@ -59,11 +59,15 @@ def fit_page(axes: Axes) -> None:
     What stands around them, labels and title, takes the room that Matplotlib's layout gives it.
     """
     figure, grid, place = axes.figure, axes.get_gridspec(), axes.get_subplotspec()
-    figure.get_layout_engine().execute(figure)
-    got = axes.get_position(original=True).size * figure.get_size_inches()
     widths, heights = grid.get_width_ratios(), grid.get_height_ratios()
     wanted = np.array([widths[place.colspan.start], heights[place.rowspan.start]])
-    figure.set_size_inches(figure.get_size_inches() + (1 - got / wanted) * [sum(widths), sum(heights)])
+    for _ in range(5):  # slanted labels stick out less where cells are larger
+        figure.get_layout_engine().execute(figure)
+        got = axes.get_position(original=True).size * figure.get_size_inches()
+        change = (1 - got / wanted) * [sum(widths), sum(heights)]
+        if np.abs(change).max() < 0.005:
+            break
+        figure.set_size_inches(figure.get_size_inches() + change)
 
 
 def check_labels(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], dimensions: int = 2) -> None:

@@ -60,10 +60,9 @@ def lay_out(axes: Sequence[Axes], bars: Sequence[Axes], sheet: Sheet, title: str
         grid.set_width_ratios([first + spare / 2, *widths, last + spare / 2])
     set_title(figure, title, figure.get_size_inches()[0] + max(0, spare))
     fit_page(axes[0])
-    figure.get_layout_engine().execute(figure)
     figure.set_layout_engine("none")  # the page is done
     for each, size in zip(axes, _sizes(axes, cells), strict=True):
-        _shrink(each, size, "NW")
+        _shrink(each, size, "N")
     for each in bars:
         if sheet.beside:
             _shrink(each, (BAR, 0.8 * _inches(each)[1]), "C")
@@ -80,6 +79,12 @@ def _shrink(axes: Axes, size: Sequence[float], anchor: str) -> None:
 
 def _inches(axes: Axes) -> np.ndarray:
     return axes.get_position().size * axes.figure.get_size_inches()
+
+
+def _words(axes: Axes) -> float:
+    """The room for what is written along a matrix, its name and that of its columns, which no layout asks for."""
+    lines = [text.get_window_extent().width for text in (axes.title, axes.xaxis.label) if text.get_text()]
+    return max(lines, default=0.0) / axes.figure.dpi
 
 
 def _shapes(axes: Sequence[Axes]) -> np.ndarray:
@@ -129,12 +134,13 @@ def _fitted(axes: Sequence[Axes], bars: Sequence[Axes], sheet: Sheet) -> tuple[G
 
 def _grid(axes: Sequence[Axes], bars: Sequence[Axes], sheet: Sheet, sizes: np.ndarray, per_row: int) -> GridSpec:
     """Puts the matrices into columns and rows, in inches, between two margins; the color bars after them."""
-    columns = [sizes[first::per_row, 0].max() for first in range(per_row)]
+    tracks = [max(width, _words(each)) for each, width in zip(axes, sizes[:, 0], strict=True)]
+    columns = [max(tracks[first::per_row]) for first in range(per_row)]
     rows = [sizes[first : first + per_row, 1].max() for first in range(0, len(sizes), per_row)]
     widths = [EDGE, *columns, *([BAR] if sheet.beside else []), EDGE]
     heights = [*rows, *([KEY_HEIGHT] if bars and not sheet.beside else [])]
     figure = axes[0].figure
-    figure.set_size_inches(sum(widths) + 2 * len(widths), sum(heights) + 2 * len(heights))  # more than enough
+    figure.set_size_inches(sum(widths) + len(widths), sum(heights) + 1 + len(heights))  # about enough, to begin with
     grid = figure.add_gridspec(len(heights), len(widths), width_ratios=widths, height_ratios=heights)
     for number, each in enumerate(axes):
         row, column = divmod(number, per_row)

@@ -559,12 +559,24 @@ def test_signed_matrix_is_white_at_zero():
     [
         (panels, [[]], "at least 1 panel and 1 per row, got 0 and 4"),
         (panels, [[replace(SCORES, kind="heat")]], "scores: expected kind signed, weights, mask, got 'heat'"),
-        (panels, [[MASK, replace(SCORES, rows=SRC)]], r"scores: expected shape \(4, 4\) as the labels say, got \(3, 4\)"),
-        (panels, [[replace(WEIGHTS, values=some_weights(2, 3, 4))]], r"weights: expected shape \(3, 4\).*got \(2, 3, 4\)"),
+        (
+            panels,
+            [[MASK, replace(SCORES, rows=SRC)]],
+            r"scores: expected shape \(4, 4\) as the labels say, got \(3, 4\)",
+        ),
+        (
+            panels,
+            [[replace(WEIGHTS, values=some_weights(2, 3, 4))]],
+            r"weights: expected shape \(3, 4\).*got \(2, 3, 4\)",
+        ),
         (panels, [[replace(WEIGHTS, values=2 * np.eye(3, 4))]], r"weights: expected weights in 0\.\.1, got 0 to 2"),
         (panels, [[replace(MASK, values=np.eye(3, 4))]], "mask: expected a bool mask, True = may attend, got float64"),
         (panels, [[replace(MASK, columns=TGT)]], r"mask: expected shape \(3, 3\).*got \(3, 4\)"),
-        (panels, [[replace(CONTEXT, values=np.full((3, 2), -np.inf))]], "context: expected finite values, got NaN or infinity"),
+        (
+            panels,
+            [[replace(CONTEXT, values=np.full((3, 2), -np.inf))]],
+            "context: expected finite values, got NaN or infinity",
+        ),
         (panels, [[replace(CONTEXT, values=np.zeros((0, 2)), rows=[])]], r"context: .*got \(0, 2\)"),
         (attention_map, [some_weights(4, 3), TGT, SRC], r"shape \(3, 4\).*got \(4, 3\)"),
         (attention_map, [some_weights(2, 3, 4), TGT, SRC], r"got \(2, 3, 4\)"),
