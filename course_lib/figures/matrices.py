@@ -28,7 +28,7 @@ from course_lib.figures.sheets import Sheet, lay_out
 
 KINDS = {"signed": "signed value", "weights": "weight", "mask": MASK_WORDS}  # and what their colors mean
 Words = Mapping[str, str | tuple[str, str]]
-ONE = Sheet(cells=(0.42, 0.42, 0.34), crowded=(7.2, 4.5), widest=13.0, beside=True)
+ONE = Sheet(cells=(0.5, 0.45, 0.36), crowded=(7.2, 4.5), widest=13.0, beside=True)
 ONE_MASK = replace(ONE, beside=False)
 HEADS = Sheet(cells=(0.29, 0.27, 0.25), crowded=(3.0, 3.0), widest=13.0, beside=True, shared=True, numbers=False)
 
