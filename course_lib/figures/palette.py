@@ -1,6 +1,6 @@
 """The colors of every figure, and the style made of them."""
 
-from cycler import cycler
+from matplotlib import cycler
 
 # Okabe and Ito's, safe for color-blind readers; neighbors apart in lightness.
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
