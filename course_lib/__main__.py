@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_lib.config import PRESETS
 from course_lib.data import describe, load_corpus
-from course_lib.training import train_preset
+from course_lib.training import Experiment, train_preset
 
 SHIPPED_PAIRS = 60_000  # of the course corpus, that the shipped translator for it learned from
 
@@ -38,22 +38,14 @@ def train(options: argparse.Namespace) -> None:
     if str(options.out) in SHIPPED:
         raise ValueError(f"--out {options.out} is the name of a translator that comes with the course")
     changes = {name: getattr(options, name) for name in _OVERRIDES if getattr(options, name) is not None}
-    log = train_translator(
-        _corpus(options),
-        options.out,
-        preset=options.preset,
-        config=train_preset(options.preset, **changes),
-        vocab_size=options.vocab_size,
-        lowercase=options.lowercase,
-        architecture=options.architecture,
+    experiment = Experiment(
+        training=train_preset(options.preset, **changes),
         model_changes=_model_changes(options),
-        subword_dropout=options.subword_dropout,
-        average=options.average,
         beam_size=options.beam_size,
         length_penalty=options.length_penalty,
-        report=options.report,
-        device=_device(options),
+        **{name: getattr(options, name) for name in _EXPERIMENT},
     )
+    log = train_translator(_corpus(options), options.out, experiment, device=_device(options))
     if log["stopped"] == "interrupted":
         _stop()
 
@@ -110,29 +102,44 @@ def _stop() -> None:
     raise KeyboardInterrupt
 
 
-def _model_changes(options: argparse.Namespace) -> dict | None:
+def _model_changes(options: argparse.Namespace) -> dict:
     given = {"dropout": options.dropout, "d_ff": options.d_ff}
     changes = {name: value for name, value in given.items() if value is not None}
     if options.post_norm:
         if options.architecture == "lstm":
             raise ValueError("--post-norm moves a Transformer's layer norms; an LSTM has none")
         changes["norm_first"] = False
-    return changes or None
+    return changes
 
 
+# What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
+_EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "subword_dropout", "average", "report")
 _OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
+_CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m course_lib", description="Train and use a Transformer.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    corpus_help = "course, multi30k, tatoeba, or the path of a two-column TSV file"
+    for run, add_arguments in (
+        (data, _add_data),
+        (train, _add_train),
+        (benchmark, _add_benchmark),
+        (evaluate, _add_evaluate),
+        (translate, _add_translate),
+    ):
+        command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
+        command.set_defaults(run=run)
+        add_arguments(command)
+    return parser
 
-    command = _command(commands, data)
-    command.add_argument("corpus", help=corpus_help)
 
-    command = _command(commands, train)
-    command.add_argument("--data", default="course", help=f"{corpus_help} (default: course)")
+def _add_data(command: argparse.ArgumentParser) -> None:
+    command.add_argument("corpus", help=_CORPORA)
+
+
+def _add_train(command: argparse.ArgumentParser) -> None:
+    _add_corpus(command, "course")
     command.add_argument("--pairs", type=int, help="of the course corpus, to train on (default: 30000)")
     command.add_argument(
         "--architecture", default="transformer", choices=("transformer", "lstm"), help="lstm: of as many parameters"
@@ -150,44 +157,51 @@ def _parser() -> argparse.ArgumentParser:
         "--report", default="test", choices=("valid", "test"), help="part to score at the end: valid while choosing"
     )
     _add_search(command)
-    command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
     for name in _OVERRIDES:
         kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
 
-    command = _command(commands, benchmark)
-    command.add_argument("--data", default="multi30k", help=f"{corpus_help} (default: multi30k)")
+
+def _add_benchmark(command: argparse.ArgumentParser) -> None:
+    _add_corpus(command, "multi30k")
     command.add_argument("--out", type=Path, required=True, help="folder for the runs and results.json")
     command.add_argument("--seeds", type=int, default=3, help="runs of each variant (default: 3)")
     command.add_argument("--epochs", type=int, default=8, help="of each run (default: 8)")
-    command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
-
-    for run in (evaluate, translate):
-        command = _command(commands, run)
-        default = "course" if run is evaluate else "everyday"  # each for the sentences that it gets by default
-        names = f"everyday, course, or a folder of a translator (default: {default})"
-        command.add_argument("--model", default=default, help=names)
-        _add_search(command)
-        command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
-        if run is evaluate:
-            command.add_argument("--data", default="course", help=f"{corpus_help} (default: course)")
-            pairs_help = "of the course corpus, in its training part (default: as many as the translator learned from)"
-            command.add_argument("--pairs", type=int, help=pairs_help)
-            command.add_argument("--split", default="test", choices=("train", "valid", "test"))
-        else:
-            command.add_argument("text", nargs="*", help="sentences; none reads standard input, one a line")
-    return parser
+    _add_device(command)
 
 
-def _command(commands, run) -> argparse.ArgumentParser:
-    command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
-    command.set_defaults(run=run)
-    return command
+def _add_evaluate(command: argparse.ArgumentParser) -> None:
+    _add_model(command, "course")  # the default sentences are its own
+    _add_search(command)
+    _add_corpus(command, "course")
+    pairs_help = "of the course corpus, in its training part (default: as many as the translator learned from)"
+    command.add_argument("--pairs", type=int, help=pairs_help)
+    command.add_argument("--split", default="test", choices=("train", "valid", "test"))
+
+
+def _add_translate(command: argparse.ArgumentParser) -> None:
+    _add_model(command, "everyday")
+    _add_search(command)
+    command.add_argument("text", nargs="*", help="sentences; none reads standard input, one a line")
+
+
+def _add_corpus(command: argparse.ArgumentParser, default: str) -> None:
+    command.add_argument("--data", default=default, help=f"{_CORPORA} (default: {default})")
+
+
+def _add_model(command: argparse.ArgumentParser, default: str) -> None:
+    names = f"everyday, course, or a folder of a translator (default: {default})"
+    command.add_argument("--model", default=default, help=names)
 
 
 def _add_search(command: argparse.ArgumentParser) -> None:
     command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
     command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
+    _add_device(command)
+
+
+def _add_device(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--device", help="cpu, cuda or mps (default: cuda where there is one, else cpu)")
 
 
 def _corpus(options: argparse.Namespace):

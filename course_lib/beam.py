@@ -9,7 +9,7 @@ from torch import Tensor
 from course_lib.decoding import Hypothesis, Steps, output_limits
 from course_lib.transformer import Transformer, eval_mode
 
-KEPT, DROPPED, FINISHED, UNFINISHED = FATES = ("kept", "dropped", "finished", "unfinished")
+KEPT, DROPPED, FINISHED, UNFINISHED = "kept", "dropped", "finished", "unfinished"
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,7 @@ class BeamTree:
 
 
 def beam_search(
-    model: Transformer,
-    src: Tensor,
-    *,
-    beam_size: int = 4,
-    length_penalty: float = 0.6,
-    max_len: int | None = None,
+    model: Transformer, src: Tensor, *, beam_size: int = 4, length_penalty: float = 0.6, max_len: int | None = None
 ) -> list[list[Hypothesis]]:
     """Keeps the beam_size most probable beginnings at each step; finished ones compete by length-normalized score.
 
@@ -113,12 +108,7 @@ def beam_search(
 
 
 def record_beam(
-    model: Transformer,
-    src: Tensor,
-    *,
-    beam_size: int = 4,
-    length_penalty: float = 0.6,
-    max_len: int | None = None,
+    model: Transformer, src: Tensor, *, beam_size: int = 4, length_penalty: float = 0.6, max_len: int | None = None
 ) -> list[BeamTree]:
     """The same search, with all that it considered: 2 * beam_size continuations a step, where there are so many.
 

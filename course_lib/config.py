@@ -55,25 +55,17 @@ class ModelConfig:
     unk_id: int = 3
 
     def __post_init__(self):
-        for name in ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len"):
-            require(isinstance(getattr(self, name), int), f"{name} must be an int, got {getattr(self, name)!r}")
-            require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
+        check_shared(self, sizes=("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len"))
         require(
             self.d_model % self.num_heads == 0,
             f"d_model must be divisible by num_heads, got d_model={self.d_model}, num_heads={self.num_heads}",
         )
-        require(0.0 <= self.dropout < 1.0, f"dropout must be in [0, 1), got {self.dropout}")
         require(self.position in POSITIONS, f"position must be one of {POSITIONS}, got {self.position!r}")
         for position, name in (("sinusoidal", "d_model"), ("rotary", "d_k")):
             require(
                 self.position != position or getattr(self, name) % 2 == 0,
                 f"{position} positions pair the dimensions: {name} must be even, got {getattr(self, name)}",
             )
-        specials = (self.pad_id, self.bos_id, self.eos_id, self.unk_id)
-        require(
-            len(set(specials)) == 4 and all(0 <= i < self.vocab_size for i in specials),
-            f"the four special ids must differ and lie in 0..{self.vocab_size - 1}, got {specials}",
-        )
 
     @property
     def d_k(self) -> int:
@@ -168,6 +160,25 @@ def check_preset(name: str) -> None:
     """Raises ValueError unless there is a preset of this name."""
     if name not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}")
+
+
+def check_shared(config, *, sizes: tuple[str, ...]) -> None:
+    """Raises ValueError unless what models of every kind have can be built: the sizes, the dropout, the special ids.
+
+    Args:
+        config: of a model.
+        sizes: its fields that count something.
+    """
+    for name in sizes:
+        size = getattr(config, name)
+        require(isinstance(size, int), f"{name} must be an int, got {size!r}")
+        require(size >= 1, f"{name} must be at least 1, got {size}")
+    require(0.0 <= config.dropout < 1.0, f"dropout must be in [0, 1), got {config.dropout}")
+    specials = (config.pad_id, config.bos_id, config.eos_id, config.unk_id)
+    require(
+        len(set(specials)) == 4 and all(0 <= i < config.vocab_size for i in specials),
+        f"the four special ids must differ and lie in 0..{config.vocab_size - 1}, got {specials}",
+    )
 
 
 def require(condition: bool, message: str) -> None:

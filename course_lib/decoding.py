@@ -28,6 +28,10 @@ class Hypothesis:
     score: float
     finished: bool
 
+    def outputs(self, eos_id: int) -> list[int]:
+        """The ids as the decoder put them out: with the closing </s> if it has one."""
+        return self.ids + [eos_id] * self.finished
+
 
 def greedy(
     model: Transformer, src: Tensor, *, prefix: Sequence[int] = (), max_len: int | None = None

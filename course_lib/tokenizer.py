@@ -157,6 +157,11 @@ class Tokenizer:
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
 
+def closed(ids: list[int]) -> list[int]:
+    """The ids of a sentence with </s> behind them: so the encoder reads a source, and the decoder ends a target."""
+    return [*ids, EOS_ID]
+
+
 def _check_characters(text: str) -> None:
     try:
         text.encode()

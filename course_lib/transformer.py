@@ -42,6 +42,13 @@ def relative_position(config: ModelConfig) -> nn.Module | None:
     return Rotary(config.max_len, config.d_k) if config.position == "rotary" else None
 
 
+def stack(layer: type[EncoderLayer] | type[DecoderLayer], config: ModelConfig) -> tuple[nn.ModuleList, nn.Module]:
+    """num_layers layers that tell positions in one way, and the norm behind the last: only pre-norm needs one."""
+    sizes, relative = (config.d_model, config.num_heads, config.d_ff, config.dropout), relative_position(config)
+    layers = [layer(*sizes, norm_first=config.norm_first, relative=relative) for _ in range(config.num_layers)]
+    return nn.ModuleList(layers), LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+
+
 class Encoder(nn.Module):
     """num_layers encoder layers; pre-norm ends with a layer norm, the paper's post-norm does not need one.
 
@@ -53,10 +60,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
-        look = dict(norm_first=config.norm_first, relative=relative_position(config))
-        self.layers = nn.ModuleList(EncoderLayer(*sizes, **look) for _ in range(config.num_layers))
-        self.norm = LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+        self.layers, self.norm = stack(EncoderLayer, config)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(batch, src_len, d_model) to the memory, (batch, src_len, d_model)."""
@@ -76,10 +80,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
-        look = dict(norm_first=config.norm_first, relative=relative_position(config))
-        self.layers = nn.ModuleList(DecoderLayer(*sizes, **look) for _ in range(config.num_layers))
-        self.norm = LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+        self.layers, self.norm = stack(DecoderLayer, config)
 
     def forward(
         self,

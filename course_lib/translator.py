@@ -14,7 +14,7 @@ from course_lib.data import pad
 from course_lib.decoding import Hypothesis, greedy
 from course_lib.recording import AttentionMaps, record_attention
 from course_lib.storage import load_tensors, load_weights, replacing, save_tensors
-from course_lib.tokenizer import Tokenizer
+from course_lib.tokenizer import Tokenizer, closed
 from course_lib.transformer import Transformer, eval_mode
 
 BATCH_SENTENCES = 64
@@ -111,7 +111,7 @@ class Translator:
         for text, row in zip(texts, ids, strict=True):
             if not row:
                 raise ValueError(f"an empty sentence cannot be translated: {text!r}")
-        return [row + [self.model.config.eos_id] for row in ids]
+        return [closed(row) for row in ids]
 
     def save_pretrained(self, folder: str | Path, *, dtype: torch.dtype = torch.float32) -> None:
         """Writes config.json, tokenizer.json and model.safetensors; old files stay until all three are complete.
@@ -158,12 +158,10 @@ class Translator:
             ]
         return [beams[0] for beams in beam_search(self.model, src, beam_size=beam_size, length_penalty=length_penalty)]
 
-    def _outputs(self, best: Hypothesis) -> list[int]:
-        return best.ids + [self.model.config.eos_id] * best.finished
-
     def _attention(self, src: Tensor, best: Hypothesis) -> AttentionMaps:
         """The weights of one parallel pass over the finished translation, which equal those of the search."""
-        tgt_in = torch.tensor([[self.model.config.bos_id, *self._outputs(best)[:-1]]], device=src.device)
+        config = self.model.config
+        tgt_in = torch.tensor([[config.bos_id, *best.outputs(config.eos_id)[:-1]]], device=src.device)
         with eval_mode(self.model), record_attention(self.model) as maps:
             self.model(src, tgt_in)
         return AttentionMaps(*([weights[0] for weights in part] for part in (maps.encoder, maps.decoder, maps.cross)))
@@ -172,7 +170,7 @@ class Translator:
         return Translation(
             text=self.tokenizer.decode(best.ids),
             src_tokens=[self.tokenizer.token(i) for i in ids],
-            tgt_tokens=[self.tokenizer.token(i) for i in self._outputs(best)],
+            tgt_tokens=[self.tokenizer.token(i) for i in best.outputs(self.model.config.eos_id)],
             score=best.score,
             attention=maps,
         )

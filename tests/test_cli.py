@@ -13,12 +13,12 @@ import pytest
 from course_lib import training
 from course_lib.__main__ import main
 from course_lib.beam import beam_search
-from course_lib.config import ModelConfig
 from course_lib.data.course import load_course
 from course_lib.training import benchmark, experiment
-from course_lib.training.config import train_preset
+from course_lib.training.config import Experiment, train_preset
 from course_lib.translator import Translator
-from tests.helpers.tiny import SMALL, toy_pairs, toy_translator
+from tests.helpers.corpora import toy_pairs
+from tests.helpers.tiny import tiny_preset, toy_translator
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +114,6 @@ def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
     assert f"exact match on {count} sentences" in capsys.readouterr().out
 
 
-def tiny_preset(name, vocab_size, **changes):
-    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64) | changes)
-
-
 @pytest.mark.parametrize(
     "architecture, flags, changes", [("transformer", ["--post-norm"], {"norm_first": False}), ("lstm", [], {})]
 )
@@ -129,11 +125,11 @@ def test_every_option_of_train_reaches_the_training(architecture, flags, changes
     given += ["--dropout", "0.4", "--d-ff", "96", "--lowercase", "--decay", "inverse_sqrt", *flags]
     with mock.patch.object(training, "train_translator", return_value={"stopped": "finished"}) as train:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
-    (corpus, folder), called = train.call_args
-    assert len(corpus.train) == 7 and folder == tmp_path
+    (corpus, folder, asked), called = train.call_args
+    assert len(corpus.train) == 7 and folder == tmp_path and called == {"device": "cpu"}
     config = train_preset("mini", epochs=3, decay="inverse_sqrt")
     changes = {"dropout": 0.4, "d_ff": 96} | changes
-    assert called == options | dict(config=config, model_changes=changes, device="cpu", lowercase=True)
+    assert asked == Experiment(**options, training=config, model_changes=changes, lowercase=True)
 
 
 def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_path, capsys):

@@ -16,7 +16,9 @@ from course_lib.tokenizer import Tokenizer
 from course_lib.training.config import TrainConfig
 from course_lib.training.loop import fit
 from course_lib.translator import Translator
-from tests.helpers.tiny import raised, toy_pairs, toy_translator, weights_of
+from tests.helpers.corpora import toy_pairs
+from tests.helpers.tiny import raised, toy_translator
+from tests.helpers.training import weights_of
 from tests.test_translator import TEXTS, texts_of
 
 FILES = ["config.json", "model.safetensors", "tokenizer.json"]
@@ -104,8 +106,8 @@ def an_interrupted_save_keeps_the_old_translator(save, folder):
         raise OSError("No space left on device")
 
     for patch in (
-        mock.patch("course_lib.storage.save_file", half_written),
-        mock.patch("course_lib.storage.save_file", fails),
+        mock.patch("course_lib.storage.checkpoint.save_file", half_written),
+        mock.patch("course_lib.storage.checkpoint.save_file", fails),
         mock.patch.object(Tokenizer, "save", fails),
         mock.patch.object(translator_module, "save_tensors", fails),
     ):

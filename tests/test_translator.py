@@ -11,7 +11,8 @@ from course_lib.beam import beam_search
 from course_lib.decoding import greedy
 from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
-from tests.helpers.tiny import patched, raised, toy_pairs, toy_translator
+from tests.helpers.corpora import toy_pairs
+from tests.helpers.tiny import patched, raised, toy_translator
 from tests.test_decoding import attends_to_padding
 
 TEXTS = [pair.src for pair in toy_pairs()[::25]] + ["a dog", "cat", "a bird sees a bird . a man hears a horse ."]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.attention import attention
-from course_lib.config import ModelConfig, from_values, require
+from course_lib.config import ModelConfig, check_shared, from_values, require
 from course_lib.masks import padding_mask
 from course_lib.transformer import Embedding, check_ids
 
@@ -41,8 +41,7 @@ class LstmConfig:
     unk_id: int = 3
 
     def __post_init__(self):
-        shared = {name: value for name, value in asdict(self).items() if name != "d_hidden"}
-        ModelConfig(**shared, num_heads=1, position=self.position)  # refuses what no model can have
+        check_shared(self, sizes=("vocab_size", "d_model", "num_layers", "max_len"))
         require(
             isinstance(self.d_hidden, int) and self.d_hidden >= 2 and self.d_hidden % 2 == 0,
             f"d_hidden must be an even int, two directions share it, got {self.d_hidden!r}",

@@ -27,14 +27,11 @@ class Exploration:
     """A greedy translation, open to inspection.
 
     Args:
-        text: the translation.
-        src_tokens: subwords of the source, with the closing </s>.
-        tgt_tokens: subwords of the translation, with the closing </s> if it has one.
+        text, src_tokens, tgt_tokens: as in Translation.
         tgt_ids: of tgt_tokens.
         probabilities: of each target token, after the tokens before it.
         candidates: for each target token the most probable tokens at its place, best first.
-        attention: weights of every layer, (heads, queries, keys) each; rows of `decoder` and `cross` belong to
-            tgt_tokens, the tokens they predict; keys of `decoder` to <s> and the tokens before.
+        attention: as in Translation, always recorded.
     """
 
     text: str
@@ -74,7 +71,7 @@ def explore(
     src = pad([src_ids]).to(next(model.parameters()).device)
     with eval_mode(model), ablate_heads(model, silent):
         (best,) = greedy(model, src, prefix=prefix)
-        outputs = best.ids + [model.config.eos_id] * best.finished
+        outputs = best.outputs(model.config.eos_id)
         tgt_in = torch.tensor([[model.config.bos_id, *outputs[:-1]]], device=src.device)
         with record_attention(model) as maps:
             probs = model(src, tgt_in)[0].float().softmax(dim=-1).cpu()  # (tgt_len, vocab)

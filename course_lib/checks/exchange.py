@@ -12,6 +12,7 @@ from torch import Tensor
 
 from course_lib.checks.exercise import Reply
 from course_lib.checks.tree import PLAIN, shape_of
+from course_lib.storage import replacing
 
 LIMIT = 64 * 2**20  # bytes of a file
 
@@ -52,9 +53,8 @@ def read(path: Path) -> Any:
 
 def write_replies(replies: list[Reply], path: Path) -> None:
     """Writes replies as a file that appears at once and whole."""
-    partial = path.with_suffix(".partial")
-    write([(reply.result, reply.problem, reply.runs) for reply in replies], partial)
-    partial.replace(path)
+    with replacing(path) as partial:
+        write([(reply.result, reply.problem, reply.runs) for reply in replies], partial)
 
 
 def read_replies(path: Path) -> list[Reply]:

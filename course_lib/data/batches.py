@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
+from course_lib.tokenizer import BOS_ID, PAD_ID, Tokenizer, closed
 
 IdPair = tuple[list[int], list[int]]
 
@@ -61,7 +61,7 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence) -> list[IdPair]:
     for number, (src, tgt) in enumerate(zip(sources, targets, strict=True)):
         if not src or not tgt:
             raise ValueError(f"pair {number} has an empty side: {pairs[number].src!r}, {pairs[number].tgt!r}")
-    return [(src + [EOS_ID], tgt) for src, tgt in zip(sources, targets, strict=True)]
+    return [(closed(src), tgt) for src, tgt in zip(sources, targets, strict=True)]
 
 
 class BucketedBatches:
@@ -125,5 +125,5 @@ def make_batch(pairs: Sequence[IdPair]) -> Batch:
     return Batch(
         src=pad([src for src, _ in pairs]),
         tgt_in=pad([[BOS_ID, *tgt] for _, tgt in pairs]),
-        tgt_out=pad([[*tgt, EOS_ID] for _, tgt in pairs]),
+        tgt_out=pad([closed(tgt) for _, tgt in pairs]),
     )

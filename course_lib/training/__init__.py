@@ -5,7 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "config": ["TrainConfig", "train_preset"],
+        "config": ["Experiment", "TrainConfig", "train_preset"],
         "loss": ["label_smoothed_loss"],
         "schedule": ["learning_rate", "paper_rate"],
         "run": ["DivergedError", "History"],

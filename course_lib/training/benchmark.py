@@ -7,13 +7,13 @@ from pathlib import Path
 
 from course_lib.data import Corpus
 from course_lib.storage import load_tensors, load_weights, replacing
-from course_lib.training.config import train_preset
+from course_lib.training.config import Experiment, train_preset
 from course_lib.training.evaluation import score
 from course_lib.training.experiment import train_translator
 from course_lib.training.run import epoch_file
 from course_lib.translator import Translator
 
-# The whole recipe, and what is changed in it: options of train_translator, fields of TrainConfig and of ModelConfig.
+# The whole recipe, and what is changed in it: fields of Experiment, of TrainConfig and of ModelConfig.
 RECIPE = dict(preset="tiny", vocab_size=4000, average=5, beam_size=5)
 VARIANTS = {
     "the whole recipe": {},
@@ -85,18 +85,10 @@ def _keep(results: list[dict], path: Path) -> None:
 
 def _train(corpus, run, name, seed, epochs, device, progress) -> dict:
     change = VARIANTS[name]
-    config = replace(train_preset(RECIPE["preset"], epochs=epochs, seed=seed), **change.get("training", {}))
-    options = RECIPE | change.get("options", {})
-    return train_translator(
-        corpus,
-        run,
-        config=config,
-        model_changes=change.get("model"),
-        report="valid",
-        device=device,
-        progress=progress,
-        **options,
-    )
+    training = replace(train_preset(RECIPE["preset"], epochs=epochs, seed=seed), **change.get("training", {}))
+    options = RECIPE | dict(model_changes=change.get("model", {}), report="valid") | change.get("options", {})
+    experiment = Experiment(training=training, **options)
+    return train_translator(corpus, run, experiment, device=device, progress=progress)
 
 
 def _last_epoch(run: Path, corpus: Corpus, epochs: int, device: str) -> list[dict]:

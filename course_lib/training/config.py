@@ -1,6 +1,6 @@
-"""What a training run is: its configuration and named presets; needs no torch."""
+"""What a training run is, and the experiment around it: configurations and named presets; needs no torch."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from course_lib.config import check_preset, from_values, require
 
@@ -77,6 +77,54 @@ class TrainConfig:
     def from_dict(cls, values: dict) -> "TrainConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
         return from_values(cls, values)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that makes a translator out of a corpus.
+
+    Args:
+        preset: of the model, see model_preset.
+        vocab_size: most subwords.
+        training: the run.
+        lowercase: learn from, and translate to, lower case only, as many papers do.
+        architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
+            checkpoints/.
+        model_changes: fields of the model's configuration that differ from the preset.
+        subword_dropout: share of merges left out in training, see SubwordDropout.
+        average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
+            has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
+            that comes down to 0, 1 can be better.
+        beam_size, length_penalty: of the final scores, beside greedy search.
+        report: part that is scored at the end: "test", or "valid" while choosing between models.
+
+    Raises:
+        ValueError: on a preset, an architecture or a part that does not exist, or a beam_size below 1.
+    """
+
+    preset: str
+    vocab_size: int
+    training: TrainConfig
+    lowercase: bool = False
+    architecture: str = "transformer"
+    model_changes: dict = field(default_factory=dict)
+    subword_dropout: float = 0.0
+    average: int = 1
+    beam_size: int = 4
+    length_penalty: float = 0.6
+    report: str = "test"
+
+    def __post_init__(self):
+        check_preset(self.preset)
+        known = self.architecture in ("transformer", "lstm")
+        require(known, f"architecture must be 'transformer' or 'lstm', got {self.architecture!r}")
+        require(self.beam_size >= 1, f"beam_size must be at least 1, got {self.beam_size}")
+        require(self.report in ("valid", "test"), f"report must be 'valid' or 'test', got {self.report!r}")
+
+    @property
+    def kept_epochs(self) -> int:
+        """Last epochs whose weights are kept for the average: as many as asked for, but at most a quarter of all."""
+        return max(1, min(self.average, self.training.epochs // 4))
 
 
 def train_preset(name: str, **changes) -> TrainConfig:

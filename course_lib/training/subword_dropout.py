@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 
 from course_lib.data import IdPair
-from course_lib.tokenizer import EOS_ID, UNK_ID, Tokenizer
+from course_lib.tokenizer import UNK_ID, Tokenizer, closed
 
 VARIANTS = 64  # segmentations drawn of each word; a word in a sentence takes one of them
 
@@ -43,7 +43,7 @@ class SubwordDropout:
         """The pair of that index, as `encode_pairs` has it, in the pieces of that epoch."""
         rng = random.Random(f"{self.seed}/{epoch}/{index}")
         src, tgt = ([i for word in words for i in self._drawn(word, rng)] for words in self.words[index])
-        return src + [EOS_ID], tgt
+        return closed(src), tgt
 
     def __repr__(self) -> str:
         return f"SubwordDropout(share={self.share}, seed={self.seed}, variants={VARIANTS})"

@@ -11,7 +11,6 @@ Usage: python -m notebooks.source.build_lessons [--force] [08 10 ...]
 
 import argparse
 import hashlib
-import os
 import re
 import sys
 from collections import Counter
@@ -27,6 +26,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.reader import NotJSONError
+
+from course_lib.storage import replacing
 
 Transform = Callable[[NotebookNode], NotebookNode]
 
@@ -191,12 +192,8 @@ def _without_view(output: NotebookNode) -> NotebookNode | None:
 def write(notebook: NotebookNode, path: Path) -> None:
     """Replaces a notebook file in one step; an interrupted build leaves the old one."""
     nbformat.validate(notebook)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
+    with replacing(path) as partial:
         partial.write_text(nbformat.writes(notebook, version=4) + "\n", encoding="utf-8", newline="\n")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def build(

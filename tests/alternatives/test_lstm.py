@@ -30,8 +30,10 @@ from course_lib.training.config import TrainConfig
 from course_lib.training.evaluation import score, validate
 from course_lib.translator import Translator
 from tests import test_beam, test_decoding
+from tests.helpers.corpora import toy_pairs
 from tests.helpers.parity import close, double_precision, noise, scrambled
-from tests.helpers.tiny import assert_same_weights, fit, patched, reversal_pairs, toy_pairs
+from tests.helpers.tiny import patched
+from tests.helpers.training import assert_same_weights, fit, reversal_pairs
 from tests.test_transformer import (
     BAD_IDS,
     SRC,

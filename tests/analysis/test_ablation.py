@@ -9,7 +9,8 @@ from course_lib.analysis.ablation import KINDS, ablate_heads, all_heads, attenti
 from course_lib.decoding import greedy
 from course_lib.recording import record_attention
 from tests.helpers.parity import double_precision
-from tests.helpers.tiny import assert_same_weights, padded, raised, random_ids, sources, tiny_model, weights_of
+from tests.helpers.tiny import padded, raised, random_ids, sources, tiny_model
+from tests.helpers.training import assert_same_weights, weights_of
 
 SRC = padded(sources([5, 3, 1]))
 TGT_IN = padded([[1, *random_ids(4, seed=1)], [1, *random_ids(2, seed=2)], [1]])

@@ -14,8 +14,9 @@ from course_lib.analysis.alignment import (
 from course_lib.data.batches import encode_pairs, make_batch
 from course_lib.recording import record_attention
 from course_lib.tokenizer import Tokenizer
+from tests.helpers.corpora import toy_pairs
 from tests.helpers.parity import double_precision
-from tests.helpers.tiny import raised, toy_pairs, toy_translator
+from tests.helpers.tiny import raised, toy_translator
 
 WORDS = ["Die", "Frau", "gibt", ",", "Apfel", "."]
 TOKENS = ["▁Die", "▁Fr", "au", "▁gi", "b", "t", ",", "▁", "Apfel", ".", "</s>"]

@@ -11,7 +11,8 @@ import pytest
 
 from course_lib.analysis import ibm
 from course_lib.analysis.ibm import Ibm1, train_ibm1
-from tests.helpers.tiny import NOUNS, VERBS, patched, raised, toy_pairs
+from tests.helpers.corpora import toy_pairs
+from tests.helpers.tiny import NOUNS, VERBS, patched, raised
 
 
 def random_pairs(count=40, *, seed=0):

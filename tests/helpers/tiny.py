@@ -1,23 +1,19 @@
-"""Small models and data that many tests share, and ways to break the library on purpose."""
+"""Small models and batches that many tests share, and ways to break the library on purpose."""
 
 import copy
 import itertools
 import random
 from collections.abc import Callable
-from functools import partial
-from unittest import mock
 
 import torch
 from torch import Tensor
 
 from course_lib.config import POSITIONS, ModelConfig
-from course_lib.data.batches import BucketedBatches, IdPair, pad
-from course_lib.data.corpus import Pair
+from course_lib.data import pad
 from course_lib.tokenizer import EOS_ID, SPECIALS, Tokenizer
-from course_lib.training import loop as training
-from course_lib.training.run import Run
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
+from tests.helpers.corpora import toy_pairs
 
 SMALL = dict(vocab_size=12, d_model=16, num_heads=2, num_layers=2, d_ff=32, dropout=0.0, max_len=24, tie_weights=False)
 
@@ -26,9 +22,6 @@ MODEL_VARIANTS = [
     ModelConfig(**MODEL_SIZES, tie_weights=tied, norm_first=norm_first, position=position)
     for tied, norm_first, position in itertools.product((True, False), (True, False), POSITIONS)
 ]
-
-fit = partial(training.fit, progress=False)
-
 
 def tiny_model(seed: int = 0, *, spread: float = 1.0, **changes) -> Transformer:
     """A random model in evaluation mode; a spread above 1 makes it surer of its predictions."""
@@ -44,6 +37,11 @@ def on_paper(config: ModelConfig) -> Transformer:
     """The model without its numbers: built at once, whatever its size."""
     with torch.device("meta"):
         return Transformer(config)
+
+
+def tiny_preset(name: str, vocab_size: int, **changes) -> ModelConfig:
+    """In the place of model_preset: the same small configuration under each name."""
+    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64, dropout=0.2) | changes)
 
 
 def random_ids(length: int, *, seed: int, vocab_size: int = 12) -> list[int]:
@@ -62,38 +60,9 @@ def padded(rows: list[list[int]]) -> Tensor:
     return pad(rows)
 
 
-def reversal_pairs(
-    count: int, *, seed: int = 0, shortest: int = 2, longest: int = 6, vocab_size: int = 12
-) -> list[IdPair]:
-    """Encoded pairs, all different: the target is the source reversed."""
-    rng, found = random.Random(seed), {}
-    while len(found) < count:
-        ids = [rng.randrange(len(SPECIALS), vocab_size) for _ in range(rng.randint(shortest, longest))]
-        found[tuple(ids)] = (ids + [EOS_ID], ids[::-1])
-    return list(found.values())
-
-
-class FixedBatches(BucketedBatches):
-    """Batches that are given, in the same order in each epoch."""
-
-    def __init__(self, groups: list[list[IdPair]]):
-        super().__init__([pair for group in groups for pair in group], batch_tokens=1)
-        indices = iter(range(len(self.pairs)))
-        self.groups = [[next(indices) for _ in group] for group in groups]
-
-    def plan(self, epoch: int) -> list[list[int]]:
-        """The indices of the pairs in each batch."""
-        return self.groups
-
-
-def fit_with(run_class: type[Run]) -> Callable:
-    """`fit` with another class in the place of Run: a mutant of it."""
-
-    def mutant(*args, **options):
-        with mock.patch.object(training, "Run", run_class):
-            return fit(*args, **options)
-
-    return mutant
+def tiny_batch() -> tuple[Tensor, Tensor]:
+    """Three sources and the inputs of their targets, (3, src_len) and (3, tgt_len), with padding in both."""
+    return padded(sources([5, 3, 1])), padded([[1, *random_ids(4, seed=1)], [1, *random_ids(2, seed=2)], [1]])
 
 
 def patched(function: Callable, *patches) -> Callable:
@@ -129,33 +98,6 @@ def raised(kind: type[BaseException], call: Callable) -> BaseException | None:
     except kind as error:
         return error
     return None
-
-
-def weights_of(model: Transformer) -> dict[str, Tensor]:
-    """A copy of all weights."""
-    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-
-
-def assert_same_weights(ours: Transformer, theirs: Transformer | dict[str, Tensor], *, atol: float = 0.0) -> None:
-    """Asserts equal weights, bit for bit unless a tolerance is given."""
-    theirs = theirs if isinstance(theirs, dict) else theirs.state_dict()
-    for name, tensor in ours.state_dict().items():
-        same = torch.allclose(tensor, theirs[name], rtol=0, atol=atol)
-        assert same, f"{name} differs by {(tensor - theirs[name]).abs().max()}"
-
-
-NOUNS = {"dog": "Hund", "cat": "Katze", "child": "Kind", "bird": "Vogel", "horse": "Pferd", "man": "Mann"}
-VERBS = {"sees": "sieht", "hears": "hört", "likes": "mag", "knows": "kennt", "seeks": "sucht"}
-
-
-def toy_pairs() -> list[Pair]:
-    """180 little sentences and their word-for-word translations."""
-    return [
-        Pair(f"a {subject} {verb} a {thing} .", f"ein {NOUNS[subject]} {VERBS[verb]} ein {NOUNS[thing]} .")
-        for subject in NOUNS
-        for verb in VERBS
-        for thing in NOUNS
-    ]
 
 
 def toy_translator(seed: int = 0, *, spread: float = 2.0, **changes) -> Translator:

@@ -11,9 +11,9 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import nn
 
-from course_lib import storage as checkpoint
 from course_lib.config import ModelConfig
-from course_lib.storage import FORMAT, average_checkpoints, load_tensors, load_weights, save_tensors
+from course_lib.storage import average_checkpoints, checkpoint, load_tensors, load_weights, save_tensors
+from course_lib.storage.checkpoint import FORMAT
 from course_lib.transformer import Transformer
 
 CONFIG = ModelConfig(vocab_size=40, d_model=8, num_heads=2, num_layers=1, d_ff=12, max_len=6)

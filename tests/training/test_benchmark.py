@@ -17,8 +17,9 @@ from course_lib.training.evaluation import score
 from course_lib.training.experiment import train_translator
 from course_lib.training.run import Run
 from course_lib.translator import Translator
-from tests.helpers.tiny import assert_same_weights, raised, weights_of
-from tests.training.test_experiment import CORPUS, Untouchable, tiny_preset
+from tests.helpers.corpora import CORPUS, Untouchable
+from tests.helpers.tiny import raised, tiny_preset
+from tests.helpers.training import assert_same_weights, weights_of
 
 EPOCHS = 8
 VALID_ONLY = replace(CORPUS, test=Untouchable(CORPUS.test))
@@ -86,9 +87,11 @@ def each_variant_differs_in_what_it_names(folder):
 
 def test_each_variant_differs_in_what_it_names_and_in_nothing_else(whole, tmp_path):
     each_variant_differs_in_what_it_names(whole[0])
-    with mock.patch.object(
-        benchmark, "train_translator", lambda *a, **o: train_translator(*a, **o | {"model_changes": None})
-    ):
+
+    def preset_as_it_is(corpus, folder, experiment, **options):
+        return train_translator(corpus, folder, replace(experiment, model_changes={}), **options)
+
+    with mock.patch.object(benchmark, "train_translator", preset_as_it_is):
         run(tmp_path)
     with pytest.raises(AssertionError):
         each_variant_differs_in_what_it_names(tmp_path)
@@ -153,8 +156,10 @@ def test_runs_of_another_length_or_corpus_are_not_taken_for_these(whole):
 
 
 def test_an_interrupted_benchmark_returns_what_it_has(tmp_path):
-    def interrupted(*args, **options):
-        return {"stopped": "interrupted"} if options["model_changes"] else train_translator(*args, **options)
+    def interrupted(corpus, folder, experiment, **options):
+        if experiment.model_changes:
+            return {"stopped": "interrupted"}
+        return train_translator(corpus, folder, experiment, **options)
 
     variants = ["the whole recipe", "no dropout", "post-norm"]
     with mock.patch.object(benchmark, "train_translator", interrupted):

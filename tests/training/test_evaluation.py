@@ -6,7 +6,8 @@ import torch.nn.functional as F
 
 from course_lib.data.batches import make_batch
 from course_lib.training.evaluation import batch_loss, validate
-from tests.helpers.tiny import FixedBatches, raised, reversal_pairs, tiny_model
+from tests.helpers.tiny import raised, tiny_model
+from tests.helpers.training import FixedBatches, reversal_pairs
 
 PAIRS = reversal_pairs(12)
 UNEQUAL = FixedBatches([PAIRS[:2], PAIRS[2:9], PAIRS[9:]])

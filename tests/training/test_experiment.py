@@ -6,7 +6,7 @@ import shutil
 import signal
 import unicodedata
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from functools import partial
 from unittest import mock
 
@@ -14,28 +14,24 @@ import pytest
 import torch
 
 from course_lib.config import ModelConfig
-from course_lib.data.corpus import Corpus, Pair
+from course_lib.data import Corpus, Pair
 from course_lib.metrics import bleu, tokenized_bleu
 from course_lib.storage import average_checkpoints, load_tensors
 from course_lib.tokenizer import Tokenizer
 from course_lib.training import experiment
 from course_lib.training import loop as training
-from course_lib.training.config import TrainConfig
+from course_lib.training.config import Experiment, TrainConfig
 from course_lib.training.evaluation import score
 from course_lib.training.experiment import train_translator
 from course_lib.training.machine import machine
 from course_lib.training.run import Run
 from course_lib.translator import Translator
-from tests.helpers.tiny import SMALL, assert_same_weights, patched, raised, toy_pairs, toy_translator
+from tests.helpers.corpora import CORPUS, PAIRS, Untouchable
+from tests.helpers.tiny import patched, raised, tiny_preset, toy_translator
+from tests.helpers.training import assert_same_weights
 
-PAIRS = toy_pairs()
-CORPUS = Corpus("toy", PAIRS[:40], PAIRS[40:44], [*PAIRS[44:48], Pair("a fox", "ein Fuchs")])
 CLOCKS = {"seconds": 0, "cpu_seconds": 0}
 CONFIG = TrainConfig(epochs=2, batch_tokens=256, peak_lr=0.01, warmup_steps=4)
-
-
-def tiny_preset(name, vocab_size, **changes):
-    return ModelConfig(**SMALL | dict(vocab_size=vocab_size, max_len=64, dropout=0.2) | changes)
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +40,17 @@ def small_models():
         yield
 
 
-def run(folder, *, train=train_translator, corpus=CORPUS, config=CONFIG, **options):
-    return train(corpus, folder, preset="tiny", config=config, vocab_size=60, progress=False, **options)
+def run(folder, *, train=train_translator, corpus=CORPUS, config=CONFIG, vocab_size=60, **options):
+    return train(corpus, folder, Experiment("tiny", vocab_size, config, **options), progress=False)
+
+
+def with_always(**fields):
+    """A training that takes other options than those it is given: a mutant."""
+
+    def mutant(corpus, folder, experiment, **options):
+        return train_translator(corpus, folder, replace(experiment, **fields), **options)
+
+    return mutant
 
 
 @pytest.fixture(scope="module")
@@ -95,14 +100,10 @@ def the_saved_translator_scores_as_logged(train, folder):
         assert score(translator, CORPUS.test, **search).entry == entry
 
 
-def with_another_penalty(corpus, folder, *, length_penalty, **options):
-    return train_translator(corpus, folder, **options)
-
-
 def test_the_saved_translator_scores_as_logged(tmp_path):
     the_saved_translator_scores_as_logged(train_translator, tmp_path / "ours")
     with pytest.raises(AssertionError):
-        the_saved_translator_scores_as_logged(with_another_penalty, tmp_path / "mutant")
+        the_saved_translator_scores_as_logged(with_always(length_penalty=0.6), tmp_path / "mutant")
 
 
 def weights_are_the_average_of_the_kept_epochs(train, folder):
@@ -130,15 +131,15 @@ def the_test_part_can_be_scored_after_the_choice(train, folder):
         assert {"valid": chosen, "test": final}[part][part][1] == found.entry
 
 
-def looking_at_the_test_part(corpus, folder, *, report, **options):
-    log = train_translator(corpus, folder, report="test", **options)
+def looking_at_the_test_part(corpus, folder, experiment, **options):
+    log = with_always(report="test")(corpus, folder, experiment, **options)
     scores = log.pop("test")
-    return log | {report: scores}
+    return log | {experiment.report: scores}
 
 
-def training_again(corpus, folder, **options):
+def training_again(corpus, folder, experiment, **options):
     shutil.rmtree(folder, ignore_errors=True)
-    return train_translator(corpus, folder, **options)
+    return train_translator(corpus, folder, experiment, **options)
 
 
 @pytest.mark.parametrize("wrong", [looking_at_the_test_part, training_again])
@@ -152,19 +153,15 @@ def newest_only(paths):
     return average_checkpoints(paths[-1:])
 
 
-def all_that_are_there(corpus, folder, *, average, **options):
-    return train_translator(corpus, folder, average=5, **options)
-
-
-def asked_for(corpus, folder, *, average, **options):
-    log = train_translator(corpus, folder, average=average, **options)
-    return log | {"averaged_epochs": average}
+def asked_for(corpus, folder, experiment, **options):
+    log = train_translator(corpus, folder, experiment, **options)
+    return log | {"averaged_epochs": experiment.average}
 
 
 def test_the_saved_weights_are_the_average_of_the_newest_epochs(tmp_path):
     weights_are_the_average_of_the_kept_epochs(train_translator, tmp_path / "ours")
     mutant = patched(train_translator, mock.patch.object(experiment, "average_checkpoints", newest_only))
-    for number, wrong in enumerate((mutant, all_that_are_there, asked_for)):
+    for number, wrong in enumerate((mutant, with_always(average=5), asked_for)):
         with pytest.raises(AssertionError):
             weights_are_the_average_of_the_kept_epochs(wrong, tmp_path / f"wrong {number}")
 
@@ -264,9 +261,9 @@ def an_unfinished_run_leaves_the_translator_in_its_folder(train, folder):
     assert {name: (folder / name).read_bytes() for name in before} == before
 
 
-def saves_at_once(corpus, folder, **options):
+def saves_at_once(corpus, folder, experiment, **options):
     toy_translator(1).tokenizer.save(folder / "config.json")
-    return train_translator(corpus, folder, **options)
+    return train_translator(corpus, folder, experiment, **options)
 
 
 def test_an_unfinished_run_leaves_the_translator_in_its_folder(tmp_path):
@@ -278,15 +275,7 @@ def test_an_unfinished_run_leaves_the_translator_in_its_folder(tmp_path):
 def test_another_vocabulary_is_another_experiment(tmp_path):
     with ctrl_c_after_the_first_epoch():
         run(tmp_path)
-    options = dict(preset="tiny", config=CONFIG, vocab_size=59, progress=False)
-    assert "holds another run" in str(raised(ValueError, lambda: train_translator(CORPUS, tmp_path, **options)))
-
-
-class Untouchable(list):
-    """A part of a corpus that nobody may read."""
-
-    def __iter__(self):
-        raise AssertionError("read")
+    assert "holds another run" in str(raised(ValueError, lambda: run(tmp_path, vocab_size=59)))
 
 
 def choosing_never_reads_the_test_part(train, folder):
@@ -295,14 +284,10 @@ def choosing_never_reads_the_test_part(train, folder):
     assert "test" not in log and log["valid"][0]["bleu"] == log["epochs"][-1]["valid_bleu"]
 
 
-def always_the_test_part(corpus, folder, *, report, **options):
-    return train_translator(corpus, folder, report="test", **options)
-
-
 def test_choosing_never_reads_the_test_part(tmp_path):
     choosing_never_reads_the_test_part(train_translator, tmp_path / "ours")
     with pytest.raises(AssertionError):
-        choosing_never_reads_the_test_part(always_the_test_part, tmp_path / "mutant")
+        choosing_never_reads_the_test_part(with_always(report="test"), tmp_path / "mutant")
 
 
 def test_changes_of_model_and_data_are_used_and_logged(finished, tmp_path):
@@ -335,8 +320,9 @@ def the_seed_is_that_of_the_configuration(train, folder):
 def test_the_seed_is_that_of_the_configuration(tmp_path):
     the_seed_is_that_of_the_configuration(train_translator, tmp_path)
 
-    def forgetful(*args, config, **options):
-        return train_translator(*args, config=replace(config, seed=0), **options)
+    def forgetful(corpus, folder, experiment, **options):
+        training = replace(experiment.training, seed=0)
+        return train_translator(corpus, folder, replace(experiment, training=training), **options)
 
     with pytest.raises(AssertionError):
         the_seed_is_that_of_the_configuration(forgetful, tmp_path / "forgetful")
@@ -404,8 +390,8 @@ def lower_case_is_compared_without_case(train, folder):
     assert Translator.from_pretrained(folder / "capital").tokenizer.lowercase
 
 
-def with_capitals(corpus, folder, *, lowercase, **options):
-    return train_translator(corpus, folder, **options) | {"lowercase": lowercase}
+def with_capitals(corpus, folder, experiment, **options):
+    return with_always(lowercase=False)(corpus, folder, experiment, **options) | {"lowercase": experiment.lowercase}
 
 
 def references_are_as_the_tokenizer_has_texts(scorer):
@@ -441,12 +427,12 @@ def test_the_summary_is_one_line_with_the_signature():
 
 
 def test_progress_prints_a_line_for_each_epoch(tmp_path, capsys):
-    options = dict(preset="tiny", config=replace(CONFIG, epochs=1), vocab_size=60)
-    train_translator(CORPUS, tmp_path / "loud", **options)
+    once = replace(CONFIG, epochs=1)
+    train_translator(CORPUS, tmp_path / "loud", Experiment("tiny", 60, once))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("epoch   1") and "BLEU" in lines[0]
     assert [line.split(":")[0] for line in lines[1:]] == ["test, beam 1", "test, beam 4"]
-    run(tmp_path / "quiet", config=options["config"])
+    run(tmp_path / "quiet", config=once)
     assert capsys.readouterr().out == ""
 
 
@@ -462,6 +448,8 @@ REFUSED = {
     "long test": (replace(CORPUS, test=[LONG]), {}, "toy, test: a sentence has"),
     "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
     "no beam": (CORPUS, {"beam_size": 0}, "beam_size must be at least 1, got 0"),
+    "no such architecture": (CORPUS, {"architecture": "gru"}, "must be 'transformer' or 'lstm', got 'gru'"),
+    "no such share": (CORPUS, {"subword_dropout": 2}, "share must be in [0, 1], got 2"),
 }
 
 
@@ -476,7 +464,11 @@ def test_the_course_corpus_can_be_logged(tmp_path):
     from course_lib.data.course import load_course
 
     corpus = load_course(num_train=40, num_valid=3, num_test=3)
-    log = train_translator(
-        corpus, tmp_path, preset="tiny", config=replace(CONFIG, epochs=1), vocab_size=150, progress=False
-    )
+    log = run(tmp_path, corpus=corpus, config=replace(CONFIG, epochs=1), vocab_size=150)
     assert log["corpus"] == "course"
+
+
+def test_a_configuration_refuses_what_cannot_be_trained_and_cannot_change():
+    assert "preset must be one of mini" in str(raised(ValueError, lambda: Experiment("huge", 60, CONFIG)))
+    with pytest.raises(FrozenInstanceError):
+        Experiment("tiny", 60, CONFIG).report = "valid"

@@ -11,7 +11,8 @@ from course_lib.data.batches import BucketedBatches
 from course_lib.decoding import greedy
 from course_lib.training.config import TrainConfig
 from course_lib.transformer import Transformer
-from tests.helpers.tiny import fit, padded, reversal_pairs
+from tests.helpers.tiny import padded
+from tests.helpers.training import fit, reversal_pairs
 
 HELD_OUT = 500
 pytestmark = pytest.mark.usefixtures("one_thread")  # a second one gains little, and costs tenfold on a busy machine

@@ -17,7 +17,8 @@ from course_lib.training.evaluation import batch_loss, validate
 from course_lib.training.run import Run
 from course_lib.training.schedule import learning_rate
 from tests.helpers.parity import double_precision
-from tests.helpers.tiny import FixedBatches, assert_same_weights, fit, fit_with, raised, reversal_pairs, tiny_model
+from tests.helpers.tiny import raised, tiny_model
+from tests.helpers.training import FixedBatches, assert_same_weights, fit, fit_with, reversal_pairs
 
 # A large eps makes Adam's step smooth: with the paper's, a gradient of 1e-17 that should be 0 moves a weight.
 CONFIG = TrainConfig(epochs=2, peak_lr=0.05, warmup_steps=2, eps=1e-2)

@@ -12,20 +12,12 @@ import torch
 from safetensors.torch import save
 
 from course_lib.data.batches import BucketedBatches
-from course_lib.storage import average_checkpoints, save_tensors
+from course_lib.storage import average_checkpoints, checkpoint, save_tensors
 from course_lib.training import run as run_module
 from course_lib.training.config import TrainConfig
 from course_lib.training.run import Run
-from tests.helpers.tiny import (
-    assert_same_weights,
-    fit,
-    fit_with,
-    patched,
-    raised,
-    reversal_pairs,
-    tiny_model,
-    weights_of,
-)
+from tests.helpers.tiny import patched, raised, tiny_model
+from tests.helpers.training import assert_same_weights, fit, fit_with, reversal_pairs, weights_of
 
 CONFIG = TrainConfig(epochs=3, batch_tokens=24, accumulate=2, peak_lr=0.01, warmup_steps=3, decay="linear")
 ONE = replace(CONFIG, epochs=1)
@@ -227,7 +219,7 @@ def save_file(tensors, path, metadata):
 
 def test_a_full_disk_leaves_the_last_checkpoint_intact(tmp_path):
     full_disk_costs_one_epoch_at_most(fit, tmp_path / "ours")
-    mutant = patched(fit, *(mock.patch(f"course_lib.storage.{f.__name__}", f) for f in (replacing, save_file)))
+    mutant = patched(fit, *(mock.patch.object(checkpoint, f.__name__, f) for f in (replacing, save_file)))
     with pytest.raises(AssertionError):
         full_disk_costs_one_epoch_at_most(mutant, tmp_path / "mutant")
 

@@ -8,7 +8,8 @@ import pytest
 from course_lib.data.batches import BucketedBatches, encode_pairs
 from course_lib.tokenizer import EOS_ID, Tokenizer
 from course_lib.training.subword_dropout import VARIANTS, SubwordDropout
-from tests.helpers.tiny import raised, toy_pairs
+from tests.helpers.corpora import toy_pairs
+from tests.helpers.tiny import raised
 
 PAIRS = toy_pairs()
 TOKENIZER = Tokenizer.train((text for pair in PAIRS for text in pair), 120)

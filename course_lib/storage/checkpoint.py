@@ -1,9 +1,7 @@
-"""Files that are written whole or not at all, and tensors in them: checkpoints, saved and averaged."""
+"""Tensors in files: checkpoints, saved and averaged."""
 
 import json
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,31 +9,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from course_lib.storage.files import replacing
+
 FORMAT = "course_lib checkpoint 1"
-
-
-@contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it takes the place of `path` at once, else it is removed.
-
-    Args:
-        path: the file to write; its folder is made if missing.
-
-    Raises:
-        OSError: whatever writing raised; the old file is then untouched.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def save_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict, *, dtype: torch.dtype | None = None) -> None:

@@ -1,0 +1,11 @@
+"""Files that are written whole or not at all, and tensors in them: what only writes text loads no torch."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "files": ["replacing"],
+        "checkpoint": ["average_checkpoints", "load_tensors", "load_weights", "save_tensors"],
+    },
+)
