@@ -56,6 +56,15 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """New floating-point tensors and parameters are float64."""
+    from tests.helpers.parity import double_precision  # here, because few tests need torch
+
+    with double_precision():
+        yield
+
+
 @pytest.fixture(scope="session")
 def make(stranger_env: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Function that runs make in a folder as that user would: make(folder, *arguments, text="", **env)."""

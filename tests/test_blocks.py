@@ -11,22 +11,16 @@ from tests.helpers.parity import (
     assert_same_function,
     assert_same_module,
     close,
-    double_precision,
     noise,
     permutation,
     scrambled,
 )
 
+pytestmark = pytest.mark.usefixtures("float64")
 SIZES = dict(d_model=12, num_heads=3, d_ff=20, dropout=0.1)
 SRC = torch.tensor([[5, 6, 7, 8, 9, 4], [5, 6, 7, 0, 0, 0]])
 TGT = torch.tensor([[1, 6, 7, 8], [1, 6, 0, 0]])
 both_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post-norm", "pre-norm"])
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
 
 
 # --- layer norm ---------------------------------------------------------------------------------

@@ -16,12 +16,15 @@ from course_lib.tokenizer import Tokenizer
 from course_lib.training.config import TrainConfig
 from course_lib.training.loop import fit
 from course_lib.translator import Translator
-from tests.helpers.corpora import toy_pairs
+from tests.helpers.corpora import TEXTS, toy_pairs
 from tests.helpers.tiny import raised, toy_translator
 from tests.helpers.training import weights_of
-from tests.test_translator import TEXTS, texts_of
 
 FILES = ["config.json", "model.safetensors", "tokenizer.json"]
+
+
+def texts_of(translator):
+    return [translation.text for translation in translator.translate_batch(TEXTS)]
 
 
 def loaded_translates_as_saved(load, folder):

@@ -11,17 +11,10 @@ from course_lib.alternatives.lstm import AttentiveLSTM, lstm_like
 from course_lib.attention import attention_weights
 from course_lib.decoding import greedy
 from course_lib.recording import AttentionMaps, record_attention
-from tests.helpers.parity import double_precision
-from tests.helpers.tiny import padded, raised, random_ids, sources, tiny_model
+from tests.helpers.tiny import padded, raised, sources, tiny_batch, tiny_model
 
-SRC = padded(sources([5, 3, 1]))
-TGT_IN = padded([[1, *random_ids(4, seed=1)], [1, *random_ids(2, seed=2)], [1]])
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
+SRC, TGT_IN = tiny_batch()
 
 
 def model_of(**changes):

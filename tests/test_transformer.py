@@ -12,16 +12,29 @@ from course_lib.config import ModelConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.position import ALiBi, Rotary
 from course_lib.transformer import Decoder, Encoder, Transformer
+from tests.helpers.interface import (
+    BAD_IDS,
+    SRC,
+    TGT,
+    ids,
+    law_a_batch_is_its_sentences_one_by_one,
+    law_bad_ids_are_refused_on_both_sides,
+    law_cached_decoding_is_uncached,
+    law_no_output_sees_the_future,
+    law_padding_changes_nothing,
+)
 from tests.helpers.parity import (
+    assert_same_logits,
     assert_same_module,
     close,
-    double_precision,
     in_our_names,
     noise,
     permutation,
     scrambled,
 )
+from tests.helpers.tiny import padded
 
+pytestmark = pytest.mark.usefixtures("float64")
 SMALL = dict(vocab_size=13, d_model=12, num_heads=3, num_layers=2, d_ff=20, max_len=8)
 CONFIGS = {
     "paper": ModelConfig(**SMALL),
@@ -31,23 +44,8 @@ CONFIGS = {
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
 POSITIONS = CONFIGS | {name: ModelConfig(**SMALL, position=name) for name in ("alibi", "rotary", "none")}
 each_position = pytest.mark.parametrize("config", POSITIONS.values(), ids=POSITIONS.keys())
-SRC = [[5, 6, 7, 8, 9, 4, 2], [12, 3, 2], [4, 2]]
-TGT = [[1, 6, 7], [1, 10, 4, 4, 9], [1]]
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
-
-
 def model_of(config, model_class=Transformer):
     return scrambled(model_class(config))
-
-
-def padded(rows, longest=None):
-    longest = longest or max(map(len, rows))
-    return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
 
 
 # --- parity -------------------------------------------------------------------------------------
@@ -137,15 +135,7 @@ class Theirs(nn.Module):
 
 
 def parity_of_the_model(ours, config):
-    theirs = scrambled(Theirs(config))
-    ours.load_state_dict({name: tensor.clone() for name, tensor in theirs.in_our_names().items()}, strict=True)
-    logits = [model(padded(SRC), padded(TGT)) for model in (ours.eval(), theirs)]
-    close(*logits, "logits")
-    for each in logits:
-        each.backward(noise(*each.shape))
-    their_grads = theirs.in_our_names(lambda parameter: parameter.grad)
-    for name, parameter in ours.named_parameters():
-        close(parameter.grad, their_grads[name], f"gradient of {name}")
+    assert_same_logits(ours, Theirs(config), lambda model: model(padded(SRC), padded(TGT)))
 
 
 @pytest.mark.parametrize("norm_first", [False, True], ids=["post-norm", "pre-norm"])
@@ -177,24 +167,6 @@ def test_parity_fails_for_another_model():
 # --- no leak from the future --------------------------------------------------------------------
 
 
-def law_no_output_sees_the_future(model):
-    """The gradient of output t with respect to the embedded input u is exactly 0 for u > t, and not before."""
-    embedded = []
-
-    def cut(module, inputs, output):
-        embedded.append(output.detach().requires_grad_())
-        return embedded[-1]
-
-    src, tgt_in = padded(SRC), torch.tensor([[1, 6, 7, 8, 9]] * 3)
-    handle = model.tgt_embedding.register_forward_hook(cut)
-    logits = model(src, tgt_in)
-    handle.remove()
-    for t in range(5):
-        (gradient,) = torch.autograd.grad(logits[:, t].square().sum(), embedded, retain_graph=True)
-        assert (gradient[:, t + 1 :] == 0).all(), f"output {t} sees the future"
-        assert (gradient[:, : t + 1].abs().amax(-1) > 0).all(), f"output {t} does not see the past"
-
-
 @each_position
 def test_no_output_sees_the_future(config):
     law_no_output_sees_the_future(model_of(config))
@@ -211,22 +183,6 @@ def test_a_mask_that_shows_the_future_breaks_the_law(monkeypatch, ahead):
 
 
 # --- padding and batches ------------------------------------------------------------------------
-
-
-def law_padding_changes_nothing(model):
-    """A sentence pair padded up in a batch has the logits that it has alone."""
-    together = model(padded(SRC, 8), padded(TGT, 7))
-    for row, (src, tgt_in) in enumerate(zip(SRC, TGT, strict=True)):
-        alone = model(torch.tensor([src]), torch.tensor([tgt_in]))
-        close(together[row, : len(tgt_in)], alone[0], f"row {row}")
-
-
-def law_a_batch_is_its_sentences_one_by_one(model):
-    """Without padding: all rows of the batch have the same length."""
-    src, tgt_in = torch.tensor([[5, 6, 2], [4, 4, 2], [9, 8, 2]]), torch.tensor([[1, 7], [1, 5], [1, 7]])
-    together = model(src, tgt_in)
-    for row in range(3):
-        close(together[row], model(src[row : row + 1], tgt_in[row : row + 1])[0], f"row {row}")
 
 
 class EncodesPadding(Transformer):
@@ -283,16 +239,6 @@ def test_sentences_that_meet_in_a_batch_break_the_law(wrong):
 
 
 # --- the cache ----------------------------------------------------------------------------------
-
-
-def law_cached_decoding_is_uncached(model):
-    src, tgt_in = padded(SRC), torch.tensor([[1, 6, 7, 8, 9], [1, 4, 4, 4, 4], [1, 12, 3, 5, 6]])
-    memory = model.encode(src)
-    whole = model.decode(tgt_in, memory, src)
-    for cuts in ([1, 1, 1, 1, 1], [2, 3], [1, 4], [5]):
-        cache = model.new_cache()
-        pieces = [model.decode(piece, memory, src, cache=cache) for piece in tgt_in.split(cuts, dim=1)]
-        close(torch.cat(pieces, dim=1), whole, f"in pieces of {cuts}")
 
 
 @each_position
@@ -463,34 +409,9 @@ def test_dropout_in_training_only():
 # --- bad input ----------------------------------------------------------------------------------
 
 
-def ids(*rows, dtype=torch.long):
-    return torch.tensor(rows, dtype=dtype)
-
-
-BAD_IDS = {
-    "one dimension": (torch.tensor([5, 2]), r"ids of shape \(batch, length\), at least one; got torch.int64 \(2,\)"),
-    "empty batch": (torch.empty(0, 3, dtype=torch.long), r"at least one; got torch.int64 \(0, 3\)"),
-    "no tokens": (torch.empty(2, 0, dtype=torch.long), r"at least one; got torch.int64 \(2, 0\)"),
-    "float": (ids([5, 2], dtype=torch.float32), r"got torch.float32 \(1, 2\)"),
-    "int32": (ids([5, 2], dtype=torch.int32), r"got torch.int32 \(1, 2\)"),
-    "negative": (ids([5, -1]), r"holds ids -1..5, the vocabulary has 0..12"),
-    "too large": (ids([5, 13]), r"holds ids 5..13, the vocabulary has 0..12"),
-    "empty sentence": (ids([5, 2], [0, 0]), r"an empty sentence: rows \[1\] of ids hold only padding"),
-    "too long": (ids([5] * 9), r"the sentence has 9 tokens, the model has positions for 8"),
-}
-
-
-@pytest.mark.parametrize("bad, message", BAD_IDS.values(), ids=BAD_IDS.keys())
-def test_bad_ids_are_refused_on_both_sides(bad, message):
-    model, rows = model_of(CONFIGS["paper"]), bad.shape[0] if bad.dim() == 2 else 1
-    good = torch.full((max(rows, 1), 3), 5)
-    calls = {"src": lambda: model.encode(bad), "tgt_in": lambda: model.decode(bad, model.encode(good), good)}
-    whole = {"src": lambda: model(bad, good), "tgt_in": lambda: model(good, bad)}
-    for side in ("src", "tgt_in"):
-        named = message if message.startswith(("an empty", "the sentence")) else f"{side}.*{message}"
-        for call in (calls[side], whole[side]):
-            with pytest.raises(ValueError, match=named):
-                call()
+@pytest.mark.parametrize("name", BAD_IDS)
+def test_bad_ids_are_refused_on_both_sides(name):
+    law_bad_ids_are_refused_on_both_sides(model_of(CONFIGS["paper"]), name)
 
 
 def test_a_target_that_starts_with_padding_is_refused():

@@ -1,5 +1,6 @@
 """Text in, translation out: one by one or many at once, saved and loaded, with or without attention maps."""
 
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -11,17 +12,10 @@ from course_lib.beam import beam_search
 from course_lib.decoding import greedy
 from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
-from tests.helpers.corpora import toy_pairs
+from tests.helpers.corpora import TEXTS
+from tests.helpers.decoding import ATTENDS_TO_PADDING
+from tests.helpers.laws import tells_apart
 from tests.helpers.tiny import patched, raised, toy_translator
-from tests.test_decoding import attends_to_padding
-
-TEXTS = [pair.src for pair in toy_pairs()[::25]] + ["a dog", "cat", "a bird sees a bird . a man hears a horse ."]
-FILES = ["config.json", "model.safetensors", "tokenizer.json"]
-
-
-def texts_of(translator, **options):
-    return [translation.text for translation in translator.translate_batch(TEXTS, **options)]
-
 
 # --- translating --------------------------------------------------------------------------------
 
@@ -45,22 +39,19 @@ def order_of_lengths(translator, texts, **options):
 
 
 def test_a_batch_equals_its_sentences_one_by_one():
-    batch_equals_one_by_one(Translator.translate_batch)
-    with mock.patch.object(translator_module, "BATCH_SENTENCES", 4):
-        batch_equals_one_by_one(Translator.translate_batch)
-    with pytest.raises(AssertionError):
-        batch_equals_one_by_one(order_of_lengths)
-    searches = [mock.patch.object(translator_module, f.__name__, attends_to_padding(f)) for f in (greedy, beam_search)]
-    with pytest.raises(AssertionError):
-        batch_equals_one_by_one(patched(Translator.translate_batch, *searches))
-    for module in (decoding, beam):
-        limits = mock.patch.object(module, "output_limits", limits_of_the_longest)
-        with pytest.raises(AssertionError):
-            batch_equals_one_by_one(patched(Translator.translate_batch, limits))
+    batch_equals_one_by_one(patched(Translator.translate_batch, with_another("BATCH_SENTENCES", 4)))
+    limits = [mock.patch.object(module, "output_limits", limits_of_the_longest) for module in (decoding, beam)]
+    searches = [with_another(search.__name__, patched(search, ATTENDS_TO_PADDING)) for search in (greedy, beam_search)]
+    mutants = [patched(Translator.translate_batch, *patches) for patches in (searches, limits[:1], limits[1:])]
+    tells_apart(batch_equals_one_by_one, Translator.translate_batch, order_of_lengths, *mutants)
 
 
 def limits_of_the_longest(model, src, max_len, limits=decoding.output_limits):
     return [max(limits(model, src, max_len))] * len(src)
+
+
+def with_another(name, value):
+    return mock.patch.object(translator_module, name, value)
 
 
 def greedy_has_the_score_of_a_beam_of_one(translate):
@@ -74,10 +65,8 @@ def greedy_has_the_score_of_a_beam_of_one(translate):
 
 
 def test_greedy_has_the_score_of_a_beam_of_one():
-    greedy_has_the_score_of_a_beam_of_one(Translator.translate)
-    bare = mock.patch.object(translator_module, "normalized", lambda log_prob, length, penalty: log_prob)
-    with pytest.raises(AssertionError):
-        greedy_has_the_score_of_a_beam_of_one(patched(Translator.translate, bare))
+    bare = patched(Translator.translate, with_another("normalized", lambda log_prob, length, penalty: log_prob))
+    tells_apart(greedy_has_the_score_of_a_beam_of_one, Translator.translate, bare)
 
 
 def test_beam_size_and_length_penalty_reach_the_search():
@@ -87,7 +76,7 @@ def test_beam_size_and_length_penalty_reach_the_search():
         seen.update(options)
         return beam_search(model, src, **options)
 
-    with mock.patch.object(translator_module, "beam_search", spy):
+    with with_another("beam_search", spy):
         translator.translate("a dog", beam_size=3, length_penalty=0.2)
         assert seen == dict(beam_size=3, length_penalty=0.2)
         translator.translate("a dog")
@@ -168,9 +157,9 @@ def one_row_short(translator, text):
 
 
 def test_attention_changes_no_text_and_fits_its_labels():
-    attention_changes_no_text_and_fits_its_labels(lambda translator, text: translator.translate(text, attention=True))
-    with pytest.raises(AssertionError):
-        attention_changes_no_text_and_fits_its_labels(one_row_short)
+    tells_apart(
+        attention_changes_no_text_and_fits_its_labels, partial(Translator.translate, attention=True), one_row_short
+    )
 
 
 def maps_are_those_of_the_search(translate):
@@ -194,6 +183,5 @@ def labels_shifted(translator, text):
 
 
 def test_maps_are_those_of_the_search():
-    maps_are_those_of_the_search(lambda translator, text: translator.translate(text, beam_size=1, attention=True))
-    with pytest.raises(AssertionError):
-        maps_are_those_of_the_search(labels_shifted)
+    greedily = partial(Translator.translate, beam_size=1, attention=True)
+    tells_apart(maps_are_those_of_the_search, greedily, labels_shifted)

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from course_lib.alternatives import lstm as alternatives
+from course_lib.alternatives import lstm
 from course_lib.alternatives.lstm import (
     AttentiveLSTM,
     BidirectionalLSTM,
@@ -29,32 +30,28 @@ from course_lib.tokenizer import Tokenizer
 from course_lib.training.config import TrainConfig
 from course_lib.training.evaluation import score, validate
 from course_lib.translator import Translator
-from tests import test_beam, test_decoding
+from tests.helpers import decoding
 from tests.helpers.corpora import toy_pairs
-from tests.helpers.parity import close, double_precision, noise, scrambled
-from tests.helpers.tiny import patched
-from tests.helpers.training import assert_same_weights, fit, reversal_pairs
-from tests.test_transformer import (
+from tests.helpers.interface import (
     BAD_IDS,
     SRC,
     TGT,
     ids,
     law_a_batch_is_its_sentences_one_by_one,
+    law_bad_ids_are_refused_on_both_sides,
     law_cached_decoding_is_uncached,
     law_no_output_sees_the_future,
     law_padding_changes_nothing,
-    padded,
 )
+from tests.helpers.laws import tells_apart
+from tests.helpers.parity import assert_same_logits, close, double_precision, noise, scrambled
+from tests.helpers.searches import a_wide_beam_is_exhaustive
+from tests.helpers.tiny import padded, patched
+from tests.helpers.training import assert_same_weights, fit, reversal_pairs
 
 SMALL = dict(vocab_size=13, d_model=12, d_hidden=10, dropout=0.3, max_len=8)
 CONFIGS = {f"{n} layers": LstmConfig(**SMALL, num_layers=n) for n in (1, 2, 3)}
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
-
-
-@pytest.fixture
-def float64():
-    with double_precision():
-        yield
 
 
 def model_of(config, model_class=AttentiveLSTM):
@@ -203,16 +200,8 @@ class Theirs(nn.Module):
 
 def parity_of_the_model(config, model_class=AttentiveLSTM):
     """Equal logits at the real tokens, and equal gradients of all parameters."""
-    ours, theirs = model_class(config).eval(), scrambled(Theirs(config))
-    ours.load_state_dict({name: tensor.clone() for name, tensor in theirs.in_our_names().items()}, strict=True)
     real = padded(TGT) != 0
-    logits = [model(padded(SRC), padded(TGT))[real] for model in (ours, theirs)]
-    close(*logits, "logits")
-    for each in logits:
-        each.backward(noise(*each.shape))
-    their_grads = theirs.in_our_names(lambda parameter: parameter.grad)
-    for name, parameter in ours.named_parameters():
-        close(parameter.grad, their_grads[name], f"gradient of {name}")
+    assert_same_logits(model_class(config), Theirs(config), lambda model: model(padded(SRC), padded(TGT))[real])
 
 
 @each_config
@@ -585,39 +574,30 @@ def small_model(seed, vocab_size, spread):
     return model
 
 
-def mixed_rows(function):
-    def select(cache, rows):
-        cache.state, cache.cells = cache.state[:, rows.flip(0)], cache.cells[:, rows.flip(0)]
-
-    return patched(function, mock.patch.object(LstmCache, "select", select))
+def in_another_order(cache, rows):
+    cache.state, cache.cells = cache.state[:, rows.flip(0)], cache.cells[:, rows.flip(0)]
 
 
-def attends_to_padding(function):
-    every = test_decoding.all_may_be_attended
-    return patched(function, mock.patch.object(alternatives, "padding_mask", every))
+MIXED_ROWS = mock.patch.object(LstmCache, "select", in_another_order)
+ATTENDS_TO_PADDING = mock.patch.object(lstm, "padding_mask", decoding.all_may_be_attended)
 
 
 @pytest.mark.parametrize(
-    "law, mutant",
+    "law, mistakes",
     [
-        (test_decoding.cached_equals_uncached, mixed_rows),
-        (test_decoding.batch_equals_one_by_one, mixed_rows),
-        (test_decoding.batch_equals_one_by_one, attends_to_padding),
-        (test_decoding.log_prob_is_the_teacher_forced_one, mixed_rows),
+        (decoding.cached_equals_uncached, [MIXED_ROWS]),
+        (decoding.batch_equals_one_by_one, [MIXED_ROWS, ATTENDS_TO_PADDING]),
+        (decoding.log_prob_is_the_teacher_forced_one, [MIXED_ROWS]),
     ],
 )
-def test_greedy_laws_hold(monkeypatch, law, mutant):
-    monkeypatch.setattr(test_decoding, "MODELS", [small_model(seed, 8, 0.8) for seed in range(8)])
-    law(greedy)
-    with pytest.raises(AssertionError):
-        law(mutant(greedy))
+def test_greedy_laws_hold(law, mistakes):
+    law = partial(law, models=[small_model(seed, 8, 0.8) for seed in range(8)])
+    tells_apart(law, greedy, *(patched(greedy, mistake) for mistake in mistakes))
 
 
-def test_a_wide_beam_finds_what_exhaustive_search_finds(monkeypatch):
-    monkeypatch.setattr(test_beam, "MODELS", [small_model(seed, 7, 0.8) for seed in range(8)])
-    test_beam.a_wide_beam_is_exhaustive(beam_search)
-    with pytest.raises(AssertionError):
-        test_beam.a_wide_beam_is_exhaustive(mixed_rows(beam_search))
+def test_a_wide_beam_finds_what_exhaustive_search_finds():
+    law = partial(a_wide_beam_is_exhaustive, models=[small_model(seed, 7, 0.8) for seed in range(8)])
+    tells_apart(law, beam_search, patched(beam_search, MIXED_ROWS))
 
 
 PAIRS = reversal_pairs(1500, seed=1, shortest=2, longest=4)
@@ -719,12 +699,7 @@ def test_a_translator_translates_and_is_scored():
 
 @pytest.mark.parametrize("name", BAD_IDS.keys() - {"too long"})
 def test_bad_ids_are_refused_on_both_sides(name):
-    (bad, message), model = BAD_IDS[name], model_of(CONFIGS["1 layers"])
-    good = torch.full((bad.shape[0] if bad.dim() == 2 and len(bad) else 1, 3), 5)
-    for side, call in (("src", lambda: model(bad, good)), ("tgt_in", lambda: model(good, bad))):
-        named = message if message.startswith("an empty") else f"{side}.*{message}"
-        with pytest.raises(ValueError, match=named):
-            call()
+    law_bad_ids_are_refused_on_both_sides(model_of(CONFIGS["1 layers"]), name)
 
 
 def test_padding_before_a_token_is_refused():

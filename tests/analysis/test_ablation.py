@@ -8,18 +8,11 @@ import torch
 from course_lib.analysis.ablation import KINDS, ablate_heads, all_heads, attentions
 from course_lib.decoding import greedy
 from course_lib.recording import record_attention
-from tests.helpers.parity import double_precision
-from tests.helpers.tiny import padded, raised, random_ids, sources, tiny_model
+from tests.helpers.tiny import raised, tiny_batch, tiny_model
 from tests.helpers.training import assert_same_weights, weights_of
 
-SRC = padded(sources([5, 3, 1]))
-TGT_IN = padded([[1, *random_ids(4, seed=1)], [1, *random_ids(2, seed=2)], [1]])
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
+SRC, TGT_IN = tiny_batch()
 
 
 def model_of(**changes):

@@ -1,4 +1,4 @@
-"""A toy corpus, word for word, and a part of a corpus that nobody may read."""
+"""A toy corpus, word for word, sentences to translate, and a part of a corpus that nobody may read."""
 
 from course_lib.data import Corpus, Pair
 
@@ -17,6 +17,7 @@ def toy_pairs() -> list[Pair]:
 
 
 PAIRS = toy_pairs()
+TEXTS = [pair.src for pair in PAIRS[::25]] + ["a dog", "cat", "a bird sees a bird . a man hears a horse ."]
 CORPUS = Corpus("toy", PAIRS[:40], PAIRS[40:44], [*PAIRS[44:48], Pair("a fox", "ein Fuchs")])
 
 

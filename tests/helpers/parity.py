@@ -113,9 +113,29 @@ def assert_same_module(
     ours.zero_grad()
     theirs.zero_grad()
     assert_same_function(call_ours or ours, call_theirs or theirs, inputs)
-    their_grads = in_our_names(theirs, lambda parameter: parameter.grad)
+    _same_gradients(ours, in_our_names(theirs, lambda parameter: parameter.grad))
+
+
+def assert_same_logits(ours: nn.Module, theirs: nn.Module, call: Callable[[nn.Module], Tensor]) -> None:
+    """Asserts that, their weights copied, the logits of a call and the gradients of all parameters are equal.
+
+    Args:
+        ours: a whole model.
+        theirs: the same from parts of torch; has its own `in_our_names`.
+        call: model to logits.
+    """
+    scrambled(theirs)
+    ours.load_state_dict({name: tensor.clone() for name, tensor in theirs.in_our_names().items()}, strict=True)
+    logits = [call(model) for model in (ours.eval(), theirs)]
+    close(*logits, "logits")
+    for each in logits:
+        each.backward(noise(*each.shape))
+    _same_gradients(ours, theirs.in_our_names(lambda parameter: parameter.grad))
+
+
+def _same_gradients(ours: nn.Module, theirs: dict[str, Tensor]) -> None:
     for name, parameter in ours.named_parameters():
-        close(parameter.grad, their_grads[name], f"gradient of {name}")
+        close(parameter.grad, theirs[name], f"gradient of {name}")
 
 
 def permutation(length: int) -> Tensor:

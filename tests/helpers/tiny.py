@@ -10,7 +10,7 @@ from torch import Tensor
 
 from course_lib.config import POSITIONS, ModelConfig
 from course_lib.data import pad
-from course_lib.tokenizer import EOS_ID, SPECIALS, Tokenizer
+from course_lib.tokenizer import EOS_ID, PAD_ID, SPECIALS, Tokenizer
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 from tests.helpers.corpora import toy_pairs
@@ -22,6 +22,7 @@ MODEL_VARIANTS = [
     ModelConfig(**MODEL_SIZES, tie_weights=tied, norm_first=norm_first, position=position)
     for tied, norm_first, position in itertools.product((True, False), (True, False), POSITIONS)
 ]
+
 
 def tiny_model(seed: int = 0, *, spread: float = 1.0, **changes) -> Transformer:
     """A random model in evaluation mode; a spread above 1 makes it surer of its predictions."""
@@ -55,9 +56,9 @@ def sources(lengths: list[int], *, seed: int = 0, vocab_size: int = 12) -> list[
     return [random_ids(n, seed=seed + row, vocab_size=vocab_size) + [EOS_ID] for row, n in enumerate(lengths)]
 
 
-def padded(rows: list[list[int]]) -> Tensor:
-    """Rows of ids to a batch."""
-    return pad(rows)
+def padded(rows: list[list[int]], longest: int = 0) -> Tensor:
+    """Rows of ids to a batch, with at least so many columns."""
+    return pad([*rows, [PAD_ID] * longest])[:-1]
 
 
 def tiny_batch() -> tuple[Tensor, Tensor]:
