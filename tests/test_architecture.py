@@ -375,6 +375,61 @@ def test_docstrings_are_in_the_third_person(tmp_path):
         law_docstrings_are_in_the_third_person(tmp_path / "x.py")
 
 
+def law_functions_are_short(path, longest=40):
+    """From `def` to the end of the body; the docstring is not counted."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            told = first.end_lineno - first.lineno + 1 if ast.get_docstring(node) is not None else 0
+            length = node.end_lineno - node.lineno + 1 - told
+            assert length <= longest, f"{path.name}: {node.name} has {length} lines, at most {longest} are easy to read"
+
+
+@pytest.mark.parametrize("name", sources())
+def test_functions_are_short(name):
+    law_functions_are_short(sources()[name])
+
+
+def test_a_long_function_is_found(tmp_path):
+    fits = "@cache\ndef f(\n    x,\n):\n" + '    """One.\n\n    Two.\n    """\n' + "    x += 1\n" * 37
+    (tmp_path / "x.py").write_text(fits)
+    law_functions_are_short(tmp_path / "x.py")
+    for kind in ("def", "async def"):
+        (tmp_path / "x.py").write_text(f"class C:\n    {kind} g(self):\n" + "        pass\n" * 40)
+        with pytest.raises(AssertionError, match="x.py: g has 41 lines, at most 40"):
+            law_functions_are_short(tmp_path / "x.py")
+
+
+# --- tests --------------------------------------------------------------------------------------
+
+TESTS = LIBRARY.parent / "tests"
+
+
+def law_no_test_imports_a_test(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            words = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            tests = [word for word in words if any(part.startswith("test_") for part in word.split("."))]
+            assert not tests, f"{path.name} imports {', '.join(tests)}: what tests share is in tests/helpers"
+
+
+def test_no_test_imports_a_test():
+    paths = sorted(TESTS.rglob("*.py"))
+    assert len(paths) > 60
+    for path in paths:
+        law_no_test_imports_a_test(path)
+
+
+def test_an_import_between_tests_is_found(tmp_path):
+    path = tmp_path / "test_x.py"
+    path.write_text("import pytest\nfrom tests.helpers.laws import tells_apart")
+    law_no_test_imports_a_test(path)
+    for code in ("from tests.data.test_y import z", "from tests import test_y", "import tests.test_y as y"):
+        path.write_text(f"def f():\n    {code}")
+        with pytest.raises(AssertionError, match="test_x.py imports .*test_y: what tests share"):
+            law_no_test_imports_a_test(path)
+
+
 # --- importing in a process of its own ----------------------------------------------------------
 
 IMPORT_ALONE = """

@@ -9,6 +9,7 @@ from torch import nn
 
 from course_lib.attention import FusedAttention, MultiHeadAttention, attention, attention_scores, attention_weights
 from course_lib.masks import causal_mask, padding_mask
+from tests.helpers.laws import tells_apart
 from tests.helpers.parity import assert_same_function, assert_same_module, close, double_precision, noise, scrambled
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, 0, 0]])
@@ -272,10 +273,7 @@ def law_one_head_after_another(multi_head):
 
 
 def test_all_heads_at_once_are_one_head_after_another():
-    law_one_head_after_another(MultiHeadAttention)
-    for wrong in (HeadsInterleaved, HeadsReshaped):
-        with pytest.raises(AssertionError):
-            law_one_head_after_another(wrong)
+    tells_apart(law_one_head_after_another, MultiHeadAttention, HeadsInterleaved, HeadsReshaped)
 
 
 def test_the_number_of_heads_costs_no_parameters():

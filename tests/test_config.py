@@ -1,8 +1,8 @@
 """Configurations: the paper's numbers, what is refused, and closed-form counts equal to measured ones."""
 
 import dataclasses
-import json
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -10,8 +10,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.config import PRESETS, ModelConfig, model_preset
-from course_lib.training.config import TrainConfig, train_preset
 from course_lib.transformer import Transformer
+from tests.helpers.laws import law_a_configuration_is_plain_data, raised, tells_apart
 from tests.helpers.tiny import MODEL_SIZES, MODEL_VARIANTS, on_paper
 
 
@@ -124,86 +124,34 @@ def test_counted_memory_is_that_of_a_training_step():
 # --- values -------------------------------------------------------------------------------------
 
 
-def test_defaults_are_the_papers_base_model_and_recipe():
-    model, training = ModelConfig(37_000), TrainConfig()
+def test_defaults_are_the_papers_base_model():
+    model = ModelConfig(37_000)
     assert (model.d_model, model.num_heads, model.num_layers, model.d_ff, model.d_k) == (512, 8, 6, 2048, 64)
     assert (model.dropout, model.norm_first, model.position, model.tie_weights) == (0.1, False, "sinusoidal", True)
-    assert (training.betas, training.eps, training.warmup_steps) == ((0.9, 0.98), 1e-9, 4000)
-    assert (training.label_smoothing, training.decay, training.peak_lr) == (0.1, "inverse_sqrt", None)
-    assert (training.clip_norm, training.weight_decay) == (None, 0.0)
     assert model_preset("base", 37_000) == model
 
 
-def test_big_is_the_papers():
-    big = model_preset("big", 37_000)
-    assert (big.d_model, big.num_heads, big.num_layers, big.d_ff, big.dropout, big.d_k) == (1024, 16, 6, 4096, 0.3, 64)
-
-
-def test_presets_take_changes_and_refuse_unknown_names():
-    assert model_preset("tiny", 100, dropout=0.0, max_len=7) == dataclasses.replace(
-        model_preset("tiny", 100), dropout=0.0, max_len=7
-    )
-    assert train_preset("tiny", epochs=1) == dataclasses.replace(train_preset("tiny"), epochs=1)
-    assert model_preset("tiny", 6000).num_parameters <= 2_600_000
-    for preset in (lambda name: model_preset(name, 100), train_preset):
-        with pytest.raises(ValueError, match=f"preset must be one of {', '.join(PRESETS)}; got 'huge'"):
-            preset("huge")
-
-
-def test_configurations_cannot_change():
-    for config in (ModelConfig(100), TrainConfig()):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            config.seed = 1
-
-
-@pytest.mark.parametrize("config", [MODEL_VARIANTS[0], MODEL_VARIANTS[-1], TrainConfig(peak_lr=1e-3, betas=(0.8, 0.9))])
-def test_a_configuration_survives_json(config):
-    again = type(config).from_dict(json.loads(json.dumps(config.to_dict())))
-    assert again == config and hash(again) == hash(config)
-
-
-@pytest.mark.parametrize("config", [MODEL_VARIANTS[0], TrainConfig()])
-def test_unknown_and_missing_names_are_named(config):
-    values = config.to_dict()
-    (first, of_first), *rest = values.items()
-    with pytest.raises(ValueError, match=rf"{type(config).__name__}: unknown \['colour'\], missing \[\]"):
-        type(config).from_dict(values | {"colour": 1})
-    with pytest.raises(ValueError, match=rf"{type(config).__name__}: unknown \[\], missing \['{first}'\]"):
-        type(config).from_dict(dict(rest))
-    with pytest.raises(ValueError, match=rf"unknown \['colour'\], missing \['{first}'\]"):
-        type(config).from_dict({"colour": of_first, **dict(rest)})
+@pytest.mark.parametrize("config", [MODEL_VARIANTS[0], MODEL_VARIANTS[-1]])
+def test_a_configuration_is_plain_data(config):
+    law_a_configuration_is_plain_data(config)
 
 
 BAD_MODELS = {
     "d_model must be divisible by num_heads, got d_model=12, num_heads=5": dict(num_heads=5),
     "d_model must be divisible by num_heads, got d_model=12, num_heads=24": dict(num_heads=24),
     "d_model must be even, got 9": dict(d_model=9),
-    "d_model must be at least 1, got 0": dict(d_model=0),
-    "num_heads must be at least 1, got 0": dict(num_heads=0),
-    "num_heads must be at least 1, got -3": dict(num_heads=-3),
-    "num_layers must be at least 1, got 0": dict(num_layers=0),
-    "d_ff must be at least 1, got -1": dict(d_ff=-1),
-    "max_len must be at least 1, got 0": dict(max_len=0),
-    r"dropout must be in \[0, 1\), got 1.0": dict(dropout=1.0),
-    r"dropout must be in \[0, 1\), got -0.1": dict(dropout=-0.1),
-    r"dropout must be in \[0, 1\), got nan": dict(dropout=float("nan")),
+    **{
+        f"{name} must be at least 1, got {size}": {name: size}
+        for name, sizes in dict(d_model=[0], num_heads=[0, -3], num_layers=[0], d_ff=[-1], max_len=[0]).items()
+        for size in sizes
+    },
+    "d_ff must be an int, got 8.0": dict(d_ff=8.0),
+    **{rf"dropout must be in \[0, 1\), got {share}": dict(dropout=share) for share in (1.0, -0.1, float("nan"))},
     "position must be one of .'sinusoidal', 'learned', 'alibi', 'rotary', 'none'., got 'rope'": dict(position="rope"),
     "rotary positions pair the dimensions: d_k must be even, got 3": dict(num_heads=4, position="rotary"),
     r"special ids must differ and lie in 0..22, got \(1, 1, 2, 3\)": dict(pad_id=1),
     r"special ids must differ and lie in 0..22, got \(0, 1, 2, 23\)": dict(unk_id=23),
     r"special ids must differ and lie in 0..2, got": dict(vocab_size=3),
-}
-BAD_TRAININGS = {
-    "epochs must be at least 1, got 0": dict(epochs=0),
-    "batch_tokens must be at least 1, got 0": dict(batch_tokens=0),
-    "accumulate must be at least 1, got 0": dict(accumulate=0),
-    "warmup_steps must be at least 1, got 0": dict(warmup_steps=0),
-    "peak_lr must be positive or None, got 0": dict(peak_lr=0),
-    "peak_lr must be positive or None, got nan": dict(peak_lr=float("nan")),
-    "clip_norm must be positive or None, got -1": dict(clip_norm=-1),
-    r"label_smoothing must be in \[0, 1\), got 1": dict(label_smoothing=1),
-    "decay must be 'inverse_sqrt' or 'linear', got 'cosine'": dict(decay="cosine"),
-    "precision must be 'float32' or 'bfloat16', got 'float16'": dict(precision="float16"),
 }
 
 
@@ -213,11 +161,47 @@ def test_a_model_that_cannot_be_built_is_refused(message, change):
         ModelConfig(**MODEL_SIZES | change)
 
 
-@pytest.mark.parametrize("message, change", BAD_TRAININGS.items(), ids=[str(c) for c in BAD_TRAININGS.values()])
-def test_a_training_that_cannot_run_is_refused(message, change):
-    with pytest.raises(ValueError, match=message):
-        TrainConfig(**change)
-
-
 def test_learned_positions_take_an_odd_width():
     assert ModelConfig(23, d_model=9, num_heads=3, position="learned").d_k == 3
+
+
+# --- presets ------------------------------------------------------------------------------------
+
+
+def tiny_stays_tiny(preset):
+    config = preset("tiny", 6000)
+    assert (config.num_layers, config.d_model, config.num_heads, config.d_ff) == (4, 128, 4, 256)
+    assert config.num_parameters <= 2_600_000
+
+
+def base_and_big_are_the_papers(preset):
+    """Table 3, with the shared vocabulary of about 37,000 subwords; it gives rounded millions of parameters."""
+    base, big = preset("base", 37_000), preset("big", 37_000)
+    assert (base.num_layers, base.d_model, base.num_heads, base.d_ff, base.dropout) == (6, 512, 8, 2048, 0.1)
+    assert (big.num_layers, big.d_model, big.num_heads, big.d_ff, big.dropout) == (6, 1024, 16, 4096, 0.3)
+    assert base.d_k == big.d_k == 64 and not base.norm_first and not big.norm_first
+    assert base.num_parameters == pytest.approx(65e6, rel=0.04)
+    assert big.num_parameters == pytest.approx(213e6, rel=0.04)
+
+
+@pytest.mark.parametrize("law", [tiny_stays_tiny, base_and_big_are_the_papers])
+def test_a_preset_has_the_size_that_it_is_known_for(law):
+    tells_apart(law, model_preset, partial(model_preset, tie_weights=False))
+
+
+def test_sizes_rise_in_the_order_of_the_presets():
+    sizes = [model_preset(name, 8000).num_parameters for name in PRESETS]
+    assert sizes == sorted(sizes) and len(set(sizes)) == len(PRESETS)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_named_fields_of_a_preset_can_be_changed(name):
+    plain, changed = model_preset(name, 50), model_preset(name, 50, dropout=0.0, max_len=7)
+    assert changed.to_dict() == plain.to_dict() | {"dropout": 0.0, "max_len": 7} and changed != plain
+
+
+def test_an_unknown_preset_or_change_is_refused():
+    message = f"preset must be one of {', '.join(PRESETS)}; got 'huge'"
+    assert str(raised(ValueError, lambda: model_preset("huge", 50))) == message
+    assert "nhead" in str(raised(TypeError, lambda: model_preset("tiny", 50, nhead=8)))
+    assert "num_heads=5" in str(raised(ValueError, lambda: model_preset("tiny", 50, num_heads=5)))

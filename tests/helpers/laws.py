@@ -1,6 +1,9 @@
 """How a law is tested: it holds for ours, and it fails for each mutant, or it would hold for anything."""
 
+import json
+import re
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -19,3 +22,20 @@ def tells_apart(law: Callable, ours, *mutants, match: str | None = None) -> None
         with pytest.raises(AssertionError, match=match):
             law(mutant)
             print(f"the law holds for {mutant}")
+
+
+def law_a_configuration_is_plain_data(config) -> None:
+    """It cannot change, comes back from JSON, and names what it does not know and what it lacks."""
+    kind, values = type(config), config.to_dict()
+    again = kind.from_dict(json.loads(json.dumps(values)))
+    assert again == config and hash(again) == hash(config)
+    (first, value), *rest = values.items()
+    with pytest.raises(FrozenInstanceError):
+        setattr(config, first, value)
+    for given, unknown, missing in (
+        (values | {"colour": 1}, ["colour"], []),
+        (dict(rest), [], [first]),
+        ({"colour": value, **dict(rest)}, ["colour"], [first]),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"{kind.__name__}: unknown {unknown}, missing {missing}")):
+            kind.from_dict(given)

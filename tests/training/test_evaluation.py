@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 from course_lib.data.batches import make_batch
 from course_lib.training.evaluation import batch_loss, validate
+from tests.helpers.laws import tells_apart
 from tests.helpers.tiny import raised, tiny_model
 from tests.helpers.training import FixedBatches, reversal_pairs
 
@@ -50,9 +51,7 @@ def mean_of_batches(model, batches):
 
 
 def test_evaluation_weighs_tokens_alike_however_they_are_batched():
-    evaluation_weighs_tokens_alike(validate)
-    with pytest.raises(AssertionError):
-        evaluation_weighs_tokens_alike(mean_of_batches)
+    tells_apart(evaluation_weighs_tokens_alike, validate, mean_of_batches)
 
 
 def evaluation_leaves_no_trace(evaluator):
@@ -72,6 +71,4 @@ def stays_in_eval_mode(model, batches):
 
 
 def test_evaluation_restores_the_mode_of_the_model():
-    evaluation_leaves_no_trace(validate)
-    with pytest.raises(AssertionError):
-        evaluation_leaves_no_trace(stays_in_eval_mode)
+    tells_apart(evaluation_leaves_no_trace, validate, stays_in_eval_mode)

@@ -6,6 +6,7 @@ import pytest
 
 from course_lib.training.config import TrainConfig
 from course_lib.training.schedule import learning_rate, paper_rate
+from tests.helpers.laws import tells_apart
 
 
 def law_peaks_where_the_warmup_ends(rate):
@@ -89,10 +90,9 @@ def test_linear_decay_ends_one_step_above_0():
     def ends_at_0(peak_lr, decay):
         return [peak_lr * min(step / 10, (100 - step) / 90) for step in range(1, 101)]
 
-    law_linear_decay_ends_one_step_above_0(scheduled)
-    for wrong in (ends_at_0, lambda peak_lr, decay: scheduled(peak_lr=peak_lr)):
-        with pytest.raises(AssertionError):
-            law_linear_decay_ends_one_step_above_0(wrong)
+    tells_apart(
+        law_linear_decay_ends_one_step_above_0, scheduled, ends_at_0, lambda peak_lr, decay: scheduled(peak_lr=peak_lr)
+    )
 
 
 def test_a_run_that_ends_in_its_warmup_has_rates():
