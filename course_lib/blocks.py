@@ -147,8 +147,7 @@ class DecoderLayer(nn.Module):
     """Masked self-attention, attention to the encoder's memory, feed-forward network, each in a residual path.
 
     Args:
-        d_model, num_heads, d_ff, dropout, norm_first: as in ModelConfig.
-        relative: of the self-attention, as in MultiHeadAttention.
+        d_model, num_heads, d_ff, dropout, norm_first, relative: as in EncoderLayer.
 
     Paper: section 3.1, decoder.
     """

@@ -257,8 +257,11 @@ def law_the_face_costs_nothing(command):
 def test_importing_the_library_loads_nothing():
     heavy = "print(*({'torch', 'tokenizers', 'numpy', 'matplotlib', 'sacrebleu'} & set(__import__('sys').modules)))"
     law_the_face_costs_nothing(f"import course_lib; {heavy}")
+    law_the_face_costs_nothing(f"from course_lib.storage import replacing; {heavy}")
     with pytest.raises(AssertionError, match="loaded: .*torch"):
         law_the_face_costs_nothing(f"from course_lib import Translator, Transformer, ModelConfig; {heavy}")
+    with pytest.raises(AssertionError, match="loaded: .*torch"):
+        law_the_face_costs_nothing(f"from course_lib.storage import save_tensors; {heavy}")
 
 
 # --- what modules may need ----------------------------------------------------------------------

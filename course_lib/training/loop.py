@@ -37,7 +37,7 @@ def fit(
         model: is changed in place, and trains on the device it is on.
         batches: of the training pairs.
         config: of the run.
-        valid: batches of held-out pairs, evaluated after each epoch.
+        valid: batches of held-out pairs, for `validate` after each epoch.
         folder: for `last.safetensors`, written after each epoch, and the weights of the newest `keep` epochs.
         keep: how many epochs' weights to keep for `average_checkpoints`.
         on_step, on_epoch: called after each step and each epoch; what on_epoch returns is added to the history.
