@@ -10,7 +10,9 @@ from torch import nn
 from course_lib.attention import FusedAttention, MultiHeadAttention, attention, attention_scores, attention_weights
 from course_lib.masks import causal_mask, padding_mask
 from tests.helpers.laws import tells_apart
-from tests.helpers.parity import assert_same_function, assert_same_module, close, double_precision, noise, scrambled
+from tests.helpers.parity import assert_same_function, assert_same_module, close, noise, scrambled
+
+pytestmark = pytest.mark.usefixtures("float64")
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, 0, 0]])
 MASKS = {
@@ -20,12 +22,6 @@ MASKS = {
     "both": padding_mask(IDS, 0) & causal_mask(5),
 }
 each_mask = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
 
 
 def heads(queries=5, keys=5, d_k=4, d_v=4):

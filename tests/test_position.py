@@ -9,15 +9,11 @@ from torch import nn
 
 from course_lib.position import ALiBi, ConcatenatedPosition, LearnedPosition, Rotary, SinusoidalPosition, sinusoidal
 from tests.helpers.laws import tells_apart
-from tests.helpers.parity import close, double_precision, noise
+from tests.helpers.parity import close, noise
+
+pytestmark = pytest.mark.usefixtures("float64")
 
 MODULES = [SinusoidalPosition, LearnedPosition]
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
 
 
 def law_formula_is_the_papers(table_of):

@@ -16,18 +16,13 @@ from course_lib.recording import record_attention
 from course_lib.tokenizer import Tokenizer
 from tests.helpers.corpora import toy_pairs
 from tests.helpers.laws import tells_apart
-from tests.helpers.parity import double_precision
 from tests.helpers.tiny import raised, toy_translator
+
+pytestmark = pytest.mark.usefixtures("float64")
 
 WORDS = ["Die", "Frau", "gibt", ",", "Apfel", "."]
 TOKENS = ["▁Die", "▁Fr", "au", "▁gi", "b", "t", ",", "▁", "Apfel", ".", "</s>"]
 SPANS = [range(0, 1), range(1, 3), range(3, 6), range(6, 7), range(7, 9), range(9, 10)]
-
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
 
 
 # --- spans --------------------------------------------------------------------------------------

@@ -7,15 +7,11 @@ import torch
 import torch.nn.functional as F
 
 from course_lib.training.loss import label_smoothed_loss
-from tests.helpers.parity import assert_same_function, close, double_precision, noise
+from tests.helpers.parity import assert_same_function, close, noise
 
 TARGETS = torch.tensor([0, 3, 6, 0, 2])  # id 0 is a target like any other
 
-
-@pytest.fixture(autouse=True)
-def float64():
-    with double_precision():
-        yield
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def parity_with_torch(loss):
