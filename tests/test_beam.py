@@ -13,9 +13,9 @@ from course_lib.beam import BeamTree, _Beam, beam_search, record_beam
 from course_lib.blocks import LayerCache
 from course_lib.decoding import Hypothesis, Steps, greedy
 from tests.helpers.decoding import ATTENDS_TO_PADDING, naive_greedy, raw_logits
-from tests.helpers.laws import tells_apart
+from tests.helpers.laws import patched, raised, tells_apart
 from tests.helpers.searches import MODELS, SOURCES, SRC, a_wide_beam_is_exhaustive, all_outputs
-from tests.helpers.tiny import padded, patched, raised, sources, tiny_model
+from tests.helpers.tiny import padded, sources, tiny_model
 
 # --- exhaustive search --------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ from tests.helpers.decoding import (
     no_specials_come_out,
     raw_logits,
 )
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import patched, raised, sources, tiny_model
+from tests.helpers.laws import patched, raised, tells_apart
+from tests.helpers.tiny import sources, tiny_model
 
 # --- mutants: decoding with one part broken -----------------------------------------------------
 

@@ -7,8 +7,7 @@ import pytest
 import sacrebleu
 
 from course_lib.metrics import Bleu, bleu, exact_match, tokenized_bleu
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised, tells_apart
 
 # A short perfect sentence and a long bad one: their mean says 50, but most of the text is wrong.
 OUTPUTS = ["A man walks his dog .", "The the the the the the the the the the the the the the the the ."]

@@ -17,7 +17,8 @@ from course_lib.training.config import TrainConfig
 from course_lib.training.loop import fit
 from course_lib.translator import Translator
 from tests.helpers.corpora import TEXTS, toy_pairs
-from tests.helpers.tiny import raised, toy_translator
+from tests.helpers.laws import raised
+from tests.helpers.tiny import toy_translator
 from tests.helpers.training import weights_of
 
 FILES = ["config.json", "model.safetensors", "tokenizer.json"]

@@ -11,8 +11,8 @@ from course_lib.alternatives.lstm import AttentiveLSTM, lstm_like
 from course_lib.attention import attention_weights
 from course_lib.decoding import greedy
 from course_lib.recording import AttentionMaps, record_attention
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import padded, raised, sources, tiny_batch, tiny_model
+from tests.helpers.laws import raised, tells_apart
+from tests.helpers.tiny import padded, sources, tiny_batch, tiny_model
 
 pytestmark = pytest.mark.usefixtures("float64")
 SRC, TGT_IN = tiny_batch()

@@ -17,8 +17,8 @@ from tests.helpers.decoding import (
     next_log_probs,
     no_specials_come_out,
 )
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import patched, raised, tiny_model
+from tests.helpers.laws import patched, raised, tells_apart
+from tests.helpers.tiny import tiny_model
 
 DRAWS = 4000
 UNSURE = tiny_model(1, spread=1.5, vocab_size=8)

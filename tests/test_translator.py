@@ -14,8 +14,8 @@ from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
 from tests.helpers.corpora import TEXTS
 from tests.helpers.decoding import ATTENDS_TO_PADDING
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import patched, raised, toy_translator
+from tests.helpers.laws import patched, raised, tells_apart
+from tests.helpers.tiny import toy_translator
 
 # --- translating --------------------------------------------------------------------------------
 

@@ -32,10 +32,10 @@ from course_lib.translator import Translator
 from tests.helpers import decoding, interface
 from tests.helpers.corpora import toy_pairs
 from tests.helpers.interface import BAD_IDS, SRC, TGT, ids
-from tests.helpers.laws import law_a_configuration_is_plain_data, tells_apart
+from tests.helpers.laws import law_a_configuration_is_plain_data, patched, tells_apart
 from tests.helpers.parity import assert_same_logits, close, double_precision, noise, scrambled
 from tests.helpers.searches import a_wide_beam_is_exhaustive
-from tests.helpers.tiny import padded, patched
+from tests.helpers.tiny import padded
 from tests.helpers.training import assert_same_weights, fit, reversal_pairs
 
 SMALL = dict(vocab_size=13, d_model=12, d_hidden=10, dropout=0.3, max_len=8)

@@ -8,8 +8,8 @@ import torch
 from course_lib.analysis.ablation import KINDS, ablate_heads, all_heads, attentions
 from course_lib.decoding import greedy
 from course_lib.recording import record_attention
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import raised, tiny_batch, tiny_model
+from tests.helpers.laws import raised, tells_apart
+from tests.helpers.tiny import tiny_batch, tiny_model
 from tests.helpers.training import assert_same_weights, weights_of
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -15,8 +15,8 @@ from course_lib.data.batches import encode_pairs, make_batch
 from course_lib.recording import record_attention
 from course_lib.tokenizer import Tokenizer
 from tests.helpers.corpora import toy_pairs
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import raised, toy_translator
+from tests.helpers.laws import raised, tells_apart
+from tests.helpers.tiny import toy_translator
 
 pytestmark = pytest.mark.usefixtures("float64")
 

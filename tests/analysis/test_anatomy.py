@@ -12,7 +12,8 @@ from course_lib.analysis.anatomy import stations
 from course_lib.config import model_preset
 from course_lib.recording import record_attention
 from course_lib.transformer import Transformer
-from tests.helpers.tiny import MODEL_VARIANTS, on_paper, raised
+from tests.helpers.laws import raised
+from tests.helpers.tiny import MODEL_VARIANTS, on_paper
 
 CONFIGS = [*MODEL_VARIANTS, model_preset("base", vocab_size=37_000), model_preset("big", vocab_size=37_000)]
 SRC_LEN, TGT_LEN = 7, 5

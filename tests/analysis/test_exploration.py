@@ -8,7 +8,8 @@ import torch
 from course_lib.analysis.ablation import ablate_heads
 from course_lib.analysis.exploration import Candidate, explore
 from course_lib.recording import KINDS
-from tests.helpers.tiny import raised, toy_translator
+from tests.helpers.laws import raised
+from tests.helpers.tiny import toy_translator
 
 TRANSLATORS = [toy_translator(seed, spread=4) for seed in range(3)]
 TEXT = "a dog sees a cat ."

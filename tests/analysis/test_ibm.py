@@ -12,8 +12,7 @@ import pytest
 from course_lib.analysis import ibm
 from course_lib.analysis.ibm import Ibm1, train_ibm1
 from tests.helpers.corpora import NOUNS, VERBS, toy_pairs
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import patched, raised
+from tests.helpers.laws import patched, raised, tells_apart
 
 
 def random_pairs(count=40, *, seed=0):

@@ -7,7 +7,7 @@ import pytest
 
 from course_lib.analysis.merges import Merges, count_pairs, learn_merges, merge_pair
 from course_lib.tokenizer import SPECIALS, Tokenizer
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 TINY = "The cat sleeps. The cat sees the dog. The dog sees the cat."
 TEXTS = [TINY, "a", "aaaa aaa aaaaaaa", "Die alte Frau gibt dem Kind einen roten Apfel.", "<s> </s> <b>😀</b> a_b é é"]

@@ -19,7 +19,8 @@ from tests.helpers.figures import (
     law_stays_on_the_page,
     lightness,
 )
-from tests.helpers.tiny import padded, raised, sources, tiny_model
+from tests.helpers.laws import raised
+from tests.helpers.tiny import padded, sources, tiny_model
 
 SMALL = BeamTree(
     nodes=[

@@ -1,5 +1,6 @@
 """How a law is tested: it holds for ours, and it fails for each mutant, or it would hold for anything."""
 
+import copy
 import json
 import re
 from collections.abc import Callable
@@ -39,3 +40,38 @@ def law_a_configuration_is_plain_data(config) -> None:
     ):
         with pytest.raises(ValueError, match=re.escape(f"{kind.__name__}: unknown {unknown}, missing {missing}")):
             kind.from_dict(given)
+
+
+def patched(function: Callable, *patches) -> Callable:
+    """The function with the given mock.patch objects in force while it runs: a mutant of it."""
+
+    def mutant(*args, **options):
+        for patch in patches:
+            patch.start()
+        try:
+            return function(*args, **options)
+        finally:
+            for patch in patches:
+                patch.stop()
+
+    return mutant
+
+
+def changed(change: Callable) -> Callable:
+    """A function that returns a copy of what it is given, to which `change` was done."""
+
+    def broken(view):
+        view = copy.deepcopy(view)
+        change(view)
+        return view
+
+    return broken
+
+
+def raised(kind: type[BaseException], call: Callable) -> BaseException | None:
+    """The exception of this kind that the call raises, or None."""
+    try:
+        call()
+    except kind as error:
+        return error
+    return None

@@ -1,9 +1,7 @@
-"""Small models and batches that many tests share, and ways to break the library on purpose."""
+"""Small models, batches and translators that many tests share."""
 
-import copy
 import itertools
 import random
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -64,41 +62,6 @@ def padded(rows: list[list[int]], longest: int = 0) -> Tensor:
 def tiny_batch() -> tuple[Tensor, Tensor]:
     """Three sources and the inputs of their targets, (3, src_len) and (3, tgt_len), with padding in both."""
     return padded(sources([5, 3, 1])), padded([[1, *random_ids(4, seed=1)], [1, *random_ids(2, seed=2)], [1]])
-
-
-def patched(function: Callable, *patches) -> Callable:
-    """The function with the given mock.patch objects in force while it runs: a mutant of it."""
-
-    def mutant(*args, **options):
-        for patch in patches:
-            patch.start()
-        try:
-            return function(*args, **options)
-        finally:
-            for patch in patches:
-                patch.stop()
-
-    return mutant
-
-
-def changed(change: Callable) -> Callable:
-    """A function that returns a copy of what it is given, to which `change` was done."""
-
-    def broken(view):
-        view = copy.deepcopy(view)
-        change(view)
-        return view
-
-    return broken
-
-
-def raised(kind: type[BaseException], call: Callable) -> BaseException | None:
-    """The exception of this kind that the call raises, or None."""
-    try:
-        call()
-    except kind as error:
-        return error
-    return None
 
 
 def toy_translator(seed: int = 0, *, spread: float = 2.0, **changes) -> Translator:

@@ -18,7 +18,8 @@ from course_lib.training.experiment import train_translator
 from course_lib.training.run import Run
 from course_lib.translator import Translator
 from tests.helpers.corpora import CORPUS, Untouchable
-from tests.helpers.tiny import raised, tiny_preset
+from tests.helpers.laws import raised
+from tests.helpers.tiny import tiny_preset
 from tests.helpers.training import assert_same_weights, weights_of
 
 EPOCHS = 8

@@ -8,8 +8,7 @@ import pytest
 
 from course_lib.config import PRESETS
 from course_lib.training import TrainConfig, train_preset
-from tests.helpers.laws import law_a_configuration_is_plain_data
-from tests.helpers.tiny import raised
+from tests.helpers.laws import law_a_configuration_is_plain_data, raised
 
 
 def test_defaults_are_the_papers_recipe():

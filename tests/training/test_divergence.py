@@ -10,7 +10,8 @@ from course_lib.training import run as run_module
 from course_lib.training.config import TrainConfig
 from course_lib.training.run import DivergedError, Run
 from course_lib.training.schedule import learning_rate
-from tests.helpers.tiny import patched, raised, tiny_model
+from tests.helpers.laws import patched, raised
+from tests.helpers.tiny import tiny_model
 from tests.helpers.training import FixedBatches, assert_same_weights, fit, fit_with, reversal_pairs, weights_of
 
 CONFIG = TrainConfig(epochs=2, peak_lr=0.05, warmup_steps=2, eps=1e-2)

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from course_lib.data.batches import make_batch
 from course_lib.training.evaluation import batch_loss, validate
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import raised, tiny_model
+from tests.helpers.laws import raised, tells_apart
+from tests.helpers.tiny import tiny_model
 from tests.helpers.training import FixedBatches, reversal_pairs
 
 PAIRS = reversal_pairs(12)

@@ -27,8 +27,8 @@ from course_lib.training.machine import machine
 from course_lib.training.run import Run
 from course_lib.translator import Translator
 from tests.helpers.corpora import CORPUS, PAIRS, Untouchable
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import patched, raised, tiny_preset, toy_translator
+from tests.helpers.laws import patched, raised, tells_apart
+from tests.helpers.tiny import tiny_preset, toy_translator
 from tests.helpers.training import assert_same_weights
 
 CLOCKS = {"seconds": 0, "cpu_seconds": 0}

@@ -11,8 +11,8 @@ from course_lib.storage import load_tensors
 from course_lib.training import loop as training
 from course_lib.training.config import TrainConfig
 from course_lib.training.interrupt import Interrupt
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import patched, raised, tiny_model
+from tests.helpers.laws import patched, raised, tells_apart
+from tests.helpers.tiny import tiny_model
 from tests.helpers.training import FixedBatches, fit, reversal_pairs
 
 CONFIG = TrainConfig(epochs=3, peak_lr=0.01, warmup_steps=3)

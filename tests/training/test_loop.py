@@ -16,9 +16,9 @@ from course_lib.training.config import TrainConfig
 from course_lib.training.evaluation import batch_loss, validate
 from course_lib.training.run import Run
 from course_lib.training.schedule import learning_rate
-from tests.helpers.laws import tells_apart
+from tests.helpers.laws import raised, tells_apart
 from tests.helpers.parity import double_precision
-from tests.helpers.tiny import raised, tiny_model
+from tests.helpers.tiny import tiny_model
 from tests.helpers.training import FixedBatches, assert_same_weights, fit, fit_with, reversal_pairs
 
 # A large eps makes Adam's step smooth: with the paper's, a gradient of 1e-17 that should be 0 moves a weight.

@@ -16,7 +16,8 @@ from course_lib.storage import average_checkpoints, checkpoint, save_tensors
 from course_lib.training import run as run_module
 from course_lib.training.config import TrainConfig
 from course_lib.training.run import Run
-from tests.helpers.tiny import patched, raised, tiny_model
+from tests.helpers.laws import patched, raised
+from tests.helpers.tiny import tiny_model
 from tests.helpers.training import assert_same_weights, fit, fit_with, reversal_pairs, weights_of
 
 CONFIG = TrainConfig(epochs=3, batch_tokens=24, accumulate=2, peak_lr=0.01, warmup_steps=3, decay="linear")

@@ -9,8 +9,7 @@ from course_lib.data.batches import BucketedBatches, encode_pairs
 from course_lib.tokenizer import EOS_ID, Tokenizer
 from course_lib.training.subword_dropout import VARIANTS, SubwordDropout
 from tests.helpers.corpora import toy_pairs
-from tests.helpers.laws import tells_apart
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised, tells_apart
 
 PAIRS = toy_pairs()
 TOKENIZER = Tokenizer.train((text for pair in PAIRS for text in pair), 120)

@@ -7,7 +7,7 @@ import pytest
 from course_lib.analysis.anatomy import stations
 from course_lib.config import model_preset
 from course_lib.widgets import ArchitectureMap
-from tests.helpers.tiny import changed, raised
+from tests.helpers.laws import changed, raised
 
 BASE, BIG = (model_preset(name, vocab_size=37_000) for name in ("base", "big"))
 

@@ -10,7 +10,7 @@ import traitlets as t
 from course_lib.attention import attention
 from course_lib.widgets import AttentionCalculator
 from course_lib.widgets.attention_calculator import LARGEST
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 QUERIES, KEYS, KINDS, FACTS = ["Die", "Katze"], ["The", "cat", "sleeps"], ["article", "noun"], ["0", "1", "2", "3"]
 GENERATOR = torch.Generator().manual_seed(0)

@@ -13,7 +13,7 @@ from course_lib.recording import KINDS
 from course_lib.translator import Translator
 from course_lib.widgets import AttentionExplorer
 from course_lib.widgets.attention_explorer import MAX_TOKENS
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 TRANSLATOR = Translator.from_pretrained("course")
 APPLE = grammar.a("apple", "red")

@@ -11,7 +11,8 @@ from course_lib.decoding import Steps
 from course_lib.translator import Translator
 from course_lib.widgets import BeamTreeExplorer
 from course_lib.widgets.beam_tree_explorer import BEAM_SIZES, LENGTH_PENALTIES, MAX_TOKENS
-from tests.helpers.tiny import raised, toy_translator
+from tests.helpers.laws import raised
+from tests.helpers.tiny import toy_translator
 
 TEXT = "I play."
 BEAR = "When the bear ate a banana, their happy sister dreamed of the boy and the girl."

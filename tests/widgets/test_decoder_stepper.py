@@ -8,7 +8,7 @@ from course_lib.analysis.exploration import explore
 from course_lib.translator import Translator
 from course_lib.widgets import DecoderStepper
 from course_lib.widgets.decoder_stepper import CANDIDATES, MAX_TOKENS
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 TEXT = "The cat sees the dog."
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from course_lib.widgets import DepthExplorer
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 
 def probe(num_layers, residual, norm, seed):

@@ -10,7 +10,7 @@ import traitlets as t
 from course_lib.attention import attention_scores
 from course_lib.masks import causal_mask
 from course_lib.widgets import MaskPainter
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 QUERIES, KEYS = ["Die", "Katze", "schläft"], ["The", "cat", "sleeps"]
 GENERATOR = torch.Generator().manual_seed(0)

@@ -8,7 +8,7 @@ import traitlets as t
 from course_lib.analysis.merges import learn_merges
 from course_lib.widgets import MergeStepper
 from course_lib.widgets.merge_stepper import LONGEST, OFFERED
-from tests.helpers.tiny import changed, raised
+from tests.helpers.laws import changed, raised
 
 TINY = "The cat sleeps. The cat sees the dog. The dog sees the cat."
 TEXTS = [TINY, "a", "aaaa aaa aaaaaaa", "😀 <b onclick=alert(1)>fett</b> & so", "Donaudampfschifffahrt " * 13]

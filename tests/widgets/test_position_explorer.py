@@ -10,7 +10,7 @@ import traitlets as t
 from course_lib.position import sinusoidal
 from course_lib.widgets import PositionExplorer
 from course_lib.widgets.position_explorer import BASES
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 
 def law_it_computes_what_the_library_does(compute):

@@ -12,7 +12,7 @@ from course_lib.translator import Translator
 from course_lib.widgets import SamplingSliders
 from course_lib.widgets import sampling_sliders as sampling
 from course_lib.widgets.sampling_sliders import DRAWS, MAX_TOKENS, SHOWN
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 TEXT = "I play."
 

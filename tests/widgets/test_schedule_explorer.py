@@ -6,7 +6,7 @@ from course_lib.training.config import TrainConfig
 from course_lib.training.schedule import learning_rate, paper_rate
 from course_lib.widgets import ScheduleExplorer
 from course_lib.widgets.base import short
-from tests.helpers.tiny import raised
+from tests.helpers.laws import raised
 
 STATES = [
     dict(d_model=512, warmup_steps=4000, total_steps=100_000, decay="inverse_sqrt"),
