@@ -62,7 +62,7 @@ RIGHT = {
     "07.shift": [
         Edit(ENDED, "torch.where((padded == pad_id) & (tgt_in != pad_id), eos_id, padded)"),
         Edit(ENDED, "padded.masked_fill(torch.arange(padded.size(1), device=tgt.device) == lengths, eos_id)"),
-        Edit("torch.full_like(column, pad_id)", "column * 0 + pad_id", ".sum(dim=1, keepdim=True)", ".sum(1).unsqueeze(1)"),
+        Edit("torch.full_like(column, pad_id)", "column * 0 + pad_id", "(dim=1, keepdim=True)", "(1).unsqueeze(1)"),
     ],
     "07.stacks": [
         Stacks(),
@@ -107,7 +107,7 @@ WRONG = {
         Edit(*OUTPUTS, "x_tgt, x_src)", "x_tgt, sum(outputs[1:]))"),
         Edit("in decoder_layers", "in decoder_layers[:1]"),
         Edit("in encoder_layers", "in encoder_layers[-1:]"),
-        Edit(ENCODE.format(" " * 4), "", "        x_tgt", ENCODE.format(" " * 8) + "        x_tgt"),  # again for each layer
+        Edit(ENCODE.format(" " * 4), "", "        x_tgt", ENCODE.format(" " * 8) + "        x_tgt"),  # again and again
     ],
     "07.decoder_layer": [
         Edit("x = x + self", "x = query + self", "x + cross", "norms[1](x) + cross", "x + feed", "norms[2](x) + feed"),
