@@ -13,7 +13,7 @@ SIZES = ("d_model", "num_heads", "num_layers", "d_ff")
 PAPER = ("base", "big")
 
 
-class ArchitectureMap(CourseWidget, script="architecture"):
+class ArchitectureMap(CourseWidget):
     """Shows where a model's parameters and operations are; the kernel counts, for each move of a slider.
 
     Args:

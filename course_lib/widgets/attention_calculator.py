@@ -16,7 +16,7 @@ COOLEST, HOTTEST = 0.1, 5.0
 MOST = 8  # rows or columns, for which the page has room
 
 
-class AttentionCalculator(CourseWidget, script="calculator"):
+class AttentionCalculator(CourseWidget):
     """Computes scores, weights and context of queries, keys and values that a person changes.
 
     Args:

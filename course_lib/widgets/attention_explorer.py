@@ -17,7 +17,7 @@ MAX_TOKENS = 40  # of a sentence that is drawn
 STEPS = 65_535  # a weight in 0..1 goes to the browser as one of so many steps
 
 
-class AttentionExplorer(CourseWidget, script="explorer"):
+class AttentionExplorer(CourseWidget):
     """Shows what every head attends to while a sentence is translated; the browser draws, the library computes.
 
     Args:

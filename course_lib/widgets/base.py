@@ -1,20 +1,18 @@
 """What widgets share: how script and style come into the page, a picture where no script runs, numbers, sentences."""
 
 import base64
-from pathlib import Path
-from typing import ClassVar
 
 import anywidget
 
 from course_lib.figures import CourseFigure
 from course_lib.translator import Translator
+from course_lib.widgets.scripts import STATIC, joined
 
-STATIC = Path(__file__).with_name("static")
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def short(value: float, digits: int = 1) -> str:
-    """A number with a power of ten where it is small or large; common.js writes it likewise."""
+    """A number with a power of ten where it is small or large; shared/numbers.js writes it likewise."""
     if value == 0 or 0.01 <= abs(value) < 1e6:
         return f"{value:,.{digits + 2}f}".rstrip("0").rstrip(".")
     factor, power = map(float, f"{value:.{digits}e}".split("e"))
@@ -34,24 +32,17 @@ def source_ids(translator: Translator, text: str, *, longest: int) -> list[int]:
 
 
 class CourseWidget(anywidget.AnyWidget):
-    """An anywidget whose script is common.js and the class's own, and whose style is widgets.css.
+    """An anywidget whose script in static/ is named as its module, and whose style is widgets.css.
 
-    A subclass names its script, and draws its first state as a figure, which a notebook keeps: pages that run no
-    script, such as a stored lesson before its cells are run, show that. Nothing is fetched from the network.
-
-    Args:
-        script: name of the file in static/, without .js.
+    A subclass draws its first state as a figure, which a notebook keeps: pages that run no script, such as a stored
+    lesson before its cells are run, show that. Nothing is fetched from the network.
     """
 
-    script: ClassVar[str]
-
-    def __init_subclass__(cls, *, script: str | None = None, **named):
+    def __init_subclass__(cls, **named):
         super().__init_subclass__(**named)
-        if script is None:
-            return  # anywidget makes a subclass of each object's class to add traits to it
-        cls.script = script
-        cls._esm = "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in ("common", script))
-        cls._css = (STATIC / "widgets.css").read_text(encoding="utf-8")
+        if CourseWidget in cls.__bases__:  # anywidget makes a subclass of each object's class to add traits to it
+            cls._esm = joined(STATIC / f"{cls.__module__.rpartition('.')[2]}.js")
+            cls._css = (STATIC / "widgets.css").read_text(encoding="utf-8")
 
     def picture(self) -> CourseFigure:
         """The present state as a figure; its title says what is seen."""

@@ -13,7 +13,7 @@ LENGTH_PENALTIES = [step / 20 for step in range(61)]  # what the slider can say:
 MAX_TOKENS = 40  # of a sentence that is searched for, and of an output
 
 
-class BeamTreeExplorer(CourseWidget, script="beam_tree"):
+class BeamTreeExplorer(CourseWidget):
     """Shows a beam search as a tree, and which of its outputs is best under another length penalty.
 
     For a new sentence the kernel searches with every beam and ranks the outputs under every penalty of the sliders (the

@@ -12,7 +12,7 @@ MAX_TOKENS = 40  # of a sentence that is drawn, and steps that are shown
 CANDIDATES = 5
 
 
-class DecoderStepper(CourseWidget, script="decoder_stepper"):
+class DecoderStepper(CourseWidget):
     """Shows one step of a greedy translation: the tokens read, the next one predicted, and both attentions of a layer.
 
     Args:

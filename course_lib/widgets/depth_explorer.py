@@ -13,7 +13,7 @@ NORMS = {"": "no norm", "post": "post-norm", "pre": "pre-norm"}
 Probe = Callable[[int, bool, str, int], tuple[list[Tensor], list[Tensor]]]
 
 
-class DepthExplorer(CourseWidget, script="depth"):
+class DepthExplorer(CourseWidget):
     """Shows norms of gradients and sizes of vectors at every depth of a stack, for any depth and way of building it.
 
     Args:

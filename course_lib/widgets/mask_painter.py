@@ -15,7 +15,7 @@ MOST = 10  # rows or columns, for which the page has room
 OPEN = "no mask"
 
 
-class MaskPainter(CourseWidget, script="mask_painter"):
+class MaskPainter(CourseWidget):
     """Computes attention under a mask that a person paints.
 
     Args:

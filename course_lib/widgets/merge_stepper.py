@@ -13,7 +13,7 @@ LONGEST = 300  # characters, for which the page has room
 OFFERED = 12  # pairs that are shown
 
 
-class MergeStepper(CourseWidget, script="merge_stepper"):
+class MergeStepper(CourseWidget):
     """Shows a text in pieces after any number of merges, and the pairs that are counted for the next one.
 
     Args:

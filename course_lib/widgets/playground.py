@@ -12,7 +12,7 @@ from course_lib.widgets.base import CourseWidget, source_ids
 MAX_TOKENS = 100  # of a sentence: more would keep a slow machine busy
 
 
-class Playground(CourseWidget, script="playground"):
+class Playground(CourseWidget):
     """Translates greedily while one types; each German piece carries its probability.
 
     Args:

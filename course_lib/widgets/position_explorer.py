@@ -11,7 +11,7 @@ LONGEST, WIDEST, FARTHEST = 128, 64, 32  # length, d_model and offset
 BASES = (10, 100, 1_000, 10_000, 100_000)
 
 
-class PositionExplorer(CourseWidget, script="position_explorer"):
+class PositionExplorer(CourseWidget):
     """Shows sinusoidal encodings as a table, as dot products and as hands of clocks.
 
     Args:

@@ -16,7 +16,7 @@ DRAWS = 20  # translations that are drawn
 MAX_TOKENS = 40  # of the sentence, and of a translation
 
 
-class SamplingSliders(CourseWidget, script="sampling"):
+class SamplingSliders(CourseWidget):
     """Shows how the sliders reshape the distribution of a next token, and draws translations with these settings.
 
     While a slider is dragged the browser reshapes, as `sampling_probs` does; the kernel draws when it rests.

@@ -10,7 +10,7 @@ POINTS = 240  # of a curve
 DECAYS = {"inverse_sqrt": "inverse root (paper)", "linear": "linear"}
 
 
-class ScheduleExplorer(CourseWidget, script="schedule"):
+class ScheduleExplorer(CourseWidget):
     """Draws the learning rate of every step; a curve can be kept beside the next ones.
 
     Args:

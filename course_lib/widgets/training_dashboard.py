@@ -9,7 +9,7 @@ from course_lib.widgets.base import CourseWidget
 POINTS = 400  # of a curve: more would not be seen
 
 
-class TrainingDashboard(CourseWidget, script="training"):
+class TrainingDashboard(CourseWidget):
     """Follows a run: call `show` now and then with its history.
 
     The page can switch between loss and learning rate, to a logarithmic axis, and read any step, also while the kernel

@@ -1,11 +1,13 @@
+import { labelled } from "./shared/controls.js";
+import { shade } from "./shared/colors.js";
+import { el, fill, muted, row, status } from "./shared/dom.js";
+import { listen, send } from "./shared/model.js";
+
 const PAUSE = 150; // milliseconds without a key, before the kernel is asked
 
-function render({ model, el: root }) {
-  const input = el("input", { type: "text", maxlength: 2000, spellcheck: "false", "data-lm-suppress-shortcuts": "true" });
-  const answer = el("div", { class: "cw-answer", role: "status", lang: "de" });
-  const message = el("div", { class: "cw-message", role: "status" });
-  const pieces = el("div", { class: "cw-row" });
-  const told = el("div", { class: "cw-muted" });
+function box(model) {
+  const input = el("input", { type: "text", maxlength: 2000, spellcheck: "false",
+    "data-lm-suppress-shortcuts": "true" });
   let waiting = null;
   input.value = model.get("text");
   input.addEventListener("keydown", (event) => event.stopPropagation()); // the notebook's own keys stay away
@@ -16,29 +18,37 @@ function render({ model, el: root }) {
   model.on("change:text", () => {
     if (document.activeElement !== input) input.value = model.get("text");
   });
+  return input;
+}
+
+/** Tokens that were read and written, those with their probabilities. */
+function piecesOf({ src, tgt, probabilities }) {
+  const written = tgt.map((token, index) => {
+    const probability = probabilities[index], title = `probability ${probability.toFixed(3)}`;
+    const style = `background: ${shade(0.6 * probability)}`;
+    const looks = { class: "cw-chip", "data-probability": probability.toFixed(4), title, style };
+    return el("span", looks, `${token} ${probability.toFixed(2)}`);
+  });
+  const read = src.map((token) => el("span", { class: "cw-chip" }, token));
+  return [muted("read"), ...read, muted("written"), ...written];
+}
+
+function render({ model, el: root }) {
+  const answer = el("div", { class: "cw-answer", role: "status", lang: "de" });
+  const message = status(), pieces = row(), told = el("div", { class: "cw-muted" });
+  fill(root, "Type a sentence. Where is the model unsure, and is it right where it is sure?",
+    row(el("span", { class: "cw-control cw-wide" }, labelled("English", box(model)))),
+    answer, message, pieces, told);
   listen(model, ["view", "message"], () => {
-    const view = model.get("view");
-    const problem = model.get("message");
+    const view = model.get("view"), problem = model.get("message");
     message.textContent = problem;
     message.classList.toggle("cw-error", Boolean(problem));
     if (!view.tgt) return;
     answer.textContent = view.text;
-    pieces.replaceChildren(
-      el("span", { class: "cw-muted" }, "read"),
-      ...view.src.map((token) => el("span", { class: "cw-chip" }, token)),
-      el("span", { class: "cw-muted" }, "written"),
-      ...view.tgt.map((token, index) => {
-        const probability = view.probabilities[index];
-        return el("span", { class: "cw-chip", "data-probability": probability.toFixed(4), title: `probability ${probability.toFixed(3)}`,
-          style: `background: ${shade(0.6 * probability)}` }, `${token} ${probability.toFixed(2)}`);
-      }));
-    told.textContent = `${view.milliseconds.toFixed(0)} ms in the kernel; the number of each German piece is its probability, after the pieces before it`;
+    pieces.replaceChildren(...piecesOf(view));
+    told.textContent = `${view.milliseconds.toFixed(0)} ms in the kernel; the number of each German piece is its ` +
+      "probability, after the pieces before it";
   });
-  root.classList.add("cw");
-  root.replaceChildren(
-    el("p", { class: "cw-question" }, "Type a sentence. Where is the model unsure, and is it right where it is sure?"),
-    el("div", { class: "cw-row" }, el("span", { class: "cw-control cw-wide" }, labelled("English", input))),
-    answer, message, pieces, told);
 }
 
 export default { render };
