@@ -1,17 +1,62 @@
-"""What the widgets share, in a page without a notebook: numbers in words, round numbers, shares, colors."""
+"""What the widgets share, in a page without a notebook: modules that load, numbers in words, shares, colors."""
 
 import pytest
 import torch
+from playwright.sync_api import Error, Route
 
-from course_lib.widgets.base import STATIC, short
+from course_lib.widgets.base import short
+from course_lib.widgets.scripts import STATIC, exports, joined
 from tests.helpers.lab import Lab
 
-COMMON = (STATIC / "common.js").read_text(encoding="utf-8")
+ADDRESS = "http://scripts.test/"
+SCRIPTS = sorted(str(path.relative_to(STATIC)) for path in STATIC.rglob("*.js"))
+BROKEN = {"parse.js": "const;", "import.js": 'import { nothing } from "./shared/dom.js";', "run.js": "nothing();"}
 
 
-def call(lab: Lab, words: str, *given):
-    """The value of an expression over `given`, in the page."""
-    return lab.page.evaluate(f"(given) => {{ {COMMON}; return {words}; }}", list(given))
+@pytest.fixture(scope="module", autouse=True)
+def served(lab: Lab) -> None:
+    """The page is at an address that has the scripts as files, as a web server would give them."""
+
+    def give(route: Route) -> None:
+        name = route.request.url.removeprefix(ADDRESS)
+        text = BROKEN.get(name) or (STATIC / name).read_text(encoding="utf-8") if name else ""
+        route.fulfill(body=text, content_type="text/javascript" if name else "text/html")
+
+    lab.page.route(f"{ADDRESS}**", give)
+    lab.page.goto(ADDRESS)
+
+
+def loaded(lab: Lab, address: str) -> list[str]:
+    """What a module exports, in alphabetical order."""
+    return lab.page.evaluate("async (address) => Object.keys(await import(address))", address)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_each_script_is_a_module_of_its_own(name, lab):
+    own = [] if "/" in name else ["default"]
+    assert loaded(lab, ADDRESS + name) == sorted([*exports(STATIC / name), *own])
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_script_that_is_no_module_is_found(name, lab):
+    with pytest.raises(Error, match="SyntaxError|ReferenceError"):
+        loaded(lab, ADDRESS + name)
+
+
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if "/" not in name])
+def test_a_joined_script_needs_no_other(name, lab):
+    """As JupyterLab loads it: from an address to which no other is relative."""
+    address = lab.page.evaluate(
+        "text => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }))", joined(STATIC / name)
+    )
+    assert loaded(lab, address) == ["default"]
+
+
+def call(lab: Lab, words: str, *given, script: str = "numbers"):
+    """The value of an expression over `given` and what a shared script exports, in the page."""
+    names = ", ".join(exports(STATIC / "shared" / f"{script}.js"))
+    imported = f"const {{ {names} }} = await import('{ADDRESS}shared/{script}.js')"
+    return lab.page.evaluate(f"async (given) => {{ {imported}; return {words}; }}", list(given))
 
 
 @pytest.mark.parametrize("digits", [1, 2])
@@ -70,7 +115,7 @@ def test_shares_are_the_librarys_and_none_where_all_is_hidden(lab):
 
 
 def test_two_scripts_give_no_id_twice(lab):
-    assert len({call(lab, "unique('cw')") for _ in range(20)}) == 20
+    assert len({call(lab, "unique('cw')", script="dom") for _ in range(20)}) == 20
 
 
 @pytest.mark.parametrize(
