@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from course_lib.translator import Translator
 from tests.helpers.lab import Lab
 from tests.helpers.serving import jupyterlab
 
@@ -56,6 +57,20 @@ def lab(browser: Browser, browser_context_args: dict, server: tuple[str, Path]) 
     yield lab
     lab.close()
     context.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened(request: pytest.FixtureRequest, lab: Lab) -> None:
+    """The notebook of a file's CELLS, where it has some."""
+    cells = getattr(request.module, "CELLS", ())
+    if cells:
+        lab.open_cells(request.path.stem.removeprefix("test_"), *cells)
+
+
+@pytest.fixture(scope="session")
+def translator() -> Translator:
+    """The one that comes with the course."""
+    return Translator.from_pretrained("course")
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.analysis.anatomy import stations
 from course_lib.config import ModelConfig, model_preset
-from tests.helpers.lab import Lab, eventually
+from tests.helpers.lab import eventually
+from tests.helpers.pages import new_widget
 
 CELLS = (
     "from course_lib import model_preset\nfrom course_lib.widgets import ArchitectureMap",
@@ -17,16 +18,7 @@ BASE, BIG = (model_preset(name, vocab_size=37_000) for name in ("base", "big"))
 LENGTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 4000)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("architecture", *CELLS)
-
-
-@pytest.fixture
-def widget(lab: Lab) -> Locator:
-    """A new map."""
-    lab.run_all()
-    return lab.widget()
+widget = new_widget
 
 
 @eventually

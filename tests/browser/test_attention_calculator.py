@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.attention import attention, attention_scores
 from tests.helpers.lab import Lab, eventually
+from tests.helpers.pages import new_widget
 
 CELLS = (
     "import torch\nfrom course_lib.widgets import AttentionCalculator",
@@ -23,16 +24,7 @@ Q = torch.tensor([[0, 6, 0, 0], [5, 0, 5, 0], [0, 6, 0, 0], [0, 0, 6, 0]], dtype
 K, V = torch.eye(4, dtype=torch.float64), torch.tensor([[0, 0], [1, 0], [0, 1], [0, 0]], dtype=torch.float64)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("calculator", *CELLS)
-
-
-@pytest.fixture
-def calculator(lab: Lab) -> Locator:
-    """A new calculator."""
-    lab.run_all()
-    return lab.widget()
+calculator = new_widget
 
 
 def results(query, key, value, *, scaled=True, temperature=1.0):

@@ -6,7 +6,8 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.beam import BeamTree, record_beam
 from course_lib.translator import Translator
-from tests.helpers.lab import Lab, eventually
+from tests.helpers.lab import eventually
+from tests.helpers.pages import REFUSED, enter, new_widget
 
 CELLS = (
     "from course_lib.translator import Translator\nfrom course_lib.widgets import BeamTreeExplorer",
@@ -17,21 +18,7 @@ BEAR = "When the bear ate a banana, their happy sister dreamed of the boy and th
 POINT = "Point at a box, or walk through the tree with Tab and the arrow keys."
 
 
-@pytest.fixture(scope="module")
-def translator():
-    return Translator.from_pretrained("course")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("beam_tree", *CELLS)
-
-
-@pytest.fixture
-def widget(lab: Lab) -> Locator:
-    """A new tree."""
-    lab.run_all()
-    return lab.widget()
+widget = new_widget
 
 
 def searched(translator: Translator, text: str, beam_size: int, length_penalty: float = 0.0) -> BeamTree:
@@ -78,12 +65,6 @@ def shows(widget: Locator, tree: BeamTree, translator: Translator, *, dropped: b
 
 def slide(widget: Locator, name: str, value: float) -> None:
     widget.get_by_label(name).fill(str(value))
-
-
-def enter(widget: Locator, text: str) -> None:
-    box = widget.get_by_label("English")
-    box.fill(text)
-    box.press("Enter")
 
 
 # --- what is drawn ------------------------------------------------------------------------------
@@ -218,7 +199,7 @@ def test_the_keyboard_walks_through_the_tree(widget, translator):
 def test_any_text_is_answered(widget, translator):
     first = searched(translator, TEXT, 3)
     message = widget.locator(".cw-error")
-    for text, words in (("", "an empty sentence"), ("word " * 200, "the widget takes up to 40")):
+    for text, words in REFUSED:
         enter(widget, text)
         expect(message).to_contain_text(words)
         shows(widget, first, translator)

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from course_lib.analysis.exploration import Exploration, explore
-from course_lib.translator import Translator
-from tests.helpers.lab import Lab, eventually
+from tests.helpers.lab import eventually
+from tests.helpers.pages import REFUSED, enter, new_widget
 
 CELLS = (
     "from course_lib.translator import Translator\nfrom course_lib.widgets import DecoderStepper",
@@ -16,25 +16,11 @@ BEAR = "When the bear ate a banana, their happy sister dreamed of the boy and th
 
 
 @pytest.fixture(scope="module")
-def translator():
-    return Translator.from_pretrained("course")
-
-
-@pytest.fixture(scope="module")
 def found(translator):
     return explore(translator, TEXT)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("decoder_stepper", *CELLS)
-
-
-@pytest.fixture
-def stepper(lab: Lab) -> Locator:
-    """A new stepper."""
-    lab.run_all()
-    return lab.widget()
+stepper = new_widget
 
 
 @eventually
@@ -81,12 +67,6 @@ def shows(stepper: Locator, found: Exploration, step: int, *, layer: int = 1, he
     assert f"looks most at {found.src_tokens[best]} ({maps[0][best]:.2f})" in told
 
 
-def enter(stepper: Locator, text: str) -> None:
-    box = stepper.get_by_label("English")
-    box.fill(text)
-    box.press("Enter")
-
-
 # --- what is drawn ------------------------------------------------------------------------------
 
 
@@ -131,7 +111,7 @@ def test_a_click_on_a_prediction_goes_there(stepper, found):
 def test_any_text_is_answered(stepper, translator, found):
     stepper.get_by_label("one step on").click()
     message = stepper.locator(".cw-error")
-    for text, words in (("", "an empty sentence"), ("word " * 200, "the widget takes up to 40")):
+    for text, words in REFUSED:
         enter(stepper, text)
         expect(message).to_contain_text(words)
         shows(stepper, found, 2)

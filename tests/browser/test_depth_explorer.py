@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from course_lib.widgets import DepthExplorer
-from tests.helpers.lab import Lab, eventually
+from tests.helpers.lab import eventually
+from tests.helpers.pages import move, new_widget
 
 # A stack of linear layers: quick, and with every way of building it.
 CELL = """import torch
@@ -24,19 +25,12 @@ def probe(num_layers, residual, norm, seed):
         vectors.append(torch.layer_norm(y, (32,)) if norm == "post" else y)
     return vectors, torch.autograd.grad(vectors[-1].square().sum(), vectors)
 """
+CELLS = (CELL, "explorer = DepthExplorer(probe)\nexplorer")
 PROBE: dict = {}
 exec(CELL, PROBE)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("depth", CELL, "explorer = DepthExplorer(probe)\nexplorer")
-
-
-@pytest.fixture
-def explorer(lab: Lab) -> Locator:
-    lab.run_all()
-    return lab.widget()
+explorer = new_widget
 
 
 def expected(**state) -> dict:
@@ -44,11 +38,6 @@ def expected(**state) -> dict:
     for name, value in state.items():
         setattr(explorer, name, value)
     return explorer.view
-
-
-def set_depth(explorer: Locator, value: int) -> None:
-    slider = explorer.get_by_label("layers", exact=True)
-    slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
 
 
 @eventually
@@ -69,7 +58,7 @@ def draws(explorer: Locator, **state) -> None:
 def test_each_control_shows_the_probes_numbers(explorer):
     draws(explorer)
     for depth in (1, 48, 12):
-        set_depth(explorer, depth)
+        move(explorer, "layers", depth)
         draws(explorer, depth=depth)
     explorer.get_by_label("residuals").uncheck()
     draws(explorer, depth=12, residual=False)
@@ -85,7 +74,7 @@ def test_each_control_shows_the_probes_numbers(explorer):
 def test_curves_can_be_kept_and_forgotten(explorer):
     for depth in (3, 6, 9, 12):
         explorer.get_by_role("button", name="keep these curves").click()
-        set_depth(explorer, depth)
+        move(explorer, "layers", depth)
         expect(explorer.locator("polyline").first).to_have_attribute("data-name", expected(depth=depth)["name"])
     lines = explorer.locator("svg[role=img]").nth(1).locator("polyline")
     names = lines.evaluate_all("nodes => nodes.map(n => n.dataset.name)")
@@ -99,7 +88,7 @@ def test_an_axis_of_few_decades_names_each_of_them(explorer):
     for depth, residual, norm in ((1, True, "pre-norm"), (3, False, "none"), (24, True, "none")):
         explorer.get_by_label("norm", exact=True).select_option(norm)
         explorer.get_by_label("residuals").set_checked(residual)
-        set_depth(explorer, depth)
+        move(explorer, "layers", depth)
         words = {"pre-norm": "pre", "none": ""}[norm]
         view = expected(norm=words, residual=residual, depth=depth)
         draws(explorer, norm=words, residual=residual, depth=depth)
@@ -124,7 +113,7 @@ def test_a_slow_kernel_is_asked_for_the_newest_value_only(explorer, lab):
     explorer.get_by_label("layers", exact=True).evaluate(
         "node => { for (node.value = 1; node.value < 40; node.stepUp()) node.dispatchEvent(new Event('input')); }"
     )
-    set_depth(explorer, 40)
+    move(explorer, "layers", 40)
     draws(explorer, depth=40)
     assert 1 <= int(lab.run("print(len(asked))")) <= 3
 

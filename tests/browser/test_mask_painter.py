@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, expect
 from course_lib.attention import attention_scores, attention_weights
 from course_lib.masks import causal_mask
 from tests.helpers.lab import Lab, eventually
+from tests.helpers.pages import new_widget
 
 CELLS = (
     "import torch\nfrom course_lib.masks import causal_mask\nfrom course_lib.widgets import MaskPainter",
@@ -26,16 +27,7 @@ MASKS = {"no mask": OPEN, "padding": PADDING, "causal": CAUSAL, "both": PADDING 
 REFUSAL = "a query has nothing to attend to: a row of the mask is False for every key."
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("mask_painter", *CELLS)
-
-
-@pytest.fixture
-def painter(lab: Lab) -> Locator:
-    """A new painter."""
-    lab.run_all()
-    return lab.widget()
+painter = new_widget
 
 
 def told(painter: Locator) -> Locator:

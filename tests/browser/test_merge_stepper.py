@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.analysis.merges import learn_merges
 from tests.helpers.lab import Lab, eventually
+from tests.helpers.pages import enter, new_widget
 
 TINY = "The cat sleeps. The cat sees the dog. The dog sees the cat."
 CELLS = (
@@ -16,16 +17,7 @@ CELLS = (
 LEARNED = learn_merges(TINY)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("merge_stepper", *CELLS)
-
-
-@pytest.fixture
-def stepper(lab: Lab) -> Locator:
-    """A new stepper."""
-    lab.run_all()
-    return lab.widget()
+stepper = new_widget
 
 
 def told(stepper: Locator) -> Locator:
@@ -34,11 +26,6 @@ def told(stepper: Locator) -> Locator:
 
 def details(stepper: Locator) -> Locator:
     return stepper.locator(".cw-message").last
-
-
-def enter(stepper: Locator, text: str) -> None:
-    stepper.get_by_label("text").fill(text)
-    stepper.get_by_label("text").press("Enter")
 
 
 def go(stepper: Locator, merges: int) -> None:
@@ -158,7 +145,7 @@ def test_any_text_is_learned(stepper, lab):
         ("", "no text to learn subwords from"),
         ("word " * 200, "the text has 1000 characters; the stepper shows up to 300"),
     ):
-        enter(stepper, text)
+        enter(stepper, text, label="text")
         expect(told(stepper)).to_have_text(message)
         expect(told(stepper)).to_have_class("cw-message cw-error")
         expect(stepper.locator(".cw-word")).to_have_count(len(LEARNED.words))  # all else stays
@@ -166,7 +153,7 @@ def test_any_text_is_learned(stepper, lab):
             [symbol for word in LEARNED.words for symbol in LEARNED.stages[5][word]]
         )
     for text in ("Die Katze schläft.", "😀 <b onclick=alert(1)>fett</b> & <s> 😀", "a", "x" * 300, "dogs " * 60):
-        enter(stepper, text)
+        enter(stepper, text, label="text")
         learned = learn_merges(text)
         expect(stepper.locator(".cw-word")).to_have_count(len(learned.words))
         shows(stepper, 0, learned)
@@ -210,7 +197,7 @@ def test_the_keyboard_is_enough(stepper):
 
 
 def test_sliding_is_answered_at_once(stepper, lab):
-    enter(stepper, "The old woman gives the child a red apple. " * 6)
+    enter(stepper, "The old woman gives the child a red apple. " * 6, label="text")
     expect(stepper.locator(".cw-word")).to_have_count(60)
     lab.answers_within(50, stepper.get_by_label("merges", exact=True), range(1, 22), stepper)
 
@@ -219,6 +206,6 @@ def test_it_is_photographed(stepper, lab):
     go(stepper, 9)
     stepper.locator(".cw-pair").nth(1).click()
     lab.photograph(stepper, "merge_stepper")
-    enter(stepper, "😀 <b>Donaudampfschifffahrtsgesellschaft</b> " * 6)
+    enter(stepper, "😀 <b>Donaudampfschifffahrtsgesellschaft</b> " * 6, label="text")
     expect(stepper.locator(".cw-word").nth(30)).to_be_visible()
     lab.photograph(stepper, "merge_stepper_long")

@@ -5,23 +5,18 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.analysis.exploration import explore
 from course_lib.translator import Translator
-from tests.helpers.lab import Lab, eventually
+from tests.helpers.lab import eventually
+from tests.helpers.pages import new_widget
 
-CELL = """from course_lib.translator import Translator
+CELLS = (
+    """from course_lib.translator import Translator
 from course_lib.widgets import Playground
-Playground(Translator.from_pretrained("course"), "The cat sleeps.")"""
+Playground(Translator.from_pretrained("course"), "The cat sleeps.")""",
+)
 TRANSLATOR = Translator.from_pretrained("course")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("playground", CELL)
-
-
-@pytest.fixture
-def playground(lab: Lab) -> Locator:
-    lab.run_all()
-    return lab.widget()
+playground = new_widget
 
 
 @eventually

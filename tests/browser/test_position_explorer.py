@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, expect
 from course_lib.position import sinusoidal
 from course_lib.widgets.position_explorer import BASES
 from tests.helpers.lab import THEMES, Lab, eventually
+from tests.helpers.pages import new_widget
 
 CELLS = ("from course_lib.widgets import PositionExplorer", "explorer = PositionExplorer()\nexplorer")
 FIRST = dict(length=64, d_model=32, base=10_000, first=5, second=12, offset=3)
@@ -30,16 +31,7 @@ CLOCKS = """nodes => nodes.map((node) => ({ ...node.dataset, hands: [...node.que
 LABELS = {"first": "first position", "second": "second position"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("position_explorer", *CELLS)
-
-
-@pytest.fixture
-def explorer(lab: Lab) -> Locator:
-    """A new explorer."""
-    lab.run_all()
-    return lab.widget()
+explorer = new_widget
 
 
 def set_to(explorer: Locator, **values) -> None:

@@ -8,7 +8,8 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.decoding import greedy, place_log_probs, sample, sampling_probs
 from course_lib.translator import Translator
-from tests.helpers.lab import Lab, eventually
+from tests.helpers.lab import eventually
+from tests.helpers.pages import REFUSED, enter, new_widget
 
 CELLS = (
     "from course_lib.translator import Translator\nfrom course_lib.widgets import SamplingSliders",
@@ -17,21 +18,7 @@ CELLS = (
 TEXT = "I play."
 
 
-@pytest.fixture(scope="module")
-def translator():
-    return Translator.from_pretrained("course")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("sampling", *CELLS)
-
-
-@pytest.fixture
-def widget(lab: Lab) -> Locator:
-    """New sliders."""
-    lab.run_all()
-    return lab.widget()
+widget = new_widget
 
 
 def source(translator: Translator, text: str) -> torch.Tensor:
@@ -99,12 +86,6 @@ def lists(widget: Locator, words: str, texts: list[str], best: str) -> None:
 
 def slide(widget: Locator, name: str, value: float) -> None:
     widget.get_by_label(name, exact=True).fill(str(value))
-
-
-def enter(widget: Locator, text: str) -> None:
-    box = widget.get_by_label("English")
-    box.fill(text)
-    box.press("Enter")
 
 
 # --- what is drawn ------------------------------------------------------------------------------
@@ -192,7 +173,7 @@ def test_the_bars_are_told_in_words(widget):
 
 def test_any_text_is_answered(widget, translator):
     message = widget.locator(".cw-error")
-    for text, words in (("", "an empty sentence"), ("word " * 200, "the widget takes up to 40")):
+    for text, words in REFUSED:
         enter(widget, text)
         expect(message).to_contain_text(words)
         shows(widget, translator)

@@ -8,23 +8,13 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.widgets import ScheduleExplorer
 from course_lib.widgets.base import short
-from tests.helpers.lab import Lab, eventually
+from tests.helpers.lab import eventually
+from tests.helpers.pages import move, new_widget
+
+CELLS = ("from course_lib.widgets import ScheduleExplorer\nScheduleExplorer()",)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def opened(lab: Lab) -> None:
-    lab.open_cells("schedule", "from course_lib.widgets import ScheduleExplorer\nScheduleExplorer()")
-
-
-@pytest.fixture
-def explorer(lab: Lab) -> Locator:
-    lab.run_all()
-    return lab.widget()
-
-
-def set_slider(explorer: Locator, name: str, value: int) -> None:
-    slider = explorer.get_by_label(name, exact=True)
-    slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
+explorer = new_widget
 
 
 def rate_on(told: Locator) -> float:
@@ -67,7 +57,7 @@ def test_each_control_moves_the_curve_to_the_librarys(explorer):
         state |= change
         draws(explorer, **state)
     for value in (100, 16_000, 5_000):
-        set_slider(explorer, "warmup_steps", value)
+        move(explorer, "warmup_steps", value)
         state["warmup_steps"] = value
         draws(explorer, **state)
     with pytest.raises(AssertionError):
@@ -78,7 +68,7 @@ def test_curves_can_be_kept_and_forgotten(explorer):
     keep = explorer.get_by_role("button", name="keep this curve")
     for value in (2_000, 8_000, 12_000):
         keep.click()
-        set_slider(explorer, "warmup_steps", value)
+        move(explorer, "warmup_steps", value)
         newest = f"d_model 512, warm-up {value:,}, inverse root (paper), 100,000 steps"
         expect(explorer.locator("polyline").first).to_have_attribute("data-name", newest)
     names = explorer.locator("polyline").evaluate_all("nodes => nodes.map(n => n.dataset.name)")
@@ -91,7 +81,7 @@ def test_curves_can_be_kept_and_forgotten(explorer):
 
 
 def test_the_slider_tells_steps_as_the_chart_does(explorer):
-    set_slider(explorer, "warmup_steps", 12_000)
+    move(explorer, "warmup_steps", 12_000)
     expect(explorer.locator("output")).to_have_text("12,000")
     expect(explorer.get_by_label("warmup_steps", exact=True)).to_have_attribute("aria-valuetext", "12,000")
 
@@ -154,5 +144,5 @@ def test_dragging_is_answered_soon(explorer, lab):
 
 def test_it_is_photographed(explorer, lab):
     explorer.get_by_role("button", name="keep this curve").click()
-    set_slider(explorer, "warmup_steps", 12_000)
+    move(explorer, "warmup_steps", 12_000)
     lab.photograph(explorer, "schedule")

@@ -8,6 +8,7 @@ from course_lib.analysis.anatomy import stations
 from course_lib.config import model_preset
 from course_lib.widgets import ArchitectureMap
 from tests.helpers.laws import changed, raised
+from tests.helpers.stored import stored_words
 
 BASE, BIG = (model_preset(name, vocab_size=37_000) for name in ("base", "big"))
 
@@ -93,7 +94,6 @@ def test_bad_arguments_are_refused(arguments, message):
 def test_the_stored_picture_says_what_is_seen(widget):
     seen = "63.1 million parameters, 0.88 billion operations for 7 + 7 tokens"
     assert widget.picture().get_suptitle() == seen
-    data, metadata = widget._repr_mimebundle_()
-    assert data["image/png"] and data["text/plain"] == metadata["image/png"]["alt"] == seen
+    assert stored_words(widget) == seen
     widget.set_state(widget.presets["big"])
     assert widget.picture().get_suptitle().startswith("214.2 million parameters")

@@ -11,6 +11,7 @@ from course_lib.attention import attention
 from course_lib.widgets import AttentionCalculator
 from course_lib.widgets.attention_calculator import LARGEST
 from tests.helpers.laws import raised
+from tests.helpers.stored import stored_words
 
 QUERIES, KEYS, KINDS, FACTS = ["Die", "Katze"], ["The", "cat", "sleeps"], ["article", "noun"], ["0", "1", "2", "3"]
 GENERATOR = torch.Generator().manual_seed(0)
@@ -129,6 +130,5 @@ def test_the_picture_shows_the_present_state():
 
 
 def test_a_stored_notebook_has_the_picture_and_its_words():
-    data, metadata = calculator()._repr_mimebundle_()
-    assert data["image/png"] and data["text/plain"] == metadata["image/png"]["alt"]
-    assert data["text/plain"].startswith("Scores → weights → context: most from “")
+    words = stored_words(calculator())
+    assert words.startswith("Scores → weights → context: most from “")

@@ -11,6 +11,7 @@ from course_lib.attention import attention_scores
 from course_lib.masks import causal_mask
 from course_lib.widgets import MaskPainter
 from tests.helpers.laws import raised
+from tests.helpers.stored import stored_words
 
 QUERIES, KEYS = ["Die", "Katze", "schläft"], ["The", "cat", "sleeps"]
 GENERATOR = torch.Generator().manual_seed(0)
@@ -122,7 +123,6 @@ def test_the_picture_shows_the_present_state():
 
 
 def test_a_stored_notebook_has_the_picture_and_its_words():
-    data, metadata = painter(mask="both")._repr_mimebundle_()
-    assert data["image/png"] and data["text/plain"] == metadata["image/png"]["alt"]
-    assert data["text/plain"] == "5 of 9 looks are allowed, and the other weights are exactly 0"
+    words = stored_words(painter(mask="both"))
+    assert words == "5 of 9 looks are allowed, and the other weights are exactly 0"
     assert math.isclose(sum(painter(mask="both").compute().flatten().tolist()), 3)

@@ -9,6 +9,7 @@ from course_lib.analysis.merges import learn_merges
 from course_lib.widgets import MergeStepper
 from course_lib.widgets.merge_stepper import LONGEST, OFFERED
 from tests.helpers.laws import changed, raised
+from tests.helpers.stored import stored_words
 
 TINY = "The cat sleeps. The cat sees the dog. The dog sees the cat."
 TEXTS = [TINY, "a", "aaaa aaa aaaaaaa", "😀 <b onclick=alert(1)>fett</b> & so", "Donaudampfschifffahrt " * 13]
@@ -128,6 +129,5 @@ def test_the_picture_shows_the_present_state():
 
 @pytest.mark.parametrize("text", [TINY, "a", "😀 हिन्दी 中文", "x" * 300, "Wort " * 60])
 def test_a_stored_notebook_has_the_picture_and_its_words(text):
-    data, metadata = MergeStepper(text)._repr_mimebundle_()
-    assert data["image/png"] and data["text/plain"] == metadata["image/png"]["alt"]
-    assert data["text/plain"].startswith("After 0 of ")
+    words = stored_words(MergeStepper(text))
+    assert words.startswith("After 0 of ")

@@ -8,18 +8,13 @@ import pytest
 import torch
 
 from course_lib.decoding import greedy, sample, sampling_probs
-from course_lib.translator import Translator
 from course_lib.widgets import SamplingSliders
 from course_lib.widgets import sampling_sliders as sampling
 from course_lib.widgets.sampling_sliders import DRAWS, MAX_TOKENS, SHOWN
 from tests.helpers.laws import raised
+from tests.helpers.stored import stored_words
 
 TEXT = "I play."
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return Translator.from_pretrained("course")
 
 
 @pytest.fixture
@@ -170,6 +165,5 @@ def test_the_stored_picture_says_what_is_seen(widget):
     assert widget.picture().get_suptitle() == "1,998 of 1,998 tokens can follow <s> ▁Ich (temperature 1.0)"
     widget.top_k, widget.temperature = 3, 0.5
     assert widget.picture().get_suptitle() == "3 of 1,998 tokens can follow <s> ▁Ich (temperature 0.5, top_k 3)"
-    data, metadata = widget._repr_mimebundle_()
-    assert data["image/png"] and data["text/plain"] == metadata["image/png"]["alt"]
-    assert data["text/plain"].startswith("3 of 1,998 tokens")
+    words = stored_words(widget)
+    assert words.startswith("3 of 1,998 tokens")

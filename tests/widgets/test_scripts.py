@@ -8,8 +8,8 @@ import pytest
 from course_lib import widgets
 from course_lib.widgets.base import CourseWidget
 from course_lib.widgets.scripts import IMPORT, STATIC, exports, joined
+from tests.helpers.laws import raised
 from tests.helpers.scripts import functions_of, names_of
-from tests.helpers.tiny import raised
 
 TESTS = Path(__file__).resolve().parents[1]
 SCRIPTS = {str(path.relative_to(STATIC)): path for path in sorted(STATIC.rglob("*.js"))}
