@@ -7,9 +7,11 @@ from playwright.sync_api import Locator, expect
 
 from course_lib.analysis.exploration import explore
 from course_lib.translator import Translator
+from tests.helpers import explorer as explorer_page
 from tests.helpers.explorer import KINDS, TEXT, choose, shows, shows_every_head
 from tests.helpers.pages import enter, new_widget
 
+CELLS = explorer_page.CELLS
 EXPLORED = explore(Translator.from_pretrained("course"), TEXT)
 
 
