@@ -100,7 +100,7 @@ feedback: $(VENV)/.teach-ready ## For teachers: write a page for each student of
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_feedback --force "$$name" && $(NBGRADER) export)
 
 test-class: $(VENV)/.test-ready ## Grade a class of thirty for every assignment
-	$(PY) -m pytest tests/test_grading.py --all-assignments -rP $(ARGS)
+	$(PY) -m pytest tests/grading --all-assignments -rP $(ARGS)
 
 lint: $(VENV)/.test-ready ## Check the code style; ARGS="--fix" repairs what it can
 	$(PY) -m ruff check $(ARGS)

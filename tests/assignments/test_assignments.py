@@ -25,8 +25,6 @@ from tests.helpers.answers import answers_of, right_answers, written, wrong_answ
 
 FOLDER = build_assignments.FOLDER
 TEXTS = {build_assignments.name_of(text): text for text in build_assignments.texts()}
-FOLDERS = [folder for folder in FOLDERS if 'tags=["specification"]' in (folder / "text.py").read_text()]
-TEXTS = {name: text for name, text in TEXTS.items() if text.parent in FOLDERS}
 PARTS = ("text", "checks", "answers")
 EXERCISES = [exercise for folder in FOLDERS for exercise in load(folder).values()]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from course_lib.beam import FATES, BeamNode, BeamTree, record_beam
+from course_lib.beam import DROPPED, FINISHED, KEPT, UNFINISHED, BeamNode, BeamTree, record_beam
 from course_lib.figures import beam_tree as trees
 from course_lib.figures.beam_tree import beam_figure
 from course_lib.figures.palette import BLUE
@@ -217,7 +217,7 @@ def test_a_wrong_tree_is_caught(law, wrong):
 
 
 def test_the_trees_differ_enough_to_compare():
-    assert {node.fate for tree in DRAWN for node in tree.nodes} == set(FATES)
+    assert {node.fate for tree in DRAWN for node in tree.nodes} == {KEPT, DROPPED, FINISHED, UNFINISHED}
     assert max(node.step for tree in DRAWN for node in tree.nodes) >= 3
     assert all(len(tree.best) > 1 for tree in DRAWN)
 
