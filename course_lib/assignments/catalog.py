@@ -45,7 +45,9 @@ def declared(folder: Path) -> dict[str, Exercise]:
 
 
 def _complete(exercise: Exercise, written: Written) -> Exercise:
-    mistakes = {hint: answer_of(mistake, written) for hint, mistake in exercise.mistakes.items()}
+    mistakes: dict[str, tuple] = {}
+    for hint, mistake in exercise.known_mistakes:
+        mistakes[hint] = (*mistakes.get(hint, ()), answer_of(mistake, written))
     return replace(exercise, reference=written.answer(written.solution), mistakes=mistakes)
 
 

@@ -77,8 +77,8 @@ class Exercise:
         name: assignment and exercise, such as "03.scores".
         cases: from a generator to the inputs of each case: tuples of tensors, numbers, strings, lists, dicts.
         mistakes: those that are known: what to say to whoever makes one, and an answer that makes it, or the `Edit` of
-            the solution that does, or PLANTED. Each differs from the solution on some case of every seed; the first one
-            that explains all replies is named.
+            the solution that does, or PLANTED; several of them in a tuple. Each differs from the solution on some case
+            of every seed; the first one that explains all replies is named.
         ask: what is asked of an answer: from (answer, *inputs) to a result, a tree of tensors and plain values.
             Default: call it.
         forbidden: finished answers, functions or classes, that an answer must not call.
@@ -103,6 +103,12 @@ class Exercise:
     tolerance: float = 1e-4
     reference: Any = None
 
+    @property
+    def known_mistakes(self) -> list[tuple[str, Any]]:
+        """Each known mistake behind its hint."""
+        pairs = [(hint, ways if isinstance(ways, tuple) else (ways,)) for hint, ways in self.mistakes.items()]
+        return [(hint, way) for hint, ways in pairs for way in ways]
+
     def inputs(self, seed: int) -> list[tuple]:
         """The cases of a seed; the last one again in float64 and on the device "meta", where the exercise admits it."""
         cases = [tuple(case) for case in self.cases(torch.Generator().manual_seed(seed))]
@@ -123,7 +129,7 @@ class Exercise:
         """
         if on_meta(inputs):
             warm_up()  # not under the eyes of `refuse`, which makes it three times as slow
-        known = [] if ours else [self.reference, *self.mistakes.values()]
+        known = [] if ours else [self.reference, *(mistake for _, mistake in self.known_mistakes)]
         given = copy(inputs)
         try:
             guard = refuse([*self.forbidden, *filter(callable, known)], self.allowed)

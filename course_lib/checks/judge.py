@@ -75,7 +75,7 @@ def _hint(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) ->
     pairs = [(inputs, reply) for inputs, reply in zip(cases, found, strict=False) if not on_meta(inputs)]
     if all(reply.problem for _, reply in pairs):
         return ""
-    for hint, answer in exercise.mistakes.items():
+    for hint, answer in exercise.known_mistakes:
         theirs = (exercise.reply(answer, inputs, ours=True) for inputs, _ in pairs)
         if all(
             (mine.problem is None) == (reply.problem is None)

@@ -35,8 +35,8 @@ def listed(name: str, kind: str) -> list[tuple[Any, str | None, str]]:
         name: of the exercise.
         kind: RIGHT, or WRONG: the known mistakes that are code first, then the other wrong answers.
     """
-    mistakes = declared(folder_of(name))[name].mistakes if kind == "WRONG" else {}
-    found = [(change, hint, "") for hint, change in mistakes.items() if isinstance(change, Edit) or change is PLANTED]
+    mistakes = declared(folder_of(name))[name].known_mistakes if kind == "WRONG" else []
+    found = [(change, hint, "") for hint, change in mistakes if isinstance(change, Edit) or change is PLANTED]
     for number, answer in enumerate(getattr(answers_of(name[:2]), kind)[name]):
         place = f"{kind}[{name!r}][{number}]"
         found.append((*answer, f"{place}[0]") if isinstance(answer, tuple) else (answer, None, place))

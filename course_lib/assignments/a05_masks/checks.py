@@ -17,25 +17,9 @@ JACOBIAN = "torch.autograd.functional.jacobian(layer, x)"
 FOUND = "(jacobian[0, :, :, 0] != 0).any(dim=-1).any(dim=1)"
 
 
-class Hint(str):
-    """A hint that several mistakes share: each of them has a place of its own in a dict."""
-
-    __hash__ = object.__hash__
-
-
-TOO_LATE = "The weights of a query do not sum to 1: they are hidden after the softmax, and their share is lost."
-SLIPS = (  # each is made by who looks for queries with nothing to attend to, and by who does not
-    ("Hide before the softmax: after it, a large or infinite hidden score has taken all the weight.",
-     "return torch.softmax", "weights = torch.softmax", MASKED, "scores",
-     ", dim=-1)", ", dim=-1) * mask\n    return weights / weights.sum(dim=-1, keepdim=True)"),
-    (TOO_LATE, MASKED, "scores", ", dim=-1)", ", dim=-1) * mask"),
-    (TOO_LATE, MASKED, "scores", ", dim=-1)", ", dim=-1).masked_fill(~mask, 0)"),
-    ("−∞ is added to the hidden scores, and ∞ − ∞ is NaN. Put it in their place.",
-     "scores.masked", "scores + (0 * scores).masked"),
-    ("A hidden score of 0 is a score like any other: e⁰ = 1.", "-math.inf", "0"),
-    ("The hidden keys get all the weight: here True means may attend.", "~mask", "mask"),
-    ("float16 ends at 65,504, so it has no −1e9. It has −∞.", "-math.inf", "-1e9"),
-)
+def looking_or_not(*slips):
+    """Each slip is made by who looks for queries with nothing to attend to, and by who does not."""
+    return tuple(Edit(*slip, *look) for slip in slips for look in ((), (LOOK, "False")))
 
 
 def padded_ids(generator, lengths, length, pad_id):
@@ -172,7 +156,17 @@ EXERCISES = (
         "05.weights",
         masked_scores,
         {
-            **{Hint(hint): Edit(*slip, *look) for hint, *slip in SLIPS for look in ((), (LOOK, "False"))},
+            "Hide before the softmax: after it, a large or infinite hidden score has taken all the weight.":
+                looking_or_not(("return torch.softmax", "weights = torch.softmax", MASKED, "scores", ", dim=-1)",
+                                ", dim=-1) * mask\n    return weights / weights.sum(dim=-1, keepdim=True)")),
+            "The weights of a query do not sum to 1: they are hidden after the softmax, and their share is lost.":
+                looking_or_not((MASKED, "scores", ", dim=-1)", ", dim=-1) * mask"),
+                               (MASKED, "scores", ", dim=-1)", ", dim=-1).masked_fill(~mask, 0)")),
+            "−∞ is added to the hidden scores, and ∞ − ∞ is NaN. Put it in their place.":
+                looking_or_not(("scores.masked", "scores + (0 * scores).masked")),
+            "A hidden score of 0 is a score like any other: e⁰ = 1.": looking_or_not(("-math.inf", "0")),
+            "The hidden keys get all the weight: here True means may attend.": looking_or_not(("~mask", "mask")),
+            "float16 ends at 65,504, so it has no −1e9. It has −∞.": looking_or_not(("-math.inf", "-1e9")),
             "A row of −∞ becomes NaN. Look for one first, and raise.": Edit(LOOK, "False"),
             "It raises only if all is hidden; one query with nothing is enough.": Edit(LOOK, "not mask.any()"),
         },
