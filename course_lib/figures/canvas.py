@@ -65,9 +65,10 @@ def fit_page(axes: Axes) -> None:
         figure.get_layout_engine().execute(figure)
         got = axes.get_position(original=True).size * figure.get_size_inches()
         change = (1 - got / wanted) * [sum(widths), sum(heights)]
-        if np.abs(change).max() < 0.005:
+        if np.abs(change).max() * figure.dpi < 0.5:
             break
-        figure.set_size_inches(figure.get_size_inches() + change)
+        pixels = np.round((figure.get_size_inches() + change) * figure.dpi)  # whole ones: a figure says its size
+        figure.set_size_inches(pixels / figure.dpi)
 
 
 def check_labels(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], dimensions: int = 2) -> None:
