@@ -92,25 +92,25 @@ def _place(columns: list[list[int]], widths: list[float]) -> tuple[dict[int, tup
     return boxes, left - GAP
 
 
-def _text(axes: Axes, tree: Any, index: int, label: str, look: str) -> Text:
+def _text(axes: Axes, tree: Any, index: int, label: str, role: str) -> Text:
     node = tree.nodes[index]
     numbers = f"{node.total:.2f}"
     if node.score is not None and tree.length_penalty:
         numbers += f" → {node.score:.2f}"
     words = f"{label}\n{numbers}".replace("-0.00", "0.00").replace("\n-", "\n−").replace("→ -", "→ −")
     style = dict(ha="center", va="center", fontsize=8.5, linespacing=1.25, parse_math=False, gid=f"node {index}")
-    return axes.text(0, 0, words, color=GREY if look == DROPPED else INK, zorder=3, **style)
+    return axes.text(0, 0, words, color=GREY if role == DROPPED else INK, zorder=3, **style)
 
 
-def _draw(axes: Axes, tree: Any, index: int, boxes: dict, text: Text, look: str) -> None:
+def _draw(axes: Axes, tree: Any, index: int, boxes: dict, text: Text, role: str) -> None:
     """One box with its text, and the edge that leads to it."""
     left, middle, wide = boxes[index]
     text.set_position((left + wide / 2, middle))
     shape = dict(boxstyle="round,pad=0,rounding_size=0.06", gid=f"box {index}", zorder=2)
-    axes.add_patch(FancyBboxPatch((left, middle - HEIGHT / 2), wide, HEIGHT, **shape, **LOOKS[look]))
+    axes.add_patch(FancyBboxPatch((left, middle - HEIGHT / 2), wide, HEIGHT, **shape, **LOOKS[role]))
     parent = tree.nodes[index].parent
     if parent is not None:
         start = boxes[parent][0] + boxes[parent][2], boxes[parent][1]
-        style = EDGES.get(look, dict(color=INK, lw=1.2))
+        style = EDGES.get(role, dict(color=INK, lw=1.2))
         curve = dict(arrowstyle="-", connectionstyle="arc3,rad=0", shrinkA=0, shrinkB=0, gid=f"edge {parent} {index}")
         axes.add_patch(FancyArrowPatch(start, (left, middle), zorder=1, **curve, **style))

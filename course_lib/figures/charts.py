@@ -124,8 +124,8 @@ def dots(
         mean, run = ("mean", "a run") if number == 0 else (None, None)  # once each in the legend
         axes.plot([row.mean()], [number], ls="", marker="D", ms=8, color="C0", label=mean)
         axes.plot(row, np.full(len(row), number), ls="", marker="o", ms=6, mfc=PAPER, mec="C0", label=run)
-        look = dict(textcoords="offset points", ha="center", va="bottom", bbox=dict(fc=PAPER, ec="none", pad=0.5))
-        axes.annotate(value_format.format(row.mean()), (row.mean(), number), (0, 7), **look)
+        style = dict(textcoords="offset points", ha="center", va="bottom", bbox=dict(fc=PAPER, ec="none", pad=0.5))
+        axes.annotate(value_format.format(row.mean()), (row.mean(), number), (0, 7), **style)
     axes.set_ylim(len(runs) - 0.5, -0.7)
     _reference_line(axes, reference, value_format)
     figure.legend(loc="outside lower center", ncols=3)
@@ -152,8 +152,8 @@ def stacked_bars(
     figure, axes = _bar_axes(values, list(rows), xlabel, title)
     starts, widest = np.zeros(len(rows)), values.sum(axis=1).max()
     for number, part in enumerate(parts):
-        look = dict(color=f"C{number}", edgecolor=PAPER, label=part)
-        container = axes.barh(range(len(rows)), values[:, number], left=starts, **look)
+        style = dict(color=f"C{number}", edgecolor=PAPER, label=part)
+        container = axes.barh(range(len(rows)), values[:, number], left=starts, **style)
         shown = [value_format.format(v) if v > 0.06 * widest else "" for v in values[:, number]]
         axes.bar_label(container, shown, label_type="center", color=PAPER if number in (0, 2, 4) else "black")
         starts += values[:, number]
@@ -180,8 +180,8 @@ def _check_above_zero(axes: Axes, name: str, x: ArrayLike | None, y: ArrayLike |
 
 def _line_and_band(axes: Axes, number: int, name: str, x: np.ndarray, runs: np.ndarray) -> None:
     every = (number * len(x) // 40, max(1, len(x) // 8))  # the markers of two lines do not coincide
-    look = dict(ls=LINES[number], marker=MARKERS[number], markevery=every)
-    (line,) = axes.plot(x, runs.mean(axis=0), label=name, **look)
+    style = dict(ls=LINES[number], marker=MARKERS[number], markevery=every)
+    (line,) = axes.plot(x, runs.mean(axis=0), label=name, **style)
     if len(runs) > 1:
         tones = dict(facecolor=(line.get_color(), 0.25), edgecolor=(line.get_color(), 0.6), lw=0.8)
         axes.fill_between(x, runs.min(axis=0), runs.max(axis=0), **tones)

@@ -101,10 +101,10 @@ class DecoderStepper(CourseWidget):
         src, predicted = self.view["src"], self.view["predicted"][: self.step]
         read = ["<s>", *predicted[:-1]]
         rows = [f"predicts {token}" for token in predicted]
-        look = ("weights", "looks at", "")
+        words = ("weights", "looks at", "")
         shown = [
-            Panel(self._own[self.layer, self.head, : self.step, : self.step], rows, read, "self-attention", *look),
-            Panel(self._cross[self.layer, self.head, : self.step], rows, src, "cross-attention", *look),
+            Panel(self._own[self.layer, self.head, : self.step, : self.step], rows, read, "self-attention", *words),
+            Panel(self._cross[self.layer, self.head, : self.step], rows, src, "cross-attention", *words),
         ]
         probability = self.exploration.probabilities[self.step - 1]
         title = f"Having read {' '.join(read)}, the decoder predicts {predicted[-1]} ({100 * probability:.0f} %)"
