@@ -93,8 +93,8 @@ assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; A
 release: $(VENV)/.teach-ready ## For teachers: put ASSIGNMENT=03 into the gradebook and make what students get
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_assignment --force "$$name")
 
-autograde: $(VENV)/.teach-ready ## For teachers: grade what lies in submitted/ of ASSIGNMENT=03
-	$(call FOR_ASSIGNMENT,$(CURDIR)/$(PY) -m course_lib.grading.intake "$$name" && $(NBGRADER) autograde "$$name")
+autograde: $(VENV)/.teach-ready ## For teachers: grade what is new in submitted/ of ASSIGNMENT=03; ARGS=--again all
+	$(call FOR_ASSIGNMENT,$(CURDIR)/$(PY) -m course_lib.grading $(ARGS) "$$name")
 
 feedback: $(VENV)/.teach-ready ## For teachers: write a page for each student of ASSIGNMENT=03, and grades.csv
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_feedback --force "$$name" && $(NBGRADER) export)

@@ -5,7 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "exercise": ["PLANTED", "CheckFailed", "Edit", "Exercise", "Reply", "call", "value", "warm_up"],
+        "exercise": ["PLANTED", "CheckFailed", "Edit", "Exercise", "Reply", "call", "reply_to", "value", "warm_up"],
         "compare": ["difference"],
         "exchange": ["read", "read_replies", "write", "write_replies"],
         "judge": ["VISIBLE", "hidden_seed", "replies", "verdict"],

@@ -5,7 +5,7 @@ import textwrap
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -69,6 +69,30 @@ def value(answer: Any) -> Any:
     return answer
 
 
+def reply_to(ask: Callable, names: Sequence[str], answer: Any, inputs: tuple) -> Reply:
+    """What an answer replies to one case; what it raises, and that it changes its inputs, is a problem in words.
+
+    Args:
+        ask: the question, see `Exercise`.
+        names: of the inputs.
+        answer: that is asked.
+        inputs: of the case.
+    """
+    given = copy(inputs)
+    try:
+        result = ask(answer, *given)
+    except FinishedAnswer as error:
+        return Reply(problem=str(error))
+    except Exception as error:  # whatever an answer raises
+        if isinstance(error, NotImplementedError) and not str(error):
+            return Reply(problem="it is not written yet")
+        return Reply(problem=NUMBERLESS if on_meta(inputs) and _wants_numbers(error) else _in_words(error))
+    for name, before, after in zip(names, inputs, given, strict=False):
+        if not equal(before, after):
+            return Reply(problem=f"it changes its input {name}; work on a copy of it")
+    return Reply(plain(result))
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One exercise of an assignment.
@@ -120,31 +144,20 @@ class Exercise:
         return cases + extra
 
     def reply(self, answer: Any, inputs: tuple, *, ours: bool = False) -> Reply:
-        """Asks an answer for one case. What it raises, what it changes and what it must not call become a problem.
+        """What an answer replies to one case; that it calls what it must not is a problem, too.
 
         Args:
             answer: a learner's, or one of the known mistakes.
             inputs: of the case.
-            ours: whether it is one of ours; a learner's must not call the reference or a known mistake.
+            ours: whether it is one of ours; a learner's must not call the solution or a known mistake.
         """
         if on_meta(inputs):
             warm_up()  # not under the eyes of `refuse`, which makes it three times as slow
         known = [] if ours else [self.reference, *(mistake for _, mistake in self.known_mistakes)]
-        given = copy(inputs)
-        try:
-            guard = refuse([*self.forbidden, *filter(callable, known)], self.allowed)
-            with guard, nullcontext({}) if self.loops else counted() as runs:
-                result = self.ask(answer, *given)
-        except FinishedAnswer as error:
-            return Reply(problem=str(error))
-        except Exception as error:  # whatever an answer raises
-            if isinstance(error, NotImplementedError) and not str(error):
-                return Reply(problem="it is not written yet")
-            return Reply(problem=NUMBERLESS if on_meta(inputs) and _wants_numbers(error) else _in_words(error))
-        for name, before, after in zip(self.names(), inputs, given, strict=False):
-            if not equal(before, after):
-                return Reply(problem=f"it changes its input {name}; work on a copy of it")
-        return Reply(plain(result), runs=max(runs.values(), default=0))
+        guard = refuse([*self.forbidden, *filter(callable, known)], self.allowed)
+        with guard, nullcontext({}) if self.loops else counted() as runs:
+            found = reply_to(self.ask, self.names(), answer, inputs)
+        return replace(found, runs=max(runs.values(), default=0))
 
     def expected(self, inputs: tuple) -> Any:
         """The reference's result for one case; that of zeros, moved to "meta", where it asks for numbers there."""

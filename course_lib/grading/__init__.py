@@ -10,7 +10,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "steps": ["GRADE", "RELEASE", "SANITIZE", "released"],
+        "steps": ["FEEDBACK", "GRADE", "RELEASE", "SANITIZE", "released"],
         "sandbox": ["available"],
         "clear": ["ClearToStubs"],
     },

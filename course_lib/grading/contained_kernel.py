@@ -9,10 +9,10 @@ def limit(memory: int, file: int) -> None:
     """Limits this process, and what it starts, for good.
 
     Args:
-        memory: bytes of address space.
+        memory: bytes that may be written to; address space that is only reserved, as CUDA does, is free.
         file: bytes of any file that it writes.
     """
-    for kind, amount in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_CORE, 0)):
+    for kind, amount in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(kind)[1]
         amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
         resource.setrlimit(kind, (amount, amount))

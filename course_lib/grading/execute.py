@@ -3,6 +3,7 @@
 import ast
 import secrets
 import shutil
+import textwrap
 from pathlib import Path
 from time import monotonic
 
@@ -14,24 +15,27 @@ from nbgrader.utils import is_grade, is_solution
 from traitlets import Integer
 
 from course_lib.assignments import find
-from course_lib.checks import VISIBLE, CheckFailed, hidden_seed, read_replies, verdict, write
+from course_lib.checks import VISIBLE, CheckFailed, Exercise, Reply, hidden_seed, read_replies, verdict, write
 from course_lib.grading.kernel_pool import Kernel, take
-from course_lib.grading.remote import missing
+from course_lib.grading.remote import missing, source_of_ask
 
-ASK = "import course_lib.grading.remote as _remote; _remote.answer({!r}, {!r}, globals(), {!r}, {!r})"
+ASK = "import course_lib.grading.remote as _remote; _remote.answer({!r}, globals(), {!r}, {!r})"
+LONGEST_MESSAGE = 2_000  # characters, of what a verdict says: results of a submission are part of it
+KEPT = ("text/plain", "image/png")  # of what a cell shows: nothing that a browser would run
 
 
 class ContainedExecute(Execute):
     """nbgrader's Execute with three differences.
 
-    The kernel is contained and limited. A cell of tests that only calls `check` is not run there: the cases go to the
-    kernel as a file, replies come back as a file, and the verdict is this process's, so that nothing that a submission
-    does to assert, to checks or to its notebook can make a wrong answer right. And a cell that kills the kernel, or
-    cannot be interrupted, costs that cell: a new kernel runs the earlier ones again and goes on.
+    The kernel is contained and limited, and has no answers. A cell of tests that only calls `check` is not run there:
+    the cases go to the kernel as a file and in random order, results come back as a file, and the verdict is this
+    process's, so that nothing that a submission does to assert, to checks or to its notebook can make a wrong answer
+    right. And a cell that kills the kernel, or cannot be interrupted, costs that cell: a new kernel runs the earlier
+    ones again and goes on.
     """
 
     budget = Integer(180, help="seconds for all cells of a notebook").tag(config=True)
-    memory_limit = Integer(4 * 2**30, help="bytes of address space of a submission").tag(config=True)
+    memory_limit = Integer(4 * 2**30, help="bytes of memory of a submission").tag(config=True)
     file_limit = Integer(64 * 2**20, help="bytes of a file that a submission writes").tag(config=True)
     output_limit = Integer(200_000, help="characters of output of one cell that are kept").tag(config=True)
 
@@ -66,14 +70,18 @@ class ContainedExecute(Execute):
         return cell, resources
 
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> NotebookNode | None:
-        """Handles messages as nbclient does, but of a flood of output only the beginning is kept."""
+        """Handles messages as nbclient does, but keeps the beginning of a flood only, and of rich output no HTML."""
+        content = msg["content"]
+        if "data" in content:
+            content["data"] = {kind: content["data"][kind] for kind in KEPT if kind in content["data"]}
+            content["metadata"] = {}
         if msg["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data", "error"):
             before = self._written
-            self._written += len(str(msg["content"]))
+            self._written += len(str(content))
             if before > self.output_limit:
                 return None
-            if self._written > self.output_limit and msg["msg_type"] == "stream":
-                msg["content"]["text"] = msg["content"]["text"][:1000] + "\n… more output is not kept\n"
+            if self._written > self.output_limit:
+                _cut(content)
         return super().process_message(msg, cell, cell_index)
 
     def _run(self, cell: NotebookNode, index: int) -> None:
@@ -87,18 +95,21 @@ class ContainedExecute(Execute):
             for name, variable, hidden in calls:
                 exercise = find(name)
                 cases = exercise.inputs(hidden_seed() if hidden else VISIBLE)
-                lines.append(verdict(exercise, cases, self._ask(name, variable, cases, index)))
+                lines.append(verdict(exercise, cases, self._ask(exercise, variable, cases, index)))
         except CheckFailed as error:
-            cell.outputs = [_error("CheckFailed", str(error), f"✗ {error}")]
+            said = textwrap.shorten(str(error), LONGEST_MESSAGE) if len(str(error)) > LONGEST_MESSAGE else str(error)
+            cell.outputs = [_error("CheckFailed", said, f"✗ {said}")]
         else:
             cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="\n".join(lines) + "\n")]
         finally:
             self.nb.cells[index] = cell
 
-    def _ask(self, name: str, variable: str, cases: list[tuple], index: int) -> list:
-        folder, token = self._kernel.folder, secrets.token_hex(16)  # no name that a submission can take first
-        write(cases, folder / f"cases-{token}")
-        question = nbformat.v4.new_code_cell(ASK.format(name, variable, str(folder), token))
+    def _ask(self, exercise: Exercise, variable: str, cases: list[tuple], index: int) -> list[Reply]:
+        name, folder, token = exercise.name, self._kernel.folder, secrets.token_hex(16)  # that nobody can take first
+        order = secrets.SystemRandom().sample(range(len(cases)), len(cases))
+        shuffled = [cases[number] for number in order]
+        write([source_of_ask(exercise), exercise.names(), shuffled], folder / f"cases-{token}")
+        question = nbformat.v4.new_code_cell(ASK.format(variable, str(folder), token))
         self._run(question, index)
         try:
             found = read_replies(folder / f"replies-{token}")
@@ -109,7 +120,9 @@ class ContainedExecute(Execute):
             raise CheckFailed(f"{name}: your notebook's kernel gave no answer that can be read ({said})") from error
         if found[:1] == [missing(variable)]:
             raise CheckFailed(f"{name}: {found[0].problem}")
-        return found
+        if len(found) != len(cases):
+            raise CheckFailed(f"{name}: {len(cases)} cases, and replies to {len(found)}")
+        return [found[order.index(number)] for number in range(len(cases))]
 
     def _fresh(self) -> Kernel:
         kernel = take(Path.cwd(), self.memory_limit, self.file_limit)
@@ -140,6 +153,18 @@ class ContainedExecute(Execute):
                     return self._start_again(index, again=False)
                 finally:
                     self.nb.cells[number] = cell
+
+
+def _cut(content: dict) -> None:
+    """Leaves the beginning of a message."""
+    note = "\n… more output is not kept\n"
+    if "text" in content:
+        content["text"] = content["text"][:1000] + note
+    if "data" in content:
+        content["data"] = {"text/plain": str(content["data"].get("text/plain", ""))[:1000] + note}
+    if "traceback" in content:
+        content["evalue"] = str(content["evalue"])[:1000]
+        content["traceback"] = [f"{content['ename']}: {content['evalue']}{note}"]
 
 
 def _checks(cell: NotebookNode) -> list[tuple[str, str, bool]]:

@@ -1,14 +1,18 @@
 """Looks at each submission before nbgrader reads it, so that one unreadable file is one zero and no more."""
 
+import hashlib
+import json
 import shutil
-import sys
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 
-from course_lib.grading.sandbox import available
+from course_lib.grading.rebuild import recognized
 
 LIMIT = 50 * 2**20  # bytes of a notebook
+ASIDE = ".as-submitted"
+RECORD = ".intake.json"  # in the submission's folder: what was made here, so that the next look begins anew
 
 
 def receive(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -26,43 +30,82 @@ def receive(assignment: str, student: str, notebooks: list[str]) -> None:
 
 
 def admit(folder: Path, assignment: str) -> str | None:
-    """Makes a submission readable.
+    """Makes a submission readable, and what it did before undone first: whatever stands there now is looked at.
 
-    A file that is no notebook is put aside under the name NAME.as-submitted, and the released notebook takes its place,
-    with a line that says so: it gets no points. A single notebook of another name is copied to the right name.
-    Links are removed: nbgrader would follow them, into the teacher's folder too.
+    A single notebook of another name is copied to the right name. What cannot be graded (no notebook, two of them, one
+    that cannot be read or in which nothing is recognized) is put aside under the name NAME.as-submitted, and the
+    released notebook takes its place, with a line that says so: it gets no points. Links are removed: nbgrader would
+    follow them, into the teacher's folder too.
 
     Args:
         folder: of the submission.
         assignment: its name.
 
     Returns:
-        What was done, in words; None if nothing had to be.
+        what was done, in words; None if nothing had to be.
     """
     path, done = folder / f"{assignment}.ipynb", []
     for link in [other for other in folder.rglob("*") if other.is_symlink()]:
         link.unlink()
         done.append(f"{link.name} was a link and is removed")
-    others = sorted(folder.glob("*.ipynb"))
-    if len(others) == 1 and others[0] != path:
-        shutil.copyfile(others[0], path)
-        done.append(f"{others[0].name} is graded as {path.name}")
-    if problem := _problem(path):
+    _undo(folder, path)
+    found = sorted(folder.glob("*.ipynb"))
+    if len({content_of(other) for other in found}) > 1:
+        problem = f"there are {len(found)} notebooks ({', '.join(other.name for other in found)}); hand in one"
+    else:
+        if found and path not in found:
+            shutil.copyfile(found[0], path)
+            _record(folder, path)
+            done.append(f"{found[0].name} is graded as {path.name}")
+        problem = _problem(path, assignment)
+    if problem:
         _put_aside(path, assignment, problem)
         done.append(problem)
     return "; ".join(done) or None
 
 
+def content_of(path: Path) -> str:
+    """What a submission is known by: SHA-256 of a notebook, or of all files of a folder with their names."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    files = (file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.startswith("."))
+    parts = [f"{file.relative_to(path)} {content_of(file)}" for file in files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _record(folder: Path, made: Path) -> None:
+    (folder / RECORD).write_text(json.dumps({made.name: content_of(made)}), encoding="utf-8")
+
+
+def _undo(folder: Path, path: Path) -> None:
+    """Takes away what an earlier look put there, unless somebody changed it since, and puts back what it put aside."""
+    try:
+        made = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        made = {}
+    if path.is_file() and isinstance(made, dict) and made.get(path.name) == content_of(path):
+        path.unlink()
+    aside = path.with_name(path.name + ASIDE)
+    if aside.is_file() and not path.exists():
+        aside.rename(path)
+    (folder / RECORD).unlink(missing_ok=True)
+
+
 def _put_aside(path: Path, assignment: str, problem: str) -> None:
     if path.exists():
-        path.rename(path.with_name(f"{path.name}.as-submitted"))
-    released = nbformat.read(Path("release") / assignment / path.name, as_version=4)
+        path.rename(path.with_name(path.name + ASIDE))
+    released = _released(assignment, path.name)
     note = nbformat.v4.new_markdown_cell(f"**Nothing could be graded:** {problem}.", id="intake")
     released.cells.insert(0, note)
     nbformat.write(released, path)
+    _record(path.parent, path)
 
 
-def _problem(path: Path) -> str | None:
+def _released(assignment: str, name: str) -> NotebookNode:
+    return nbformat.read(Path("release") / assignment / name, as_version=4)
+
+
+def _problem(path: Path, assignment: str) -> str | None:
     if not path.is_file():
         return f"there is no {path.name}"
     if path.stat().st_size > LIMIT:
@@ -74,17 +117,6 @@ def _problem(path: Path) -> str | None:
             cell.source, cell.cell_type, cell.metadata.get("nbgrader")  # an old or broken format has none
     except Exception as error:  # whatever a file of a stranger raises in a parser
         return f"{path.name} is not a notebook ({type(error).__name__})"
+    if not recognized(_released(assignment, path.name), notebook):
+        return f"no cell of {path.name} is recognized as an answer; is it this assignment's notebook?"
     return None
-
-
-def main(assignment: str) -> None:
-    """Admits every submission of an assignment, also those without a notebook, which nbgrader would pass over."""
-    if not available():
-        print("no bubblewrap that works on this machine: submissions can write files and use the network")
-    for folder in sorted(Path("submitted").glob(f"*/{assignment}")):
-        if done := admit(folder, assignment):
-            print(f"{folder.parent.name}: {done}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,9 +1,11 @@
-"""Where a submission runs: a folder of its own, no network, everything else read-only or out of sight."""
+"""Where a submission runs: a folder of its own, no network, no answers; everything else read-only or out of sight."""
 
+import atexit
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +13,25 @@ from pathlib import Path
 import course_lib
 
 LIBRARY = Path(course_lib.__file__).resolve().parent
+CHECKED_LATER = '''"""In grading the exercises are checked from outside, when their cells of tests have their turn."""
+
+
+def check(name, answer, *, hidden=False):
+    """Says that it is checked later."""
+    print(f"{name}: is checked from outside")
+'''
+
+
+@cache
+def library() -> Path:
+    """A copy of this library for submissions, made once: without assignments, and so without any answer or mistake."""
+    folder = Path(tempfile.mkdtemp(prefix="course-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = folder / LIBRARY.name
+    shutil.copytree(LIBRARY, made, ignore=shutil.ignore_patterns("assignments", "__pycache__"))
+    (made / "assignments").mkdir()
+    (made / "assignments" / "__init__.py").write_text(CHECKED_LATER, encoding="utf-8")
+    return made
 
 
 @cache
@@ -29,7 +50,9 @@ def command(folder: Path, hidden: Sequence[Path]) -> list[str]:
         folder: the only one that it may write to.
         hidden: folders that it sees empty: the teacher's course, the home, other submissions.
     """
-    return _bubblewrap(hidden, folder) if available() else []
+    checkout = LIBRARY.parent
+    solutions = [checkout] if (checkout / "pyproject.toml").exists() else []
+    return _bubblewrap([*hidden, *solutions, library().parent], folder) if available() else []
 
 
 def _bubblewrap(hidden: Sequence[Path], folder: Path) -> list[str]:
@@ -37,9 +60,10 @@ def _bubblewrap(hidden: Sequence[Path], folder: Path) -> list[str]:
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path in sorted({path.resolve() for path in hidden}):
         words += ["--tmpfs", str(path)]
-    for path in (Path(sys.prefix), Path(sys.base_prefix), LIBRARY):
+    for path in (Path(sys.prefix), Path(sys.base_prefix)):
         if any(path.resolve().is_relative_to(other.resolve()) for other in hidden):
             words += ["--ro-bind", str(path), str(path)]
+    words += ["--ro-bind", str(library()), str(LIBRARY)]
     if folder != Path("/"):
         words += ["--bind", str(folder), str(folder), "--chdir", str(folder)]
     return words
@@ -59,7 +83,7 @@ def environment(folder: Path, memory: int, file: int) -> dict[str, str]:
         "TMPDIR": str(folder),
         "MPLCONFIGDIR": str(folder / ".matplotlib"),
         "IPYTHONDIR": str(folder / ".ipython"),
-        "PYTHONPATH": str(LIBRARY.parent),
+        "PYTHONPATH": str(LIBRARY.parent if available() else library().parent),
         "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1",
         "COURSE_MEMORY": str(memory),

@@ -1,11 +1,13 @@
 """A whole class is graded with nbgrader's own commands; nobody's trick earns a point or costs somebody else one."""
 
+import shutil
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from notebooks.source.build_assignments import name_of, texts
-from tests.helpers.classroom import Classroom
+from tests.helpers.classroom import STUB, Classroom, Submission
 
 ASSIGNMENT = "03_attention"  # `make test-class` grades all twelve
 
@@ -72,6 +74,55 @@ def test_feedback_and_the_table_of_grades_come_out(classroom: Classroom) -> None
     assert len(pages) == len(classroom.all)
     table = (classroom.root / "grades.csv").read_text(encoding="utf-8")
     assert all(submission.student in table for submission in classroom.all)
+
+
+def test_the_teacher_reads_a_line_a_student(classroom: Classroom) -> None:
+    lines = classroom.said.splitlines()
+    students = sorted(submission.student for submission in classroom.all)
+    own = [line for line in lines if line.startswith("[")]
+    assert [line.split("] ")[1].split(":")[0] for line in own] == students
+    assert all(" of " in line for line in own) and f"[1/{len(students)}, " in own[0]
+    most = sum(points for name, points in classroom.points.items() if name.endswith("-check"))
+    assert any(line.endswith(f"solution: {most:g} of {most:g}, 1 in words to read") for line in own)
+    assert "is not a notebook" in next(line for line in own if "] no-notebook" in line)
+    assert "autograde.log" in lines[-1] and "Traceback" not in classroom.said
+    log = (classroom.root / "autograde.log").read_text(encoding="utf-8")
+    assert all(f"== {student}\n" in log for student in students) and "Converting notebook" in log
+
+
+def test_who_hands_in_again_is_graded_again(tmp_path: Path) -> None:
+    room = Classroom(tmp_path / "teacher", ASSIGNMENT)
+    cell = next(iter(room.right))
+    nothing = Submission("ada", cells={cell: STUB for cell in room.right})
+    room.submit(nothing)
+    room.autograde()
+    before = room.scores()["ada"]
+    room.autograde()
+    assert "unchanged" in room.said and room.scores()["ada"] == before
+    shutil.rmtree(room.root / "submitted")
+    room.submit(Submission("ada"))
+    room.autograde()
+    after = room.scores()["ada"]
+    assert before[f"{cell}-check"] == 0 and after[f"{cell}-check"] > 0 and "unchanged" not in room.said
+
+
+def test_nothing_of_a_submission_runs_in_the_feedback(tmp_path: Path) -> None:
+    room = Classroom(tmp_path / "teacher", ASSIGNMENT)
+
+    def shout(notebook) -> None:
+        script = "<script>alert(1)</script>"
+        show = f"from IPython.display import HTML, display\ndisplay(HTML({script!r}))"
+        code = f"{show}\nraise ValueError({script!r} + 'x' * 10**7)"
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(code))
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(f"# Hello {script}"))
+
+    room.submit(Submission("mallory", edit=shout))
+    room.autograde()
+    room.nbgrader("generate_feedback", ASSIGNMENT)
+    (page,) = (room.root / "feedback").rglob("*.html")
+    shown = page.read_text(encoding="utf-8")
+    assert "<script>alert" not in shown and "<details>" in shown
+    assert page.stat().st_size < 3_000_000 and room.scores()["mallory"]["03-scores-check"] > 0
 
 
 def test_grading_is_quick(classroom: Classroom, record_property) -> None:

@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course_lib.grading.intake import admit, receive
+from course_lib.grading.intake import admit, content_of, receive
 from course_lib.grading.rebuild import rebuild
 
 
@@ -164,7 +164,100 @@ def test_one_notebook_of_another_name_is_taken_for_the_assignment(course: Path, 
     assert texts(nbformat.read(notebooks[0], as_version=4)) == RIGHT
 
 
-def test_of_several_notebooks_of_other_names_none_is_guessed(course: Path, submitted: NotebookNode) -> None:
-    for name in ("a.ipynb", "b.ipynb"):
+@pytest.mark.parametrize("names", [("a.ipynb", "b.ipynb"), ("hw.ipynb", "hw-Copy1.ipynb")])
+def test_two_notebooks_are_an_error_that_names_both(course: Path, submitted: NotebookNode, names: tuple) -> None:
+    for number, name in enumerate(names):
+        submitted.cells[3].source = f"answer {number}"
         nbformat.write(submitted, course / name)
-    assert "there is no hw.ipynb" in admit(course, "hw")
+    said = admit(course, "hw")
+    assert said.startswith("there are 2 notebooks") and all(name in said for name in names)
+    graded = nbformat.read(course / "hw.ipynb", as_version=4)
+    assert "hand in one" in graded.cells[0].source and "stub one" in texts(graded)
+    assert admit(course, "hw") == said  # as long as both are there
+    kept = next(path for path in course.iterdir() if path.name.startswith(names[1]))
+    kept.unlink()
+    assert admit(course, "hw") in (None, f"{names[0]} is graded as hw.ipynb")
+    assert "answer 0" in texts(nbformat.read(course / "hw.ipynb", as_version=4))
+
+
+def test_the_same_notebook_twice_is_one(course: Path, submitted: NotebookNode) -> None:
+    for name in ("hw.ipynb", "hw-Copy1.ipynb"):
+        nbformat.write(submitted, course / name)
+    assert admit(course, "hw") is None
+
+
+def test_what_comes_again_is_looked_at_again(course: Path, submitted: NotebookNode) -> None:
+    (course / "hw.ipynb").write_bytes(b"hello")
+    assert "is not a notebook" in admit(course, "hw")
+    nbformat.write(submitted, course / "hw.ipynb")
+    before = content_of(course)
+    assert admit(course, "hw") is None
+    assert texts(nbformat.read(course / "hw.ipynb", as_version=4)) == RIGHT
+    submitted.cells[3].source = "better"
+    nbformat.write(submitted, course / "hw.ipynb")
+    assert admit(course, "hw") is None and content_of(course) != before
+    assert "better" in texts(nbformat.read(course / "hw.ipynb", as_version=4))
+
+
+def test_a_renamed_notebook_that_comes_again_is_graded_as_it_is_now(course: Path, submitted: NotebookNode) -> None:
+    for answer in ("answer one", "better"):
+        submitted.cells[3].source = answer
+        nbformat.write(submitted, course / "mine.ipynb")
+        assert admit(course, "hw") == "mine.ipynb is graded as hw.ipynb"
+        assert answer in texts(nbformat.read(course / "hw.ipynb", as_version=4))
+
+
+def test_a_notebook_in_which_nothing_is_recognized_is_said(course: Path) -> None:
+    nbformat.write(new_notebook(cells=[new_code_cell("print(1)"), new_markdown_cell("hello")]), course / "hw.ipynb")
+    assert "no cell of hw.ipynb is recognized as an answer" in admit(course, "hw")
+
+
+@pytest.fixture
+def defining() -> NotebookNode:
+    """A release whose solutions define something, and an answer in words."""
+    cells = [
+        new_markdown_cell("# An assignment", id="title"),
+        marked("def twice(x):\n    raise NotImplementedError", "one", solution=True),
+        marked("check('hw.one', twice)", "one-check"),
+        marked("prediction = {1: None}", "two", solution=True),
+        new_markdown_cell("## In your own words", id="head"),
+        marked("YOUR ANSWER HERE", "words", solution=True),
+    ]
+    cells[5] = new_markdown_cell(cells[5].source, metadata=cells[5].metadata, id="words")
+    return new_notebook(cells=cells)
+
+
+def without_metadata(cells: list[NotebookNode]) -> None:
+    for number, cell in enumerate(cells):
+        cell.metadata = nbformat.from_dict({})
+        cell["id"] = f"new-{number}"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda cells: None,
+        lambda cells: cells.insert(0, new_code_cell("import math")),
+        lambda cells: cells.append(new_code_cell("def twice(x):\n    return 'tried later'")),
+        lambda cells: cells.insert(1, cells.pop(3)),
+        lambda cells: cells.insert(1, new_markdown_cell("My notes")),
+    ],
+)
+def test_cells_without_metadata_are_known_by_what_they_define(defining: NotebookNode, spoil: Callable) -> None:
+    submitted = deepcopy(defining)
+    answers = {1: "def twice(x):\n    return x + x", 3: "prediction = {1: 2}", 5: "Because."}
+    for number, answer in answers.items():
+        submitted.cells[number].source = answer
+    without_metadata(submitted.cells)
+    spoil(submitted.cells)
+    cells = rebuild(defining, submitted).cells
+    graded = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source for cell in cells}
+    assert [graded[name] for name in ("one", "two", "words")] == list(answers.values())
+
+
+def test_an_id_is_enough(defining: NotebookNode) -> None:
+    submitted = deepcopy(defining)
+    submitted.cells[1].source = "twice = lambda x: x + x; other = 1"
+    for cell in submitted.cells:
+        cell.metadata = nbformat.from_dict({})
+    assert "twice = lambda x: x + x; other = 1" in texts(rebuild(defining, submitted))

@@ -53,9 +53,13 @@ def wrong_answers(name: str) -> list[tuple[Any, str | None]]:
     return [(answer_of(answer, written(name)), hint) for answer, hint, _ in listed(name, "WRONG")]
 
 
-def codes(name: str, kind: str) -> list[str]:
-    """What a learner who gives these answers has in the exercise's cell."""
-    return [_code(written(name), answer, place) for answer, _, place in listed(name, kind)]
+RULES = ("one by one", "yours to write")  # what is said of right results that were come by as they should not be
+
+
+def codes(name: str, kind: str, *, by_results: bool = False) -> list[str]:
+    """What a learner who gives these answers has in the cell; by_results: without those that only break rules."""
+    found = [one for one in listed(name, kind) if not (by_results and one[1] in RULES)]
+    return [_code(written(name), answer, place) for answer, _, place in found]
 
 
 def _code(exercise: Written, answer: Any, place: str) -> str:

@@ -96,11 +96,12 @@ class Classroom:
         submission.edit(notebook)
         nbformat.write(notebook, path)
 
-    def autograde(self) -> float:
-        """Grade everybody as `make autograde` does; seconds that it took."""
+    def autograde(self, *arguments: str) -> float:
+        """Grade everybody as `make autograde` does; seconds that it took. `said` is what the teacher reads."""
         started = perf_counter()
-        subprocess.run([sys.executable, "-m", "course_lib.grading.intake", self.assignment], cwd=self.root, check=True)
-        self.nbgrader("autograde", self.assignment)
+        command = [sys.executable, "-m", "course_lib.grading", self.assignment, *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
+        self.said = done.stdout + done.stderr
         return perf_counter() - started
 
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -131,8 +132,8 @@ class Classroom:
 
         def pasted(kind: str, number: int) -> dict[str, str]:
             """Cells with one of our answers to each exercise; none needs another one."""
-            found = {cell: codes(exercise, kind) for cell, exercise in zip(cells, exercises, strict=True)}
-            return {cell: answers[number % len(answers)] for cell, answers in found.items()}
+            found = [codes(exercise, kind, by_results=True) for exercise in exercises]
+            return {cell: answers[number % len(answers)] for cell, answers in zip(cells, found, strict=True)}
 
         base = pasted("RIGHT", 0)
         right = [Submission(f"right-{n}", cells=pasted("RIGHT", n)) for n in range(7)]
@@ -174,9 +175,9 @@ class Classroom:
             ),
             Submission("late-loop", no_function, base | {function: defined + "while True: pass"}, says="no answer in"),
             Submission("syntax", no_first, base | {first: "def answer(query key):\n    return"}, says="SyntaxError"),
-            Submission("patched", nothing, nowhere, _insert(PATCH), says="✗"),
-            Submission("forged", nothing, nowhere, _forge, says="✗"),
-            Submission("links", edit=_insert(LINKS.format(str(self.root / "nbgrader_config.py")))),
+            Submission("patched", nothing, nowhere, insert(PATCH), says="✗"),
+            Submission("forged", nothing, nowhere, forge, says="✗"),
+            Submission("links", edit=insert(LINKS.format(str(self.root / "nbgrader_config.py")))),
             Submission("deleted", edit=_delete),
             Submission("reordered", edit=lambda notebook: notebook.cells.reverse()),
             Submission("renamed", file="my homework.ipynb"),
@@ -212,11 +213,11 @@ def _marks(cell: NotebookNode) -> dict:
     return cell.metadata.get("nbgrader", {})
 
 
-def _insert(source: str) -> Callable[[NotebookNode], None]:
+def insert(source: str) -> Callable[[NotebookNode], None]:
     return lambda notebook: notebook.cells.insert(0, nbformat.v4.new_code_cell(source))
 
 
-def _forge(notebook: NotebookNode) -> None:
+def forge(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if _marks(cell).get("grade") and cell.cell_type == "code":
             cell.source = "print('✓')"

@@ -4,29 +4,44 @@ import torch
 
 from course_lib.checks import PLANTED, Edit, Exercise, value
 
+LAYERS = (
+    "attention",
+    "attention with a causal mask",
+    "attention after positions are added",
+    "the mean of all rows, in every row",
+    "running sum over the rows",
+    "each column sorted",
+    "tanh",
+    "attention and a trace of positions",
+    "the first row's sum added to every row",
+    "the first row's sum taken off every row",
+)
 
-def attention(x, *, causal=False):
-    future = torch.ones(len(x), len(x), dtype=torch.bool).triu(1)
-    scores = (x @ x.T / x.size(1) ** 0.5).masked_fill(future & causal, -torch.inf)
-    return torch.softmax(scores, dim=-1) @ x
 
+def asked_about_a_layer(answer, layer, x, order):
+    """What the answer says of a layer, which it gets as a function."""
 
-def positions(x):
-    return torch.arange(len(x), dtype=x.dtype)[:, None].sin()
+    def attention(x, *, causal=False):
+        future = torch.ones(len(x), len(x), dtype=torch.bool).triu(1)
+        scores = (x @ x.T / x.size(1) ** 0.5).masked_fill(future & causal, -torch.inf)
+        return torch.softmax(scores, dim=-1) @ x
 
+    def positions(x):
+        return torch.arange(len(x), dtype=x.dtype)[:, None].sin()
 
-LAYERS = {
-    "attention": attention,
-    "attention with a causal mask": lambda x: attention(x, causal=True),
-    "attention after positions are added": lambda x: attention(x + positions(x)),
-    "the mean of all rows, in every row": lambda x: x.mean(dim=0).expand_as(x),
-    "running sum over the rows": lambda x: x.cumsum(dim=0),
-    "each column sorted": lambda x: x.sort(dim=0).values,
-    "tanh": torch.tanh,
-    "attention and a trace of positions": lambda x: attention(x) + 1e-4 * positions(x),
-    "the first row's sum added to every row": lambda x: x + x[0].sum(),
-    "the first row's sum taken off every row": lambda x: x - x[0].sum(),
-}
+    layers = {
+        "attention": attention,
+        "attention with a causal mask": lambda x: attention(x, causal=True),
+        "attention after positions are added": lambda x: attention(x + positions(x)),
+        "the mean of all rows, in every row": lambda x: x.mean(dim=0).expand_as(x),
+        "running sum over the rows": lambda x: x.cumsum(dim=0),
+        "each column sorted": lambda x: x.sort(dim=0).values,
+        "tanh": torch.tanh,
+        "attention and a trace of positions": lambda x: attention(x) + 1e-4 * positions(x),
+        "the first row's sum added to every row": lambda x: x + x[0].sum(),
+        "the first row's sum taken off every row": lambda x: x - x[0].sum(),
+    }
+    return answer(layers[layer], x, order)
 
 
 def layers_and_orders(generator):
@@ -81,7 +96,7 @@ EXERCISES = (
             "This compares the means, which may stay where the rows do not; invariant is about the rows.":
                 Edit("after, before,", "after.mean(dim=0), before.mean(dim=0),"),
         },
-        ask=lambda answer, layer, x, order: answer(LAYERS[layer], x, order),
+        ask=asked_about_a_layer,
         any_device=False,
     ),
     Exercise(

@@ -1,0 +1,145 @@
+"""The command that grades: what it says to the teacher, and where it refuses to work."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course_lib.assignments import FOLDERS, find, load
+from course_lib.checks import Exercise
+from course_lib.checks.tree import copy, equal, on_meta
+from course_lib.grading import __main__ as command
+from course_lib.grading import sandbox
+from course_lib.grading.reading import needs_a_look
+from course_lib.grading.remote import COMMON, source_of_ask, way_to_ask
+from tests.helpers.answers import written
+
+
+class Quick:
+    """In the place of a grading that takes its time."""
+
+    def __init__(self, assignment: str):
+        os.write(1, b"what nbgrader says")  # as a kernel does that writes to what it has inherited
+
+    def grade(self, student: str, *, again: bool) -> str:
+        return "NOT GRADED, see autograde.log" if student == "bob" else "9 of 12"
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for student in ("ada", "bob"):
+        (tmp_path / "submitted" / student / "03_attention").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "Grading", Quick)
+    return tmp_path
+
+
+def run(capfd: pytest.CaptureFixture, *arguments: str) -> tuple[int, list[str]]:
+    status = command.main(list(arguments))
+    out, err = capfd.readouterr()
+    return status, [*out.splitlines(), *err.splitlines()]
+
+
+def test_the_teacher_reads_a_line_a_student_and_the_log_has_the_rest(course: Path, capfd) -> None:
+    status, said = run(capfd, "03_attention")
+    assert status == 1 and said[-1].endswith("autograde.log. 1 NOT GRADED.")
+    lines = [line for line in said if line.startswith("[")]
+    assert lines == ["[1/2, 0 min left] ada: 9 of 12", "[2/2, 0 min left] bob: NOT GRADED, see autograde.log"]
+    assert "what nbgrader says" not in said
+    assert "what nbgrader says" in (course / "autograde.log").read_text(encoding="utf-8")
+
+
+def test_a_grading_that_is_not_contained_says_so_first_and_last(course: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(command, "available", lambda: False)
+    _, said = run(capfd, "03_attention")
+    assert said[0].startswith("!!! NOT CONTAINED") and said[-2].startswith("!!! NOT CONTAINED")
+    monkeypatch.setattr(command, "available", lambda: True)
+    assert not any("NOT CONTAINED" in line for line in run(capfd, "03_attention")[1])
+
+
+def test_on_windows_it_says_at_once_where_it_works(course: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert run(capfd, "03_attention") == (2, ["Grading needs Linux or macOS: use WSL, or a virtual machine."])
+
+
+def test_where_nothing_is_submitted_it_says_what_it_looked_for(course: Path, capfd) -> None:
+    status, said = run(capfd, "04_multi_head")
+    assert status == 1 and said == ["nothing is submitted: expected folders submitted/STUDENT/04_multi_head"]
+
+
+def test_what_a_class_leaves_behind_is_ignored_by_git(root: Path) -> None:
+    names = "gradebook.db grades.csv autograde.log submitted/a/b.ipynb autograded/a/b.ipynb feedback/a.html"
+    paths = [f"notebooks/assignments/{name}" for name in names.split()]
+    ignored = subprocess.run(["git", "check-ignore", *paths], cwd=root, capture_output=True, text=True)
+    if ignored.returncode == 128:
+        pytest.skip("this folder is no git checkout")
+    assert ignored.stdout.splitlines() == paths
+
+
+# What is mounted.
+
+
+def test_the_copy_for_submissions_has_no_answer() -> None:
+    made = sandbox.library()
+    files = [path for path in made.rglob("*") if path.is_file()]
+    assert len(files) > 80 and not [path for path in files if path.name in ("text.py", "checks.py", "answers.py")]
+    assert [path.name for path in (made / "assignments").iterdir()] == ["__init__.py"]
+    hints = [hint for hint in find("03.scores").mistakes]
+    assert not any(hint in path.read_text(encoding="utf-8") for path in files if path.suffix == ".py" for hint in hints)
+
+
+@pytest.mark.skipif(not sandbox.available(), reason="no bubblewrap here: submissions are not contained")
+def test_a_contained_process_sees_that_copy_alone(tmp_path: Path, root: Path) -> None:
+    look = (
+        "import json, pathlib, course_lib\n"
+        f"places = [pathlib.Path(course_lib.__file__).parent, pathlib.Path({str(root)!r})]\n"
+        "found = [str(path) for place in places for path in place.rglob('*')]\n"
+        "bad = [path for path in found if path.endswith(('answers.py', 'checks.py', '.ipynb')) or '/.git/' in path]\n"
+        "print(json.dumps([len(found), bad]))\n"
+    )
+    inside = sandbox.command(tmp_path, [tmp_path.parent])
+    variables = sandbox.environment(tmp_path, 2**32, 2**20)
+    done = subprocess.run([*inside, sys.executable, "-c", look], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    count, bad = json.loads(done.stdout)
+    assert count > 80 and [path for path in bad if "site-packages" not in path] == []
+
+
+# How an answer is asked.
+
+EXERCISES = [exercise for folder in FOLDERS for exercise in load(folder).values()]
+ASKED = [exercise for exercise in EXERCISES if exercise.ask not in COMMON.values()]
+
+
+@pytest.mark.parametrize("exercise", ASKED, ids=[exercise.name for exercise in ASKED])
+def test_the_way_to_ask_travels_as_code_that_needs_nothing_else(exercise: Exercise) -> None:
+    ask = way_to_ask(source_of_ask(exercise))
+    assert ask is not exercise.ask
+    for inputs in exercise.inputs(0):
+        if not on_meta(inputs):
+            assert equal(ask(exercise.reference, *copy(inputs)), exercise.expected(inputs))
+
+
+def test_a_way_to_ask_that_needs_more_is_found() -> None:
+    def ask(answer):
+        return json.dumps(answer())
+
+    with pytest.raises(NameError, match="json"):
+        way_to_ask(source_of_ask(Exercise("00.more", ask=ask)))(lambda: 1)
+    assert len(ASKED) >= 7
+
+
+# What the code of an answer shows.
+
+
+def test_loops_and_finished_functions_are_seen_in_the_code() -> None:
+    scores, softmax = find("03.scores"), find("03.softmax")
+    assert needs_a_look(scores, written("03.scores").solution) == []
+    assert needs_a_look(scores, "def scores(q, k):\n    return [x for x in q]") == ["has a loop"]
+    assert needs_a_look(softmax, "def softmax(scores):\n    return scores.softmax(-1)") == ["calls softmax"]
+    assert needs_a_look(softmax, written("03.softmax").solution) == []
+    assert needs_a_look(scores, "from course_lib.attention import attention_scores") == ["imports course_lib.attention"]
+    assert needs_a_look(scores, "def broken(") == []
