@@ -18,6 +18,7 @@ from course_lib.grading.intake import admit, content_of
 from course_lib.grading.reading import needs_a_look
 from course_lib.grading.sandbox import available
 
+CONFIG = Path("nbgrader_config.py")
 LOG = Path("autograde.log")
 GRADED = ".graded"  # in the folder of a graded submission: the content that it was graded for
 UNCONTAINED = (
@@ -34,7 +35,7 @@ class Grading:
     """
 
     def __init__(self, assignment: str):
-        app = NbGrader()
+        app = NbGrader(raise_config_file_errors=True)  # with its defaults nbgrader would grade uncontained
         app.load_config_file()
         self.assignment, self.api = assignment, NbGraderAPI(config=app.config)
 
@@ -99,6 +100,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("assignment", help="its name, such as 03_attention")
     parser.add_argument("--again", action="store_true", help="grade also what has not changed since it was graded")
     options = parser.parse_args(arguments)
+    if not CONFIG.is_file():
+        print(f"expected {CONFIG} here: grade in the folder of the course", file=sys.stderr)
+        return 1
     students = sorted(path.parent.name for path in Path("submitted").glob(f"*/{options.assignment}") if path.is_dir())
     if not students:
         print(f"nothing is submitted: expected folders submitted/STUDENT/{options.assignment}", file=sys.stderr)

@@ -32,6 +32,7 @@ class Quick:
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for student in ("ada", "bob"):
         (tmp_path / "submitted" / student / "03_attention").mkdir(parents=True)
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "Grading", Quick)
     return tmp_path
@@ -63,6 +64,17 @@ def test_a_grading_that_is_not_contained_says_so_first_and_last(course: Path, ca
 def test_on_windows_it_says_at_once_where_it_works(course: Path, capfd, monkeypatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert run(capfd, "03_attention") == (2, ["Grading needs Linux or macOS: use WSL, or a virtual machine."])
+
+
+def test_without_its_configuration_nothing_is_graded(course: Path, capfd, monkeypatch) -> None:
+    """With nbgrader's defaults a submission would run uncontained."""
+    monkeypatch.undo()
+    monkeypatch.chdir(course)
+    (course / "nbgrader_config.py").write_text("1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        command.main(["03_attention"])
+    (course / "nbgrader_config.py").unlink()
+    assert run(capfd, "03_attention")[0] == 1 and not (course / "autograded").exists()
 
 
 def test_where_nothing_is_submitted_it_says_what_it_looked_for(course: Path, capfd) -> None:
