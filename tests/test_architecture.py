@@ -16,14 +16,13 @@ LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 # From the bottom to the top; a wing imports from wings before it. What stands in one line needs none of its neighbors.
 ORDER = """
     storage config masks metrics grammar figures
-    tokenizer position attention
+    tokenizer position attention checks
     data blocks
     transformer
     decoding recording alternatives
     beam
     translator
     training analysis
-    checks
     widgets assignments __main__
     grading
 """
