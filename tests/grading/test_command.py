@@ -5,14 +5,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from course_lib.assignments import FOLDERS, find, load
-from course_lib.checks import Exercise
+from course_lib.checks import CheckFailed, Exercise, Reply, read, write_replies
 from course_lib.checks.tree import copy, equal, on_meta
 from course_lib.grading import __main__ as command
 from course_lib.grading import sandbox
+from course_lib.grading.execute import ContainedExecute
 from course_lib.grading.reading import needs_a_look
 from course_lib.grading.remote import COMMON, source_of_ask, way_to_ask
 from tests.helpers.answers import written
@@ -142,6 +145,33 @@ def test_a_way_to_ask_that_needs_more_is_found() -> None:
     with pytest.raises(NameError, match="json"):
         way_to_ask(source_of_ask(Exercise("00.more", ask=ask)))(lambda: 1)
     assert len(ASKED) >= 7
+
+
+class Answering(ContainedExecute):
+    """Answers at once, in this process, and remembers the order of the cases; `keep`: to so many of them."""
+
+    keep = None
+
+    def _run(self, cell, index: int) -> None:
+        (asked,) = self._kernel.folder.glob("cases-*")
+        cases = read(asked)[-1]
+        self.orders.append([tuple(inputs[0].shape) for inputs in cases])
+        replies = [Reply(inputs[0].sum()) for inputs in cases][: self.keep]
+        write_replies(replies, asked.with_name(asked.name.replace("cases", "replies")))
+        asked.unlink()
+
+
+def test_cases_come_in_random_order_and_results_go_back_to_theirs(tmp_path: Path) -> None:
+    asking, exercise = Answering(), find("03.scores")
+    asking._kernel, asking.orders = SimpleNamespace(folder=tmp_path), []
+    cases = [(torch.full((size,), 1.0), torch.zeros(1)) for size in range(1, 7)]
+    for _ in range(8):
+        found = asking._ask(exercise, "scores", cases, 0)
+        assert [reply.result.item() for reply in found] == [1, 2, 3, 4, 5, 6]
+    assert len({tuple(order) for order in asking.orders}) > 1
+    asking.keep = 5
+    with pytest.raises(CheckFailed, match="6 cases, and replies to 5"):
+        asking._ask(exercise, "scores", cases, 0)
 
 
 # What the code of an answer shows.

@@ -116,13 +116,16 @@ def test_nothing_of_a_submission_runs_in_the_feedback(tmp_path: Path) -> None:
         notebook.cells.insert(0, nbformat.v4.new_code_cell(code))
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(f"# Hello {script}"))
 
-    room.submit(Submission("mallory", edit=shout))
+    loud = "def softmax(scores):\n    raise ValueError('<script>alert(1)</script>' + 'x' * 30_000_000)"
+    room.submit(Submission("mallory", cells={"03-softmax": loud}, edit=shout))
     room.autograde()
     room.nbgrader("generate_feedback", ASSIGNMENT)
     (page,) = (room.root / "feedback").rglob("*.html")
     shown = page.read_text(encoding="utf-8")
     assert "<script>alert" not in shown and "<details>" in shown
-    assert page.stat().st_size < 3_000_000 and room.scores()["mallory"]["03-scores-check"] > 0
+    assert page.stat().st_size < 3_000_000 and "ValueError" in shown
+    found = room.scores()["mallory"]
+    assert found["03-scores-check"] > 0 and found["03-softmax-check"] == 0
 
 
 def test_grading_is_quick(classroom: Classroom, record_property) -> None:

@@ -181,6 +181,7 @@ class Classroom:
             Submission("deleted", edit=_delete),
             Submission("reordered", edit=lambda notebook: notebook.cells.reverse()),
             Submission("renamed", file="my homework.ipynb"),
+            Submission("bare", edit=_bare),
             Submission("julia", edit=lambda notebook: notebook.metadata.update(kernelspec=JULIA)),
             Submission("no-notebook", unreadable, raw="hello", says="is not a notebook"),
             Submission("no-file", unreadable, file="answers.txt", raw="42", says="there is no"),
@@ -227,3 +228,9 @@ def forge(notebook: NotebookNode) -> None:
 
 def _delete(notebook: NotebookNode) -> None:
     notebook.cells = [cell for cell in notebook.cells if not _marks(cell).get("locked")]
+
+
+def _bare(notebook: NotebookNode) -> None:
+    """What an editor leaves that knows nothing of metadata and ids."""
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata, cell["id"] = nbformat.from_dict({}), f"new-{number}"
