@@ -106,7 +106,6 @@ class Exercise:
         ask: what is asked of an answer: from (answer, *inputs) to a result, a tree of tensors and plain values.
             Default: call it.
         forbidden: finished answers, functions or classes, that an answer must not call.
-        allowed: modules of course_lib that an answer may call; none else.
         loops: whether an answer may have loops over what it gets.
         any_dtype: ask again in float64, and want the result in it.
         any_device: ask again on the device "meta", which has shapes but no numbers: whoever makes tensors on the CPU
@@ -120,7 +119,6 @@ class Exercise:
     mistakes: Mapping[str, Any] = field(default_factory=dict)
     ask: Callable[..., Any] = call
     forbidden: Sequence[Any] = ()
-    allowed: Sequence[str] = ()
     loops: bool = True
     any_dtype: bool = True
     any_device: bool = True
@@ -154,7 +152,7 @@ class Exercise:
         if on_meta(inputs):
             warm_up()  # not under the eyes of `refuse`, which makes it three times as slow
         known = [] if ours else [self.reference, *(mistake for _, mistake in self.known_mistakes)]
-        guard = refuse([*self.forbidden, *filter(callable, known)], self.allowed)
+        guard = refuse([*self.forbidden, *filter(callable, known)])
         with guard, nullcontext({}) if self.loops else counted() as runs:
             found = reply_to(self.ask, self.names(), answer, inputs)
         return replace(found, runs=max(runs.values(), default=0))

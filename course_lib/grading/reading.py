@@ -25,7 +25,7 @@ def needs_a_look(exercise: Exercise, code: str) -> list[str]:
     called |= {node.id for node in functions if isinstance(node, ast.Name)} - own
     finished = {thing.__name__ for thing in exercise.forbidden} & called
     imported = [name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for name in _modules(node)]
-    ours = [name for name in imported if name.startswith("course_lib") and name.split(".")[-1] not in exercise.allowed]
+    ours = [name for name in imported if name.startswith("course_lib")]
     return [*found, *(f"calls {name}" for name in sorted(finished)), *(f"imports {name}" for name in ours)]
 
 

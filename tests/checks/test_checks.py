@@ -242,10 +242,9 @@ def test_finished_answers_are_refused_wherever_they_are_called(forbidden: list, 
 
 
 def test_what_is_not_forbidden_may_be_called() -> None:
-    with refuse([torch.softmax, F.layer_norm], allowed=["attention", "masks"]):
+    with refuse([torch.softmax, F.layer_norm]):
         (X @ X.mT).exp().sum().item()
         F.relu(X)
-        attention(X, X, X)
     with refuse([nn.utils.clip_grad_norm_]):
         nn.utils.get_total_norm([X])  # wrapped by torch in the same code as its neighbour
 

@@ -257,7 +257,24 @@ def test_cells_without_metadata_are_known_by_what_they_define(defining: Notebook
 
 def test_an_id_is_enough(defining: NotebookNode) -> None:
     submitted = deepcopy(defining)
-    submitted.cells[1].source = "twice = lambda x: x + x; other = 1"
+    submitted.cells[1].source = "from operator import neg as twice"  # defines nothing that could be recognized
     for cell in submitted.cells:
         cell.metadata = nbformat.from_dict({})
-    assert "twice = lambda x: x + x; other = 1" in texts(rebuild(defining, submitted))
+    cells = texts(rebuild(defining, submitted))
+    assert cells[1] == submitted.cells[1].source and defining.cells[1].source not in cells
+
+
+def test_what_was_given_is_no_answer(defining: NotebookNode) -> None:
+    given = "def twice(x):\n    return 2 * x  # slow"
+    defining.cells.insert(1, new_code_cell(given))
+    submitted = deepcopy(defining)
+    del submitted.cells[2]
+    without_metadata(submitted.cells)
+    assert texts(rebuild(defining, submitted)).count(given) == 1
+
+
+def test_code_is_no_answer_in_words(defining: NotebookNode) -> None:
+    submitted = deepcopy(defining)
+    submitted.cells[5] = new_code_cell("print('because')")
+    without_metadata(submitted.cells)
+    assert "YOUR ANSWER HERE" in texts(rebuild(defining, submitted))
