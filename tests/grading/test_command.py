@@ -123,6 +123,21 @@ def test_a_contained_process_sees_that_copy_alone(tmp_path: Path, root: Path) ->
     assert count > 80 and [path for path in bad if "site-packages" not in path] == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory in use")
+def test_memory_in_use_is_limited_and_reserved_addresses_are_not() -> None:
+    """As a CUDA build of PyTorch does, which reserves more addresses than any machine has memory."""
+    code = (
+        "import mmap\n"
+        "from course_lib.grading.contained_kernel import limit\n"
+        "limit(2**30, 2**20)\n"
+        "reserved = mmap.mmap(-1, 64 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)\n"
+        "print(len(reserved) >> 30)\n"
+        "bytearray(2 * 2**30)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "64\n" and done.stderr.endswith("MemoryError\n")
+
+
 # How an answer is asked.
 
 EXERCISES = [exercise for folder in FOLDERS for exercise in load(folder).values()]
