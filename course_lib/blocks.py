@@ -27,6 +27,22 @@ def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, *, eps: float = 1e-5) ->
     return centered / torch.sqrt(variance + eps) * scale + shift
 
 
+class Dropout(nn.Dropout):
+    """torch's dropout; in training on a CPU with cheaper random bits, which makes it three times as fast.
+
+    There the probability is rounded to a multiple of 2⁻¹⁶.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A tensor of any shape: each number becomes 0 with probability p, or is divided by 1 - p."""
+        if not self.training or self.p in (0, 1) or x.device.type != "cpu":
+            return super().forward(x)
+        words = torch.empty(x.numel() // 4 + 1, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits are random
+        bits = words.view(torch.int16)[: x.numel()].view(x.shape)  # even over -2¹⁵ … 2¹⁵ - 1
+        kept = bits >= round(self.p * 2**16) - 2**15
+        return x * kept.to(x.dtype).div_(1 - self.p)
+
+
 class LayerNorm(nn.Module):
     """`layer_norm` with learned scale and shift, on torch's fused version of it.
 
@@ -79,7 +95,7 @@ class Residual(nn.Module):
     def __init__(self, d_model: int, dropout: float, norm_first: bool):
         super().__init__()
         self.norm = LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm_first = norm_first
 
     def forward(self, x: Tensor, sublayer) -> Tensor:

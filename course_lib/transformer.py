@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from course_lib.blocks import DecoderLayer, EncoderLayer, LayerCache, LayerNorm
+from course_lib.blocks import DecoderLayer, Dropout, EncoderLayer, LayerCache, LayerNorm
 from course_lib.config import ModelConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.position import ALiBi, LearnedPosition, Rotary, SinusoidalPosition
@@ -27,7 +27,7 @@ class Embedding(nn.Module):
         added = {"sinusoidal": SinusoidalPosition, "learned": LearnedPosition}.get(config.position)
         self.table = nn.Embedding(config.vocab_size, config.d_model)
         self.position = added(config.max_len, config.d_model) if added else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, ids: Tensor, *, start: int = 0) -> Tensor:
         """ids (batch, length), the first at position `start`, to (batch, length, d_model)."""

@@ -1,11 +1,22 @@
 """The layers: equal to torch.nn's in both norm orders with the weights copied, and laws of their parts."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.blocks import DecoderLayer, EncoderLayer, FeedForward, LayerCache, LayerNorm, Residual, layer_norm
+from course_lib.blocks import (
+    DecoderLayer,
+    Dropout,
+    EncoderLayer,
+    FeedForward,
+    LayerCache,
+    LayerNorm,
+    Residual,
+    layer_norm,
+)
 from course_lib.masks import causal_mask, padding_mask
 from tests.helpers.laws import tells_apart
 from tests.helpers.parity import (
@@ -199,6 +210,48 @@ def test_dropout_acts_on_the_sublayer_in_training_only(norm_first):
     assert 0.4 < dropped.double().mean() < 0.6
     close(added[~dropped], torch.full_like(added[~dropped], 2.0))  # the kept ones make up for the dropped
     close(path.eval()(x, torch.ones_like), x + 1)
+
+
+def law_dropout_is_bernoullis(dropout_of):
+    for p in (0.1, 0.5, 0.9):
+        torch.manual_seed(0)
+        x = noise(50, 40, 101).requires_grad_()  # 202,000 numbers, not a multiple of four
+        out = dropout_of(p)(x)
+        kept = out != 0
+        within = 5 * math.sqrt(p * (1 - p) / x.numel())
+        assert abs(kept.double().mean() - (1 - p)) < within
+        both = kept.flatten()[1:] & kept.flatten()[:-1]  # neighbours know nothing of one another
+        assert abs(both.double().mean() - (1 - p) ** 2) < 2 * within
+        close(out[kept], (x / (1 - p))[kept])
+        out.sum().backward()
+        close(x.grad, kept / (1 - p))
+
+
+def test_dropout_is_bernoullis():
+    class Unscaled(Dropout):
+        def forward(self, x):
+            return super().forward(x) * (1 - self.p)
+
+    class InPairs(Dropout):
+        def forward(self, x):
+            kept = (torch.rand(x.numel() // 2 + 1) >= self.p).repeat_interleave(2)[: x.numel()]
+            return x * kept.view(x.shape) / (1 - self.p)
+
+    class TheOtherWayRound(Dropout):
+        def forward(self, x):
+            return Dropout(1 - self.p)(x) * self.p / (1 - self.p)
+
+    tells_apart(law_dropout_is_bernoullis, Dropout, Unscaled, InPairs, TheOtherWayRound)
+    law_dropout_is_bernoullis(nn.Dropout)
+
+
+def test_dropout_follows_the_seed_and_the_mode():
+    x, dropout = noise(4, 9), Dropout(0.5)
+    first, second = (torch.manual_seed(seed) and dropout(x) for seed in (3, 3))
+    assert torch.equal(first, second) and not torch.equal(first, dropout(x))
+    assert dropout.eval()(x) is x and Dropout(0)(x) is x and not Dropout(1)(x).any()
+    assert dropout.train()(x.to("meta")).shape == x.shape and dropout(torch.ones(3, dtype=torch.bfloat16)).sum() >= 0
+    assert repr(dropout) == repr(nn.Dropout(0.5))
 
 
 def law_selected_rows_go_on_as_those_sentences(select):

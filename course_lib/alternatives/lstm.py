@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.attention import attention
+from course_lib.blocks import Dropout
 from course_lib.config import ModelConfig, check_shared, from_values, require
 from course_lib.masks import padding_mask
 from course_lib.transformer import Embedding, check_ids
@@ -170,7 +171,7 @@ class AttentiveLSTM(nn.Module):
         self.decoder = nn.LSTM(d_model, d_hidden, num_layers, batch_first=True, dropout=between)
         self.query_proj = nn.Linear(d_hidden, d_hidden, bias=False)
         self.output_proj = nn.Linear(2 * d_hidden, d_model, bias=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.generator = nn.Linear(d_model, config.vocab_size, bias=False)
         self._initialize()
         self.tgt_embedding.table.weight = self.src_embedding.table.weight
