@@ -187,13 +187,15 @@ class Transformer(nn.Module):
 @contextmanager
 def eval_mode(model: nn.Module) -> Iterator[None]:
     """Switches dropout off and gradients off inside the block, and restores the model's mode after it."""
-    was_training = model.training
-    model.eval()
+    in_training = [module for module in model.modules() if module.training]
     try:
+        for module in in_training:
+            module.training = False
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        for module in in_training:
+            module.training = True
 
 
 def check_ids(ids: Tensor, name: str, vocab_size: int) -> None:

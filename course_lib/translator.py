@@ -8,10 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from course_lib.beam import beam_search, normalized
 from course_lib.config import ModelConfig
 from course_lib.data import pad
-from course_lib.decoding import Hypothesis, greedy
+from course_lib.decoding import Hypothesis, beam_search, greedy, normalized
 from course_lib.recording import AttentionMaps, record_attention
 from course_lib.storage import load_tensors, load_weights, replacing, save_tensors
 from course_lib.tokenizer import Tokenizer, closed

@@ -20,7 +20,6 @@ ORDER = """
     data blocks
     transformer
     decoding recording alternatives
-    beam
     translator
     training analysis
     widgets assignments __main__
@@ -296,7 +295,7 @@ def test_figures_import_nothing_of_ours():
     assert len([name for name in graph() if name.startswith("figures.")]) > 5
     law_figures_import_nothing_of_ours(graph())
     law_figures_import_nothing_of_ours({"figures.charts": {"figures.canvas"}, "widgets.base": {"figures"}})
-    for target in ("beam", "config", "analysis.anatomy"):
+    for target in ("decoding.beam", "config", "analysis.anatomy"):
         with pytest.raises(AssertionError, match=f"figures.beam_tree imports {target}"):
             law_figures_import_nothing_of_ours({"figures.beam_tree": {"figures.canvas", target}})
 

@@ -12,8 +12,8 @@ import pytest
 
 from course_lib import training
 from course_lib.__main__ import main
-from course_lib.beam import beam_search
 from course_lib.data.course import load_course
+from course_lib.decoding import beam_search
 from course_lib.training import benchmark, experiment
 from course_lib.training.config import Experiment, train_preset
 from course_lib.translator import Translator

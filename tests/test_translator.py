@@ -6,10 +6,8 @@ from unittest import mock
 import pytest
 import torch
 
-from course_lib import beam, decoding
 from course_lib import translator as translator_module
-from course_lib.beam import beam_search
-from course_lib.decoding import greedy
+from course_lib.decoding import beam, beam_search, greedy, one_path, output_limits
 from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
 from tests.helpers.corpora import TEXTS
@@ -40,13 +38,13 @@ def order_of_lengths(translator, texts, **options):
 
 def test_a_batch_equals_its_sentences_one_by_one():
     batch_equals_one_by_one(patched(Translator.translate_batch, with_another("BATCH_SENTENCES", 4)))
-    limits = [mock.patch.object(module, "output_limits", limits_of_the_longest) for module in (decoding, beam)]
+    limits = [mock.patch.object(module, "output_limits", limits_of_the_longest) for module in (one_path, beam)]
     searches = [with_another(search.__name__, patched(search, ATTENDS_TO_PADDING)) for search in (greedy, beam_search)]
     mutants = [patched(Translator.translate_batch, *patches) for patches in (searches, limits[:1], limits[1:])]
     tells_apart(batch_equals_one_by_one, Translator.translate_batch, order_of_lengths, *mutants)
 
 
-def limits_of_the_longest(model, src, max_len, limits=decoding.output_limits):
+def limits_of_the_longest(model, src, max_len, limits=output_limits):
     return [max(limits(model, src, max_len))] * len(src)
 
 

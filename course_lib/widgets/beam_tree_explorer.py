@@ -3,7 +3,7 @@
 import torch
 import traitlets as t
 
-from course_lib.beam import FINISHED, UNFINISHED, BeamTree, record_beam
+from course_lib.decoding import FINISHED, UNFINISHED, BeamTree, record_beam
 from course_lib.figures import CourseFigure, beam_figure
 from course_lib.translator import Translator
 from course_lib.widgets.base import CourseWidget, source_ids

@@ -456,7 +456,7 @@ def beam_by_hand(src, beam_size, max_len=20, scores=next_log_probs, keep_finishe
 # (That one has a length penalty, which comes later; 0.0 turns it off.)
 
 # %% tags=["nbval-check-output"]
-from course_lib.beam import beam_search, record_beam
+from course_lib.decoding import beam_search, record_beam
 
 for source in (src, home, encode(texts[3])):
     ours = beam_by_hand(source, beam_size=3)

@@ -20,10 +20,9 @@ from course_lib.alternatives.lstm import (
     backward_order,
     lstm_like,
 )
-from course_lib.beam import beam_search
 from course_lib.config import ModelConfig, model_preset
 from course_lib.data.batches import BucketedBatches, encode_pairs, pad
-from course_lib.decoding import greedy
+from course_lib.decoding import beam_search, greedy
 from course_lib.storage import load_weights
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.config import TrainConfig

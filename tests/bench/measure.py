@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, sleep
 
 import torch
 
@@ -17,6 +17,7 @@ def interleaved(contestants: dict[str, Callable[[], float]], rounds: int) -> dic
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, work in contestants.items():
+            sleep(0.5)  # threads of the one before spin for a while
             started = perf_counter()
             work()
             if number:

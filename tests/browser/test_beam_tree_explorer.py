@@ -4,7 +4,7 @@ import pytest
 import torch
 from playwright.sync_api import Locator, expect
 
-from course_lib.beam import BeamTree, record_beam
+from course_lib.decoding import BeamTree, record_beam
 from course_lib.translator import Translator
 from tests.helpers.lab import eventually
 from tests.helpers.pages import REFUSED, enter, new_widget

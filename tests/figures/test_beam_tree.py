@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from course_lib.beam import DROPPED, FINISHED, KEPT, UNFINISHED, BeamNode, BeamTree, record_beam
+from course_lib.decoding import DROPPED, FINISHED, KEPT, UNFINISHED, BeamNode, BeamTree, record_beam
 from course_lib.figures import beam_tree as trees
 from course_lib.figures.beam_tree import beam_figure
 from course_lib.figures.palette import BLUE

@@ -26,8 +26,7 @@ ATTENDS_TO_PADDING = mock.patch.object(transformer, "padding_mask", all_may_be_a
 
 
 def raw_logits(steps, last):
-    hidden = steps.model.decode(last[:, None], steps.memory, steps.src, cache=steps.cache)
-    return steps.model.generator(hidden[:, 0])
+    return steps.logits(last)
 
 
 # --- laws ---------------------------------------------------------------------------------------

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from course_lib.beam import record_beam
-from course_lib.decoding import Steps
+from course_lib.decoding import Steps, record_beam
 from course_lib.widgets import BeamTreeExplorer
 from course_lib.widgets.beam_tree_explorer import BEAM_SIZES, LENGTH_PENALTIES, MAX_TOKENS
 from tests.helpers.laws import changed, raised

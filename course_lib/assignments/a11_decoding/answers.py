@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import torch
 
-from course_lib.beam import beam_search as library_beam_search
 from course_lib.checks import Edit
-from course_lib.decoding import _cut as library_cut
+from course_lib.decoding import beam_search as library_beam_search
+from course_lib.decoding import cut as library_cut
 from course_lib.decoding import greedy as library_greedy
 
 BEST = "best.values, best.indices // vocab, best.indices % vocab"

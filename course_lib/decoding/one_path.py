@@ -1,36 +1,14 @@
-"""From a source sentence to target ids, greedy or sampled, with the key-value cache; beam search is in beam.py."""
+"""One output for each sentence, greedy or sampled."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from course_lib.decoding.packed import first_step
+from course_lib.decoding.steps import Hypothesis, output_limits
 from course_lib.transformer import Transformer, eval_mode
-
-MAX_EXTRA_TOKENS = 50  # a translation may be this much longer than its source; paper, section 6.1
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One output of the decoder.
-
-    Args:
-        ids: the target ids, without <s> and </s>.
-        log_prob: of the whole output, the closing </s> included, in nats.
-        score: what hypotheses were compared by: log_prob over the length penalty.
-        finished: whether it ended with </s>, rather than at the maximum length.
-    """
-
-    ids: list[int]
-    log_prob: float
-    score: float
-    finished: bool
-
-    def outputs(self, eos_id: int) -> list[int]:
-        """The ids as the decoder put them out: with the closing </s> if it has one."""
-        return self.ids + [eos_id] * self.finished
 
 
 def greedy(
@@ -118,7 +96,7 @@ def sampling_probs(
         raise ValueError(f"top_k must be at least 1, got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p must be in (0, 1], got {top_p}")
-    return _cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)
+    return cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)
 
 
 def place_log_probs(model: Transformer, src: Tensor, ids: Sequence[int]) -> Tensor:
@@ -133,30 +111,9 @@ def place_log_probs(model: Transformer, src: Tensor, ids: Sequence[int]) -> Tens
         (len(ids), vocab); row t is what might follow the first t tokens.
     """
     with eval_mode(model):
-        steps = Steps(model, src)
+        steps = first_step(model, src)
         read = [model.config.bos_id, *ids[:-1]]
         return torch.cat([steps(torch.tensor([token], device=src.device)) for token in read])
-
-
-class Steps:
-    """One decoder step at a time for a shrinking set of rows."""
-
-    def __init__(self, model: Transformer, src: Tensor):
-        self.model, self.src, self.memory = model, src, model.encode(src)
-        self.cache = model.new_cache()
-
-    def __call__(self, last: Tensor) -> Tensor:
-        """Newest token of each row (rows,) to log-probabilities of the next (rows, vocab); <pad> and <s> get -inf."""
-        hidden = self.model.decode(last[:, None], self.memory, self.src, cache=self.cache)  # (rows, 1, d_model)
-        log_probs = self.model.generator(hidden[:, 0]).float().log_softmax(dim=-1)  # (rows, vocab)
-        log_probs[:, [self.model.config.pad_id, self.model.config.bos_id]] = -math.inf
-        return log_probs
-
-    def select(self, rows: Tensor) -> None:
-        """Goes on with these rows, in this order."""
-        self.src, self.memory = self.src[rows], self.memory[rows]
-        for layer in self.cache:
-            layer.select(rows)
 
 
 def _one_path(
@@ -165,7 +122,7 @@ def _one_path(
     """Extends each row by the token that `choose` picks from its log-probabilities, until </s> or max_len."""
     with eval_mode(model):
         limits = output_limits(model, src, max_len)
-        steps = Steps(model, src)
+        steps = first_step(model, src)
         ids: list[list[int]] = [[] for _ in src]
         totals, finished = [0.0] * len(src), [False] * len(src)
         rows, last = list(range(len(src))), torch.full((len(src),), model.config.bos_id, device=src.device)
@@ -191,7 +148,8 @@ def _one_path(
         return [Hypothesis(*fields) for fields in zip(ids, totals, totals, finished, strict=True)]
 
 
-def _cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+def cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+    """(rows, vocab) with -inf for what `sample` would not draw: first by top_k, then by top_p."""
     if top_k is not None:
         smallest = log_probs.topk(min(top_k, log_probs.shape[-1])).values[:, -1:]  # (rows, 1)
         log_probs = log_probs.masked_fill(log_probs < smallest, -math.inf)
@@ -200,14 +158,3 @@ def _cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
         beyond = probs.cumsum(dim=-1) - probs >= top_p  # p was reached before this token
         log_probs = log_probs.masked_fill(beyond.gather(1, order.argsort(dim=-1)), -math.inf)
     return log_probs
-
-
-def output_limits(model: Transformer, src: Tensor, max_len: int | None) -> list[int]:
-    """Most target tokens of each row: max_len, checked against the model's positions, or 50 more than its source."""
-    longest = model.config.max_len
-    if max_len is None:
-        lengths = (src != model.config.pad_id).sum(dim=-1).flatten()  # (batch,)
-        return [min(longest, length + MAX_EXTRA_TOKENS) for length in lengths.tolist()]
-    if not 1 <= max_len <= longest:
-        raise ValueError(f"max_len must be in 1..{longest}, the model's positions, got {max_len}")
-    return [max_len] * len(src)

@@ -7,8 +7,7 @@ from unittest import mock
 import pytest
 import torch
 
-from course_lib import decoding
-from course_lib.decoding import greedy, sample, sampling_probs
+from course_lib.decoding import greedy, one_path, sample, sampling_probs
 from tests.helpers.decoding import (
     MODELS,
     SOURCES,
@@ -80,7 +79,7 @@ def never_crosses_p(log_probs, top_k, top_p):
 SAMPLING_LAWS = [
     (draws_follow_the_softmax, temperature_ignored),
     (only_the_top_k_are_drawn, lambda *args, top_k, **options: sample(*args, top_k=top_k + 1, **options)),
-    (fewest_that_reach_p_are_drawn, patched(sample, mock.patch.object(decoding, "_cut", never_crosses_p))),
+    (fewest_that_reach_p_are_drawn, patched(sample, mock.patch.object(one_path, "cut", never_crosses_p))),
 ]
 
 

@@ -25,6 +25,8 @@ from tests.helpers.decoding import (
 from tests.helpers.laws import patched, raised, tells_apart
 from tests.helpers.tiny import sources, tiny_model
 
+pytestmark = pytest.mark.usefixtures("plain_steps")  # test_packed.py has the others
+
 # --- mutants: decoding with one part broken -----------------------------------------------------
 
 

@@ -9,20 +9,22 @@ from unittest import mock
 import pytest
 import torch
 
-from course_lib.beam import BeamTree, _Beam, beam_search, record_beam
 from course_lib.blocks import LayerCache
-from course_lib.decoding import Hypothesis, Steps, greedy
+from course_lib.decoding import BeamTree, Hypothesis, Steps, beam_search, greedy, record_beam
+from course_lib.decoding.beam import _Beam, most_probable
 from tests.helpers.decoding import ATTENDS_TO_PADDING, naive_greedy, raw_logits
 from tests.helpers.laws import patched, raised, tells_apart
 from tests.helpers.searches import MODELS, SOURCES, SRC, a_wide_beam_is_exhaustive, all_outputs
 from tests.helpers.tiny import padded, sources, tiny_model
 
+pytestmark = pytest.mark.usefixtures("plain_steps")  # test_packed.py has the others
+
 # --- exhaustive search --------------------------------------------------------------------------
 
 
-def drops_finished(beam, log_probs, eos_id, extend=_Beam.extend):
+def drops_finished(beam, best, eos_id, extend=_Beam.extend):
     beam.finished = []  # only those that end in the last step remain
-    return extend(beam, log_probs, eos_id)
+    return extend(beam, best, eos_id)
 
 
 def order_forgotten(cache, rows, select=LayerCache.select):
@@ -247,8 +249,8 @@ def _other_nodes(change):
     ]
 
 
-def _front_forgotten(beam, log_probs, considered, record=_Beam._record):
-    record(beam, log_probs, considered)
+def _front_forgotten(beam, considered, record=_Beam._record):
+    record(beam, considered)
     beam.front = sorted(beam.front, reverse=True)
 
 
@@ -327,3 +329,27 @@ def test_bad_arguments_are_refused_and_the_mode_is_restored():
     assert "only padding" in str(raised(ValueError, lambda: beam_search(model, SRC * 0)))
     beam_search(model, SRC, max_len=3)
     assert model.training
+
+
+# --- the best of each row -----------------------------------------------------------------------
+
+
+def the_best_of_each_row_come_first(best):
+    generator = torch.Generator().manual_seed(0)
+    for vocab, number in ((7, 4), (7, 20), (1000, 4), (2000, 8), (2000, 30), (1001, 8)):
+        rows = torch.randn(5, vocab, generator=generator)
+        rows[0, :50] += 9  # all in one block
+        for row, found in zip(rows.tolist(), best(rows, number), strict=True):
+            assert found == sorted(((value, index) for index, value in enumerate(row)), reverse=True)[:number]
+
+
+def test_the_best_of_each_row_come_first():
+    def one_of_each_block(rows, number):
+        if rows.shape[1] != 2000:
+            return most_probable(rows, number)
+        values, places = rows.view(5, -1, 100).max(dim=-1)
+        best, blocks = values.topk(min(number, 20))
+        ids = blocks * 100 + places.gather(1, blocks)
+        return [list(zip(*row, strict=True)) for row in zip(best.tolist(), ids.tolist(), strict=True)]
+
+    tells_apart(the_best_of_each_row_come_first, most_probable, one_of_each_block)
