@@ -29,7 +29,7 @@ def law_the_tree_names_what_is_there(page: str, library: Path) -> None:
 def test_the_tree_names_what_is_there(root: Path) -> None:
     page = (root / "README.md").read_text(encoding="utf-8")
     law_the_tree_names_what_is_there(page, root / "course_lib")
-    for old, new in (("beam.py ", ""), ("widgets/ ", "widgets/ sounds/ ")):
+    for old, new in (("recording.py ", ""), ("widgets/ ", "widgets/ sounds/ ")):
         assert old in page
         with pytest.raises(AssertionError, match="the README's tree"):
             law_the_tree_names_what_is_there(page.replace(old, new, 1), root / "course_lib")

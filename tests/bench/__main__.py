@@ -1,0 +1,45 @@
+"""python -m tests.bench: one table of how fast the library is, beside what else one would use, and the same as JSON."""
+
+import argparse
+import importlib
+import json
+import os
+from pathlib import Path
+
+import torch
+
+from course_lib.training.machine import machine
+
+PARTS = {"training": 20, "decoding": 7, "start": 7}  # and the rounds of each
+RESULTS = Path(__file__).with_name("results.json")
+COLUMNS = ("work", "unit", "ours", "peer", "theirs", "ratio", "threads", "share of peak", "same text", "over it")
+
+
+def main() -> None:
+    """Measures the parts that are asked for, prints their lines and keeps those of the others."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all without")
+    parser.add_argument("--rounds", type=int, help="of each measurement, after a warm-up")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="at most, for each contestant")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.parts) - PARTS.keys():
+        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    torch.set_num_threads(arguments.threads)
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    for part in arguments.parts or PARTS:
+        module, rounds = importlib.import_module(f"tests.bench.{part}"), arguments.rounds or PARTS[part]
+        lines = module.rows(rounds=rounds, threads=arguments.threads)
+        results[part] = {"machine": machine("cpu"), "rounds": rounds, "lines": lines}
+        print(table(lines), flush=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def table(lines: list[dict]) -> str:
+    """As Markdown."""
+    columns = [column for column in COLUMNS if any(column in line for line in lines)]
+    rows = [columns, ["---"] * len(columns), *([str(line.get(column, "")) for column in columns] for line in lines)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+if __name__ == "__main__":
+    main()
