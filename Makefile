@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-browser notebooks assignments lint release autograde feedback test-class clean .moved
+.PHONY: help lab test check test-browser notebooks assignments bench lint release autograde feedback test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -48,6 +48,7 @@ NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONF
 FOR_ASSIGNMENT = @cd notebooks/assignments && name=$$(basename source/$(ASSIGNMENT)*) && \
 	{ [ -n "$(ASSIGNMENT)" ] && [ -d "source/$$name" ] || { echo "Say which: make $@ ASSIGNMENT=03" >&2; exit 1; }; } && $(1)
 LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
+CORE := $(patsubst %,tests/test_%.py,config masks tokenizer position attention blocks transformer recording translator)
 SOLUTIONS := $(sort $(wildcard notebooks/assignments/solution/*/*.ipynb))
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
 
@@ -81,6 +82,10 @@ test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attentio
 	$(PY) -m ruff check
 	$(PY) -m pytest tests $(LESSONS) $(SOLUTIONS) $(NBVAL) --ignore=tests/browser $(ARGS)
 
+check: $(VENV)/.test-ready ## In a minute: lint, the tests of the model, one lesson
+	$(PY) -m ruff check
+	$(PY) -m pytest $(CORE) $(firstword $(LESSONS)) $(NBVAL) $(ARGS)
+
 test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, operated in a real browser
 	$(PY) -m pytest tests/browser $(ARGS)
 
@@ -102,6 +107,9 @@ feedback: $(VENV)/.teach-ready ## For teachers: write a page for each student of
 test-class: $(VENV)/.test-ready ## Grade a class of thirty for every assignment
 	$(PY) -m pytest tests/grading --all-assignments -rP $(ARGS)
 
+bench: $(VENV)/.bench-ready ## How fast the library is, beside what else one would use; ARGS="training" picks a part
+	$(PY) -m tests.bench $(ARGS)
+
 lint: $(VENV)/.test-ready ## Check the code style; ARGS="--fix" repairs what it can
 	$(PY) -m ruff check $(ARGS)
 
@@ -119,6 +127,9 @@ $(VENV)/.test-ready: .moved
 endif
 ifneq ($(shell cat $(VENV)/.teach-ready 2>/dev/null),$(CURDIR))
 $(VENV)/.teach-ready: .moved
+endif
+ifneq ($(shell cat $(VENV)/.bench-ready 2>/dev/null),$(CURDIR))
+$(VENV)/.bench-ready: .moved
 endif
 ifneq ($(shell cat $(VENV)/.browser-ready 2>/dev/null),$(CURDIR))
 $(VENV)/.browser-ready: .moved
@@ -142,6 +153,10 @@ $(VENV)/.test-ready: $(VENV)/.lab-ready
 
 $(VENV)/.teach-ready: $(VENV)/.lab-ready
 	$(PIP) install --quiet -c constraints.txt -e ".[instructor]"
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/.bench-ready: $(VENV)/.lab-ready
+	$(PIP) install --quiet -c constraints.txt -e ".[bench]"
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.browser-ready: $(VENV)/.test-ready

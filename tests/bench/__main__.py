@@ -4,15 +4,18 @@ import argparse
 import importlib
 import json
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import torch
 
 from course_lib.training.machine import machine
 
-PARTS = {"training": 20, "decoding": 7, "start": 7}  # and the rounds of each
+PARTS = {"training": 20, "decoding": 7, "start": 7, "cost": 5}
+ON_A_GPU = {"gpu": 20}  # and the rounds of each
 RESULTS = Path(__file__).with_name("results.json")
 COLUMNS = ("work", "unit", "ours", "peer", "theirs", "ratio", "threads", "share of peak", "same text", "over it")
+COLUMNS += ("time ~ size^", "memory ~ size^")
 
 
 def main() -> None:
@@ -22,14 +25,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="of each measurement, after a warm-up")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="at most, for each contestant")
     arguments = parser.parse_args()
-    if unknown := set(arguments.parts) - PARTS.keys():
-        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    all_parts = PARTS | ON_A_GPU
+    if unknown := set(arguments.parts) - all_parts.keys():
+        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(all_parts)}")
     torch.set_num_threads(arguments.threads)
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     for part in arguments.parts or PARTS:
-        module, rounds = importlib.import_module(f"tests.bench.{part}"), arguments.rounds or PARTS[part]
+        module, rounds = importlib.import_module(f"tests.bench.{part}"), arguments.rounds or all_parts[part]
         lines = module.rows(rounds=rounds, threads=arguments.threads)
-        results[part] = {"machine": machine("cpu"), "rounds": rounds, "lines": lines}
+        about = machine(getattr(module, "DEVICE", "cpu"))
+        about |= {name: version(name) for name in ("transformers", "ctranslate2")}
+        results[part] = {"machine": about, "rounds": rounds, "lines": lines}
         print(table(lines), flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 

@@ -9,6 +9,7 @@ from statistics import mean, median
 
 import ctranslate2
 import torch
+from transformers import M2M100ForConditionalGeneration
 
 from course_lib import Transformer, Translator, beam_search, greedy
 from course_lib.data import load_corpus, pad
@@ -81,32 +82,34 @@ def ours(batch: int, beam: int, ids: list[list[int]], threads: int) -> Callable[
     """Prepares our decoding: it returns the target ids of all sentences."""
     torch.set_num_threads(threads)
     model = Translator.from_pretrained("everyday").model
+    return lambda number: [row for part in batches_of(ids, batch) for row in our_search(model, beam, pad(part))]
 
-    def decode(src: torch.Tensor) -> list[list[int]]:
-        if beam == 1:
-            return [found.ids for found in greedy(model, src)]
-        return [best.ids for best, *_ in beam_search(model, src, beam_size=beam)]
 
-    return lambda number: [row for rows in _batches(ids, batch) for row in decode(pad(rows))]
+def our_search(model: Transformer, beam: int, src: torch.Tensor) -> list[list[int]]:
+    """The best target ids of each row."""
+    if beam == 1:
+        return [found.ids for found in greedy(model, src)]
+    return [best.ids for best, *_ in beam_search(model, src, beam_size=beam)]
 
 
 def hugging_face(batch: int, beam: int, ids: list[list[int]], threads: int) -> Callable[[int], list[list[int]]]:
     """The same with transformers' generate."""
     torch.set_num_threads(threads)
     model = to_hugging_face(Translator.from_pretrained("everyday").model)
+    return lambda number: [row for part in batches_of(ids, batch) for row in their_search(model, beam, pad(part))]
 
-    def decode(src: torch.Tensor) -> list[list[int]]:
-        found = model.generate(
-            input_ids=src,
-            attention_mask=src.ne(0),
-            num_beams=beam,
-            do_sample=False,
-            max_new_tokens=src.shape[1] + EXTRA,
-            early_stopping=beam > 1,
-        )
-        return [[token for token in row[1:] if token > 2] for row in found.tolist()]
 
-    return lambda number: [row for rows in _batches(ids, batch) for row in decode(pad(rows))]
+def their_search(model: M2M100ForConditionalGeneration, beam: int, src: torch.Tensor) -> list[list[int]]:
+    """The best target ids of each row."""
+    found = model.generate(
+        input_ids=src,
+        attention_mask=src.ne(0),
+        num_beams=beam,
+        do_sample=False,
+        max_new_tokens=src.shape[1] + EXTRA,
+        early_stopping=beam > 1,
+    )
+    return [[token for token in row[1:] if token > 2] for row in found.tolist()]
 
 
 def ctranslate(batch: int, beam: int, ids: list[list[int]], threads: int) -> Callable[[int], list[list[int]]]:
@@ -128,7 +131,7 @@ def ctranslate(batch: int, beam: int, ids: list[list[int]], threads: int) -> Cal
         )
         return [[index[token] for token in one.hypotheses[0]] for one in found]
 
-    return lambda number: [row for rows in _batches(ids, batch) for row in decode(rows)]
+    return lambda number: [row for rows in batches_of(ids, batch) for row in decode(rows)]
 
 
 DECODERS = {"ours": ours, "Hugging Face": hugging_face, "CTranslate2": ctranslate}
@@ -167,5 +170,6 @@ def _long(batch: int) -> tuple[Transformer, torch.Tensor, list[int]]:
     return model, src, torch.randint(4, model.config.vocab_size, (LONG - 1,), generator=generator).tolist()
 
 
-def _batches(ids: list[list[int]], size: int) -> list[list[list[int]]]:
+def batches_of(ids: list[list[int]], size: int) -> list[list[list[int]]]:
+    """So many rows at once."""
     return [ids[start : start + size] for start in range(0, len(ids), size)]

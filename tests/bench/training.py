@@ -47,12 +47,12 @@ def rows(*, rounds: int, threads: int) -> list[dict]:
     return found
 
 
-def first_batches() -> list[Batch]:
+def first_batches(batch_tokens: int = BATCH_TOKENS) -> list[Batch]:
     """Of the corpus as everybody trains on it."""
     corpus = load_corpus("multi30k")
     tokenizer = Tokenizer.train((text for pair in corpus.train for text in (pair.src, pair.tgt)), vocab_size=VOCAB)
     pairs = encode_pairs(tokenizer, corpus.train)
-    return list(islice(BucketedBatches(pairs, batch_tokens=BATCH_TOKENS, seed=0).epoch(0), BATCHES))
+    return list(islice(BucketedBatches(pairs, batch_tokens=batch_tokens, seed=0).epoch(0), BATCHES))
 
 
 def steps(name: str, size: str, batches: list[Batch], threads: int) -> Callable[[int], None]:
