@@ -1,9 +1,12 @@
 """What the README shows as Python runs, and the tree that it draws is the one that is there."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+from tests.bench.__main__ import table
 
 
 def blocks(page: str) -> list[str]:
@@ -33,3 +36,17 @@ def test_the_tree_names_what_is_there(root: Path) -> None:
         assert old in page
         with pytest.raises(AssertionError, match="the README's tree"):
             law_the_tree_names_what_is_there(page.replace(old, new, 1), root / "course_lib")
+
+
+def law_the_tables_are_those_that_were_measured(page: str, results: dict) -> None:
+    for part in ("training", "decoding", "start"):
+        assert table(results[part]["lines"]) in page, f"the README's table of {part} is not that of results.json"
+
+
+def test_the_tables_are_those_that_were_measured(root: Path) -> None:
+    page = (root / "README.md").read_text(encoding="utf-8")
+    results = json.loads((root / "tests" / "bench" / "results.json").read_text(encoding="utf-8"))
+    law_the_tables_are_those_that_were_measured(page, results)
+    results["training"]["lines"][0]["ours"] += 1
+    with pytest.raises(AssertionError, match="the README's table of training"):
+        law_the_tables_are_those_that_were_measured(page, results)

@@ -1,8 +1,10 @@
 """Time and memory of a training step of one layer against the length of the sentence and the width of the model."""
 
 import math
+import os
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
 import torch
@@ -11,6 +13,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from course_lib.attention import FusedAttention, MultiHeadAttention, attention_weights
 from course_lib.blocks import FeedForward
+from course_lib.figures import CourseFigure, curves
 
 LENGTHS = [2**power for power in range(6, 13)]
 WIDTHS = [2**power for power in range(6, 12)]
@@ -77,7 +80,7 @@ def grown(work: str, sizes: list[int], make: Callable[[int], tuple], rounds: int
 
 def peak_bytes(work: Callable[[], None]) -> int:
     """The most that tensors made by the work held at once."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+    with quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
         work()
     held = most = 0
     for event in sorted(watched.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
@@ -87,7 +90,40 @@ def peak_bytes(work: Callable[[], None]) -> int:
     return most
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without what the profiler says on standard error, past Python, whenever it starts and stops."""
+    said = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(said, 2)
+            os.close(said)
+
+
 def exponent(sizes: list[int], values: list[float]) -> float:
     """The slope of the straight line through the largest sizes, both axes logarithmic."""
     slope, _ = statistics.linear_regression(*([math.log(one) for one in each[-LARGEST:]] for each in (sizes, values)))
     return round(slope, 2)
+
+
+def pictures(lines: list[dict]) -> dict[str, CourseFigure]:
+    """Name of the file to the figure: time and memory against the length of the sentence, all layers."""
+    by_length = {line["work"].removesuffix(", by length"): line for line in lines if line["work"].endswith("by length")}
+
+    def drawn(values: str, power: str, scale: float, ylabel: str, title: str) -> CourseFigure:
+        series = {
+            f"{name} (length^{line[power]})": (line["sizes"], [scale * value for value in line[values]])
+            for name, line in by_length.items()
+        }
+        words = dict(xlabel="tokens in the sentence", ylabel=ylabel, title=title)
+        return curves(series, log_x=True, log_y=True, **words)
+
+    seconds = "A longer sentence: attention's time grows with the square, the other layer's with the length"
+    room = "Stored attention weights grow with the square of the length; the fused kernel stores none"
+    return {
+        "time.png": drawn("seconds", "time ~ size^", 1e3, "milliseconds, forward and backward", seconds),
+        "memory.png": drawn("bytes", "memory ~ size^", 1e-6, "megabytes at the peak", room),
+    }

@@ -1,6 +1,7 @@
 """The same model of torch.nn.Transformer, as one would train it with it: its best settings, the same tied softmax."""
 
 import math
+import warnings
 
 import torch
 import torch.nn.functional as F
@@ -25,16 +26,9 @@ class TorchTransformer(nn.Module):
         nn.init.normal_(self.table.weight, std=config.d_model**-0.5)
         self.register_buffer("positions", sinusoidal(config.max_len, config.d_model), persistent=False)
         self.dropout = nn.Dropout(config.dropout)
-        self.transformer = nn.Transformer(
-            config.d_model,
-            config.num_heads,
-            config.num_layers,
-            config.num_layers,
-            config.d_ff,
-            config.dropout,
-            batch_first=True,
-            norm_first=config.norm_first,
-        )
+        sizes = (config.d_model, config.num_heads, config.num_layers, config.num_layers, config.d_ff, config.dropout)
+        with warnings.catch_warnings(action="ignore"):  # of nested tensors, which pre-norm layers do not use
+            self.transformer = nn.Transformer(*sizes, batch_first=True, norm_first=config.norm_first)
         for module in self.modules():
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = 0.0  # ours has none on the weights, and so the fused kernel may run
