@@ -75,7 +75,10 @@ def translate(options: argparse.Namespace) -> None:
     translator = _translator(options)
     for line in options.text or sys.stdin:
         if line.strip():
-            print(translator.translate(line, beam_size=options.beam_size, length_penalty=options.length_penalty))
+            found = translator.translate(line, beam_size=options.beam_size, length_penalty=options.length_penalty)
+            print(found)
+            for remark in found.remarks:
+                print(f"note: {remark}", file=sys.stderr)
 
 
 def benchmark(options: argparse.Namespace) -> None:
@@ -113,7 +116,7 @@ def _model_changes(options: argparse.Namespace) -> dict:
 
 
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
-_EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "subword_dropout", "average", "report")
+_EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
 _OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
@@ -151,6 +154,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
     command.add_argument("--d-ff", type=int, help="instead of the preset's inner width of the feed-forward network")
     command.add_argument("--post-norm", action="store_true", help="normalize after the residual, as the paper does")
+    command.add_argument("--augment", action="store_true", help="learn from made-up names, numbers, dates ... as well")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
     command.add_argument("--average", type=int, default=1, help="last epochs averaged at the end (default: 1)")
     command.add_argument(

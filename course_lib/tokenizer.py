@@ -16,8 +16,8 @@ class Tokenizer:
     """Splits text into subwords and joins them again without loss, but for characters it never saw.
 
     "▁" opens each word that follows a space, so that joining needs no rules (and comes back as a space where a text
-    has it); punctuation stands alone. Texts are composed (Unicode NFC) and stripped first, and every kind of white
-    space becomes a space.
+    has it); punctuation marks and digits stand alone. Texts are composed (Unicode NFC) and stripped first, and every
+    kind of white space becomes a space.
 
     Args:
         backend: a trained tokenizer of the `tokenizers` library; use `train` or `load` to get one.
@@ -33,7 +33,9 @@ class Tokenizer:
         self._backend = backend
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocab_size: int, *, lowercase: bool = False) -> "Tokenizer":
+    def train(
+        cls, texts: Iterable[str], vocab_size: int, *, lowercase: bool = False, alphabet: str = ""
+    ) -> "Tokenizer":
         """Learns the merges from texts: of the training split only, both languages together.
 
         Args:
@@ -50,7 +52,7 @@ class Tokenizer:
         cleaned = [normalizers.NFC(), normalizers.Replace(Regex(r"\s"), " "), normalizers.Strip()]
         backend.normalizer = normalizers.Sequence(cleaned + [normalizers.Lowercase()] * lowercase)
         backend.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
+            [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated"), pre_tokenizers.Digits(True)]
         )
         backend.decoder = decoders.Metaspace()
         trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIALS), show_progress=False)
@@ -74,6 +76,10 @@ class Tokenizer:
         """Whether it makes all texts lower case."""
         normalizer = self._backend.normalizer
         return normalizer is not None and normalizer.normalize_str("A") == "a"
+
+    def knows(self, character: str) -> bool:
+        """Whether a character is in the vocabulary, as every one of the texts it learned from."""
+        return character.isspace() or self._backend.token_to_id(self.normalize(character)) is not None
 
     def normalize(self, text: str) -> str:
         """The text as it is before it is cut: composed, with plain spaces, stripped, and in lower case if it must be.

@@ -1,8 +1,9 @@
 """Text in, translation out: a model and its tokenizer, together in one folder."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from course_lib.config import ModelConfig
 from course_lib.data import pad
 from course_lib.decoding import Hypothesis, beam_search, greedy, normalized
+from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared, doubts, prepare
 from course_lib.recording import AttentionMaps, record_attention
 from course_lib.storage import load_tensors, load_weights, replacing, save_tensors
 from course_lib.tokenizer import Tokenizer, closed
@@ -23,15 +25,16 @@ SHIPPED = ("everyday", "course")  # translators that come with the course
 
 @dataclass(frozen=True)
 class Translation:
-    """A translated sentence.
+    """A translated sentence; of a long text all sentences, one after another.
 
     Args:
         text: the translation.
         src_tokens: subwords of the source, with the closing </s>.
         tgt_tokens: subwords of the translation, with the closing </s> if it has one.
-        score: log-probability over the length penalty, in nats; higher is better.
+        score: log-probability over the length penalty, in nats; higher is better. Of several sentences the mean.
         attention: weights of every layer, (heads, queries, keys) each, if asked for. Rows of `decoder` and `cross`
             belong to tgt_tokens, the tokens they predict; keys of `decoder` to <s> and the tokens before.
+        remarks: what the reader should know: a long text that was split, numbers that got lost, and the like.
     """
 
     text: str
@@ -39,6 +42,7 @@ class Translation:
     tgt_tokens: list[str]
     score: float
     attention: AttentionMaps | None = None
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -63,49 +67,62 @@ class Translator:
     def translate(
         self, text: str, *, beam_size: int = 4, length_penalty: float = 0.6, attention: bool = False
     ) -> Translation:
-        """The translation of one sentence.
+        """The translation of a sentence, or of a text.
+
+        A translator that was trained with `augment` takes what people type, see `preprocessing.prepare`.
 
         Args:
-            text: source sentence.
+            text: one sentence; that kind of translator splits a longer text into sentences.
             beam_size: 1 is greedy search.
             length_penalty: see beam_search.
             attention: record the weights as well; the translation is the same.
 
         Raises:
-            ValueError: if text is empty, or longer than the model's positions.
+            ValueError: if text is not text, empty, of another script, or longer than the model's positions; with
+                attention, if it is more than one sentence; on a beam_size or length_penalty that is no such number.
         """
-        (ids,) = self.encode([text])
-        src = pad([ids]).to(self._device)
-        (best,) = self._search(src, beam_size, length_penalty)
-        maps = self._attention(src, best) if attention else None
-        return self._translation(ids, best, maps)
+        if attention:
+            self.sentence(text)
+        return self._translations([text], beam_size, length_penalty, attention)[0]
 
     def translate_batch(
         self, texts: Sequence[str], *, beam_size: int = 4, length_penalty: float = 0.6
     ) -> list[Translation]:
-        """The translations of many sentences, the same as one by one, but faster.
+        """The translations of many texts, the same as one by one, but faster; texts that are one string: ValueError."""
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise ValueError(f"expected several texts, got {texts!r}; use translate for one")
+        return self._translations(list(texts), beam_size, length_penalty, False)
+
+    def prepare(self, text: str) -> Prepared:
+        """A text as the model reads it: as it is, unless the model has learned what placeholders are; see `prepare`.
 
         Raises:
-            ValueError: as translate, or if texts is one string rather than several.
+            ValueError: if text is not text, or of another script.
         """
-        if isinstance(texts, str):
-            raise ValueError(f"expected several texts, got one: {texts!r}; use translate for it")
-        ids = self.encode(texts)
-        order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
-        translations: list[Translation | None] = [None] * len(ids)
-        for start in range(0, len(order), BATCH_SENTENCES):
-            chunk = order[start : start + BATCH_SENTENCES]
-            found = self._search(pad([ids[index] for index in chunk]).to(self._device), beam_size, length_penalty)
-            for index, best in zip(chunk, found, strict=True):
-                translations[index] = self._translation(ids[index], best, None)
-        return translations
+        _check_text(text)
+        if all(map(self.tokenizer.knows, PLACEHOLDERS)):
+            return prepare(text, self.tokenizer.knows)
+        return Prepared((Piece(text),), ())
+
+    def sentence(self, text: str) -> Piece:
+        """As prepare, for a text that is looked into and so must be one sentence.
+
+        Raises:
+            ValueError: as prepare, or if it is several.
+        """
+        pieces = self.prepare(text).pieces
+        if len(pieces) > 1:
+            raise ValueError(f"one sentence can be looked into at a time, got {len(pieces)}: {text[:60]!r}")
+        return pieces[0]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Source sentences as the model reads them: ids, closed by </s>.
 
         Raises:
-            ValueError: if a text has no token.
+            ValueError: if a text is not text, or has no token.
         """
+        for text in texts:
+            _check_text(text)
         ids = self.tokenizer.encode_batch(list(texts))
         for text, row in zip(texts, ids, strict=True):
             if not row:
@@ -149,6 +166,32 @@ class Translator:
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
 
+    def _translations(
+        self, texts: list[str], beam_size: int, length_penalty: float, attention: bool
+    ) -> list[Translation]:
+        """Of each text, made of the translations of its pieces."""
+        _check_search(beam_size, length_penalty)
+        prepared = [self.prepare(text) for text in texts]
+        pieces = [piece for text in prepared for piece in text.pieces]
+        found = iter(zip(pieces, self._pieces(pieces, beam_size, length_penalty, attention), strict=True))
+        return [
+            _joined(text, list(islice(found, len(asked.pieces))), asked.remarks)
+            for text, asked in zip(texts, prepared, strict=True)
+        ]
+
+    def _pieces(self, pieces: list[Piece], beam_size: int, length_penalty: float, attention: bool) -> list[Translation]:
+        """Of each piece; those of about the same length together."""
+        ids = self.encode([piece.text for piece in pieces])
+        order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
+        translations: list[Translation | None] = [None] * len(ids)
+        for start in range(0, len(order), BATCH_SENTENCES):
+            chunk = order[start : start + BATCH_SENTENCES]
+            src = pad([ids[index] for index in chunk]).to(self._device)
+            for index, best in zip(chunk, self._search(src, beam_size, length_penalty), strict=True):
+                maps = self._attention(src, best) if attention else None
+                translations[index] = self._translation(ids[index], best, maps)
+        return translations
+
     def _search(self, src: Tensor, beam_size: int, length_penalty: float) -> list[Hypothesis]:
         if beam_size == 1:
             return [
@@ -173,6 +216,31 @@ class Translator:
             score=best.score,
             attention=maps,
         )
+
+
+def _joined(text: str, found: list[tuple[Piece, Translation]], remarks: tuple[str, ...]) -> Translation:
+    """One translation of all pieces of a text, with what was copied in its place."""
+    whole = "".join(piece.restore(part.text) + piece.gap for piece, part in found).strip()
+    return Translation(
+        text=whole,
+        src_tokens=[piece.restore(token) for piece, part in found for token in part.src_tokens],
+        tgt_tokens=[piece.restore(token) for piece, part in found for token in part.tgt_tokens],
+        score=sum(part.score for _, part in found) / len(found),
+        attention=found[0][1].attention,
+        remarks=(*remarks, *doubts(text, whole)),
+    )
+
+
+def _check_text(text: str) -> None:
+    if not isinstance(text, str):
+        raise ValueError(f"expected the text of a sentence, got {text!r}")
+
+
+def _check_search(beam_size: int, length_penalty: float) -> None:
+    if not isinstance(beam_size, int) or isinstance(beam_size, bool) or beam_size < 1:
+        raise ValueError(f"beam_size must be a whole number from 1, got {beam_size!r}")
+    if isinstance(length_penalty, bool) or not isinstance(length_penalty, int | float):
+        raise ValueError(f"length_penalty must be a number, got {length_penalty!r}")
 
 
 def _read(path: Path, parse: Callable):

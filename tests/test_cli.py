@@ -250,7 +250,7 @@ ERRORS = {
     "precision": ([*TRAIN, "--precision", "int4"], "'float32' or 'bfloat16'"),
     "no room for characters": ([*TRAIN, "--vocab-size", 9], "vocab_size must hold"),
     "negative vocabulary": ([*TRAIN, "--vocab-size", -1], "vocab_size"),
-    "no beam": ([*TRANSLATE, "--beam-size", 0, "a dog"], "beam_size must be at least 1, got 0"),
+    "no beam": ([*TRANSLATE, "--beam-size", 0, "a dog"], "beam_size must be a whole number from 1, got 0"),
     "too long": ([*TRANSLATE, "a dog " * 20], "the model has positions for 24"),
     "device": ([*TRANSLATE, "--device", "abacus", "a dog"], "abacus"),
     "absent device": ([*TRANSLATE, "--device", "cuda:77", "a dog"], "cuda"),

@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from course_lib import translator as translator_module
-from course_lib.decoding import beam, beam_search, greedy, one_path, output_limits
+from course_lib.decoding import Hypothesis, beam, beam_search, greedy, one_path, output_limits
+from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared
 from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
 from tests.helpers.corpora import TEXTS
 from tests.helpers.decoding import ATTENDS_TO_PADDING
 from tests.helpers.laws import patched, raised, tells_apart
-from tests.helpers.tiny import toy_translator
+from tests.helpers.tiny import tiny_model, toy_translator
 
 # --- translating --------------------------------------------------------------------------------
 
@@ -183,3 +184,73 @@ def labels_shifted(translator, text):
 def test_maps_are_those_of_the_search():
     greedily = partial(Translator.translate, beam_size=1, attention=True)
     tells_apart(maps_are_those_of_the_search, greedily, labels_shifted)
+
+
+# --- what people type ---------------------------------------------------------------------------
+
+REFUSED = [
+    *(((text,), {}, rf"expected the text of a sentence, got {text!r}") for text in (None, 3, b"a dog", ["a dog"])),
+    *((("cat",), {"beam_size": size}, f"beam_size must be .*got {size!r}") for size in (0, 1.5, "4", True, None)),
+    *((("cat",), {"length_penalty": p}, f"length_penalty must be .*got {p!r}") for p in ("x", None, True)),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "message"), REFUSED)
+def test_what_is_no_text_and_no_number_is_refused(arguments, options, message):
+    for call in (Translator.translate, lambda ours, text, **options: ours.translate_batch([text], **options)):
+        with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+            call(toy_translator(), *arguments, **options)
+
+
+@pytest.mark.parametrize("texts", ["cat", None, 3])
+def test_a_batch_is_several_texts(texts):
+    with pytest.raises(ValueError, match=f"expected several texts, got {texts!r}"):
+        toy_translator().translate_batch(texts)
+
+
+class Echo(Translator):
+    """Knows placeholders, and says what it read."""
+
+    def __init__(self):
+        tokenizer = Tokenizer.train([*TEXTS, *PLACEHOLDERS, "Is it 5 or 1234567890? , !"], 90)
+        super().__init__(tiny_model(vocab_size=tokenizer.vocab_size), tokenizer)
+
+    def _search(self, src, beam_size, length_penalty):
+        rows = [[i for i in row if i not in (0, 2)] for row in src.tolist()]
+        return [Hypothesis(row, -1.0, -1.0, True) for row in rows]
+
+
+def law_what_is_copied_comes_back(translate):
+    for text in ("a dog sees www.a.org/b.", "a 李雷 sees a Москва , a cat", "a bird 😀"):
+        found = translate(Echo(), text)
+        assert found.text == text and not found.remarks
+        assert any(word in token for token in found.tgt_tokens for word in ("www.a.org/b", "李雷", "😀"))
+        assert not any(mark in token for token in found.src_tokens + found.tgt_tokens for mark in PLACEHOLDERS)
+
+
+def test_what_is_copied_comes_back():
+    unread = patched(Translator.translate, mock.patch.object(Translator, "prepare", lambda _, text: as_it_is(text)))
+    tells_apart(law_what_is_copied_comes_back, Translator.translate, unread)
+    assert toy_translator().prepare("Привет") == as_it_is("Привет")
+
+
+def as_it_is(text):
+    return Prepared((Piece(text),), ())
+
+
+def test_a_long_text_is_translated_sentence_by_sentence():
+    sentences = ["a dog sees a cat.", "a bird hears a man!", "a child knows a horse."]
+    for gap in (" ", "\n"):
+        found = Echo().translate(gap.join(sentences * 3))
+        assert found.text == gap.join(sentences * 3)
+        assert found.remarks == ("a long text: 9 sentences, translated one by one",)
+        assert found.tgt_tokens.count("</s>") == found.src_tokens.count("</s>") == 9
+    with pytest.raises(ValueError, match="one sentence can be looked into at a time, got 9"):
+        Echo().translate(" ".join(sentences * 3), attention=True)
+    together = Echo().translate_batch([" ".join(sentences * 3), "cat"])
+    assert [one.text for one in together] == [" ".join(sentences * 3), "cat"] and not together[1].remarks
+
+
+def test_what_is_lost_is_said():
+    with mock.patch.object(Tokenizer, "decode", lambda self, ids: "a cat"):
+        assert Echo().translate("a dog 12345").remarks == ("not in the translation: 12345",)

@@ -61,13 +61,14 @@ def explore(
         num_candidates: tokens to keep at each place.
 
     Raises:
-        ValueError: if text is empty or too long for the model, the prefix is unusable (see greedy), the model has no
-            such head, or num_candidates is below 1.
+        ValueError: if text is empty, several sentences, or too long for the model, the prefix is unusable (see greedy),
+            the model has no such head, or num_candidates is below 1.
     """
     if num_candidates < 1:
         raise ValueError(f"num_candidates must be at least 1, got {num_candidates}")
     model, tokenizer = translator.model, translator.tokenizer
-    (src_ids,) = translator.encode([text])
+    sentence = translator.sentence(text)
+    (src_ids,) = translator.encode([sentence.text])
     src = pad([src_ids]).to(next(model.parameters()).device)
     with eval_mode(model), ablate_heads(model, silent):
         (best,) = greedy(model, src, prefix=prefix)
@@ -78,9 +79,9 @@ def explore(
     probs[:, [model.config.pad_id, model.config.bos_id]] = 0  # no search ever takes them
     top = probs.topk(min(num_candidates, probs.shape[-1]))
     return Exploration(
-        text=tokenizer.decode(best.ids),
-        src_tokens=[tokenizer.token(i) for i in src_ids],
-        tgt_tokens=[tokenizer.token(i) for i in outputs],
+        text=sentence.restore(tokenizer.decode(best.ids)),
+        src_tokens=[sentence.restore(tokenizer.token(i)) for i in src_ids],
+        tgt_tokens=[sentence.restore(tokenizer.token(i)) for i in outputs],
         tgt_ids=outputs,
         probabilities=probs.gather(1, torch.tensor(outputs)[:, None]).squeeze(1).tolist(),
         candidates=[

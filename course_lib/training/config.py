@@ -91,6 +91,7 @@ class Experiment:
         architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
             checkpoints/.
         model_changes: fields of the model's configuration that differ from the preset.
+        augment: learn from made-up pairs too, see course_lib.data.augment.
         subword_dropout: share of merges left out in training, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
@@ -108,6 +109,7 @@ class Experiment:
     lowercase: bool = False
     architecture: str = "transformer"
     model_changes: dict = field(default_factory=dict)
+    augment: bool = False
     subword_dropout: float = 0.0
     average: int = 1
     beam_size: int = 4

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from course_lib.alternatives import AttentiveLSTM, lstm_like
 from course_lib.config import model_preset
-from course_lib.data import BucketedBatches, Corpus, IdPair, encode_pairs
+from course_lib.data import BucketedBatches, Corpus, IdPair, augmented, encode_pairs
 from course_lib.storage import average_checkpoints, load_weights, replacing
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.config import Experiment
@@ -44,6 +45,8 @@ def train_translator(
             the model's positions.
     """
     folder = Path(folder)
+    if experiment.augment:
+        corpus = replace(corpus, train=augmented(corpus.train))
     checkpoints = folder / "checkpoints"
     checkpoints.mkdir(parents=True, exist_ok=True)
     translator = _untrained(corpus, experiment, device)
@@ -85,9 +88,7 @@ def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translato
     return Translator(model.to(device), tokenizer)
 
 
-def _batches(
-    corpus: Corpus, experiment: Experiment, translator: Translator
-) -> tuple[BucketedBatches, BucketedBatches]:
+def _batches(corpus: Corpus, experiment: Experiment, translator: Translator) -> tuple[BucketedBatches, BucketedBatches]:
     """Of the training pairs, and of the validation pairs; the pairs to report are checked as well."""
     run, share = experiment.training, experiment.subword_dropout
     encoded = {part: _encoded(corpus, part, translator) for part in ("train", "valid", experiment.report)}
@@ -140,6 +141,7 @@ def _header(corpus: Corpus, experiment: Experiment, model: Transformer | Attenti
         "parameters": model.config.num_parameters,
         "lowercase": experiment.lowercase,
         "training": experiment.training.to_dict(),
+        "augment": experiment.augment,
         "subword_dropout": experiment.subword_dropout,
         "averaged_epochs": experiment.kept_epochs,
     }

@@ -23,9 +23,9 @@ def source_ids(translator: Translator, text: str, *, longest: int) -> list[int]:
     """A sentence as ids, closed by </s>.
 
     Raises:
-        ValueError: if it has no token, or with </s> more than `longest`.
+        ValueError: if it is several sentences, has no token, or with </s> more than `longest`.
     """
-    (ids,) = translator.encode([text])
+    (ids,) = translator.encode([translator.sentence(text).text])
     if len(ids) > longest:
         raise ValueError(f"the sentence has {len(ids)} tokens; the widget takes up to {longest}")
     return ids

@@ -6,10 +6,12 @@ import traitlets as t
 
 from course_lib.analysis import Exploration, explore
 from course_lib.figures import CourseFigure, bars
+from course_lib.preprocessing import doubts
 from course_lib.translator import Translator
 from course_lib.widgets.base import CourseWidget, source_ids
 
 MAX_TOKENS = 100  # of a sentence: more would keep a slow machine busy
+MAX_WORDS = 300  # of a text
 
 
 class Playground(CourseWidget):
@@ -21,7 +23,7 @@ class Playground(CourseWidget):
     """
 
     text = t.Unicode().tag(sync=True)
-    view = t.Dict().tag(sync=True)  # translation, pieces of both sentences, probabilities, milliseconds
+    view = t.Dict().tag(sync=True)  # translation, pieces of both sentences, probabilities, remarks, milliseconds
     message = t.Unicode().tag(sync=True)
 
     def __init__(self, translator: Translator, text: str):
@@ -34,19 +36,24 @@ class Playground(CourseWidget):
     def _translate(self) -> None:
         started = time.perf_counter()
         try:
-            source_ids(self._translator, self.text, longest=MAX_TOKENS)
-            found = explore(self._translator, self.text, num_candidates=1)
+            view = self._answer()
         except ValueError as error:
             self.message = str(error) if self.text.strip() else "Type an English sentence."
             return
-        self.exploration, self.message = found, ""
-        self.view = {
-            "text": found.text,
-            "src": found.src_tokens[:-1],
-            "tgt": found.tgt_tokens,
-            "probabilities": found.probabilities,
-            "milliseconds": 1000 * (time.perf_counter() - started),
-        }
+        self.view, self.message = view | {"milliseconds": 1000 * (time.perf_counter() - started)}, ""
+
+    def _answer(self) -> dict:
+        """Translation, and of one sentence the pieces; what the reader should know."""
+        prepared = self._translator.prepare(self.text)
+        if len(prepared.pieces) == 1:
+            source_ids(self._translator, self.text, longest=MAX_TOKENS)
+            self.exploration = found = explore(self._translator, self.text, num_candidates=1)
+            pieces = {"src": found.src_tokens[:-1], "tgt": found.tgt_tokens, "probabilities": found.probabilities}
+            return pieces | {"text": found.text, "remarks": [*prepared.remarks, *doubts(self.text, found.text)]}
+        if len(self.text.split()) > MAX_WORDS:
+            raise ValueError(f"the text has {len(self.text.split())} words; the widget takes up to {MAX_WORDS}")
+        whole = self._translator.translate(self.text, beam_size=1)
+        return {"src": [], "tgt": [], "probabilities": [], "text": whole.text, "remarks": list(whole.remarks)}
 
     def picture(self) -> CourseFigure:
         """How sure the model is of each German piece."""

@@ -6,7 +6,7 @@ import { listen, send } from "./shared/model.js";
 const PAUSE = 150; // milliseconds without a key, before the kernel is asked
 
 function box(model) {
-  const input = el("input", { type: "text", maxlength: 2000, spellcheck: "false",
+  const input = el("input", { type: "text", maxlength: 4000, spellcheck: "false",
     "data-lm-suppress-shortcuts": "true" });
   let waiting = null;
   input.value = model.get("text");
@@ -21,8 +21,9 @@ function box(model) {
   return input;
 }
 
-/** Tokens that were read and written, those with their probabilities. */
+/** Tokens that were read and written, those with their probabilities; none of a text of several sentences. */
 function piecesOf({ src, tgt, probabilities }) {
+  if (!tgt.length) return [];
   const written = tgt.map((token, index) => {
     const probability = probabilities[index], title = `probability ${probability.toFixed(3)}`;
     const style = `background: ${shade(0.6 * probability)}`;
@@ -36,9 +37,10 @@ function piecesOf({ src, tgt, probabilities }) {
 function render({ model, el: root }) {
   const answer = el("div", { class: "cw-answer", role: "status", lang: "de" });
   const message = status(), pieces = row(), told = el("div", { class: "cw-muted" });
+  const remarks = el("div", { class: "cw-remarks", role: "status" });
   fill(root, "Type a sentence. Where is the model unsure, and is it right where it is sure?",
     row(el("span", { class: "cw-control cw-wide" }, labelled("English", box(model)))),
-    answer, message, pieces, told);
+    answer, remarks, message, pieces, told);
   listen(model, ["view", "message"], () => {
     const view = model.get("view"), problem = model.get("message");
     message.textContent = problem;
@@ -46,8 +48,9 @@ function render({ model, el: root }) {
     if (!view.tgt) return;
     answer.textContent = view.text;
     pieces.replaceChildren(...piecesOf(view));
-    told.textContent = `${view.milliseconds.toFixed(0)} ms in the kernel; the number of each German piece is its ` +
-      "probability, after the pieces before it";
+    const numbers = "; the number of each German piece is its probability, after the pieces before it";
+    told.textContent = `${view.milliseconds.toFixed(0)} ms in the kernel` + (view.tgt.length ? numbers : "");
+    remarks.textContent = view.remarks.join("; ");
   });
 }
 

@@ -1,0 +1,170 @@
+"""From what people type to sentences that a model can read, and back: tidying, placeholders, sentence splitting."""
+
+import html
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# Private-use characters, which nobody types: they stand for what is copied. `course_lib.data.augment` teaches them.
+PLACEHOLDERS = ("\ue000", "\ue001", "\ue002")
+SPLIT_WORDS = 20  # a longer text is split where its sentences end
+LONG_WORDS = 40  # no sentence of the everyday corpus is longer
+
+_PLAIN = str.maketrans(
+    {"’": "'", "‘": "'", "‚": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"'}
+    | {"»": '"', "…": "...", "\u00ad": None, "\u200b": None, "\ufeff": None, "\u00a0": " "}
+)
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_ENDING = "com org net edu gov info io de at ch uk fr eu example".replace(" ", "|")
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    rf"|\b[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.(?:{_ENDING})\b(?:/\S*)?"
+)
+_TRAILING = ".,;:!?)]}\"'"
+_DASH = re.compile(r"\s*[–—―−]\s*")
+_RANGE = re.compile(r"(?<=\d)\s*[–—―−]\s*(?=\d)")
+_MARKS = 0xE100  # private-use characters too: what is copied, while the whole text is still one
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A sentence for the model.
+
+    Args:
+        text: with placeholders.
+        copied: what they stand for, in order.
+        gap: the white space that follows in the whole text.
+    """
+
+    text: str
+    copied: tuple[str, ...] = ()
+    gap: str = ""
+
+    def restore(self, translation: str) -> str:
+        """The translation, in which what was copied stands for its placeholders again."""
+        for number, original in enumerate(self.copied):
+            translation = translation.replace(_placeholder(number), original, 1)
+        return translation
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A text for the model: its sentences, and remarks on what was done to it that the reader should know."""
+
+    pieces: tuple[Piece, ...]
+    remarks: tuple[str, ...]
+
+
+def prepare(text: str, known: Callable[[str], bool]) -> Prepared:
+    """A text as people type it to sentences that the model can read.
+
+    HTML tags are left out; typographic quotes, dashes and dots become those of a typewriter; a text in capitals is
+    read in lower case; placeholders take the place of web addresses and of words with characters that the model does
+    not know; a long text is split where its sentences and its lines end.
+
+    Args:
+        text: of any length.
+        known: whether the model knows a character.
+
+    Raises:
+        ValueError: if all its letters are of a script that the model does not know.
+    """
+    remarks: list[str] = []
+    if not text.strip():
+        return Prepared((Piece(text),), ())
+    text, copied = _without_addresses(_without_tags(_PRIVATE.sub("", text), remarks))
+    text = text.translate(_PLAIN)
+    text = _DASH.sub(" - ", _RANGE.sub("-", text))
+    if _is_shouted(text):
+        text = text.lower()
+        remarks.append("the text is in capitals: it was read in lower case")
+    text, copied = _without_unknown(text, copied, known)
+    pieces = tuple(_piece(sentence, copied) for sentence in _sentences(text))
+    if len(pieces) > 1:
+        remarks.append(f"a long text: {len(pieces)} sentences, translated one by one")
+    if any(len(piece.text.split()) > LONG_WORDS for piece in pieces):
+        remarks.append(f"a sentence is longer than {LONG_WORDS} words: expect mistakes, or split it")
+    return Prepared(pieces, tuple(remarks))
+
+
+def doubts(src: str, translation: str) -> list[str]:
+    """What is wrong with a translation, as far as one can see without reading it: numbers changed, much left out."""
+    missing = [number for number in _long_numbers(src) if number not in _long_numbers(translation)]
+    found = [f"not in the translation: {', '.join(missing)}"] if missing else []
+    if len(src.split()) >= 10 and len(translation.split()) < len(src.split()) / 3:
+        found.append("the translation is much shorter than the text: try it in shorter sentences")
+    return found
+
+
+def _without_tags(text: str, remarks: list[str]) -> str:
+    plain = _TAG.sub(" ", text)
+    if plain != text:
+        remarks.append("HTML tags were left out: pass plain text to be sure")
+    return html.unescape(plain)
+
+
+def _without_addresses(text: str) -> tuple[str, list[str]]:
+    copied: list[str] = []
+
+    def mark(found: re.Match) -> str:
+        address = found[0].rstrip(_TRAILING)
+        copied.append(address)
+        return chr(_MARKS + len(copied) - 1) + found[0][len(address) :]
+
+    return _ADDRESS.sub(mark, text), copied
+
+
+def _without_unknown(text: str, copied: list[str], known: Callable[[str], bool]) -> tuple[str, list[str]]:
+    """Marks for the words with characters that the model does not know, in the order of the text."""
+    in_order: list[str] = []
+
+    def mark(found: re.Match) -> str:
+        word = found[0]
+        if is_mark(word):
+            in_order.append(copied[ord(word) - _MARKS])
+        elif all(known(character) for character in word):
+            return word
+        else:
+            in_order.append(word)
+        return chr(_MARKS + len(in_order) - 1)
+
+    def is_mark(word: str) -> bool:
+        return len(word) == 1 and 0 <= ord(word) - _MARKS < len(copied)
+
+    marked = re.sub(rf"[{chr(_MARKS)}-\uf8ff]|\w+|[^\w\s]", mark, text)
+    unread = [letter for word in in_order for letter in word if letter.isalpha() and not known(letter)]
+    if unread and not any(letter.isalpha() for letter in marked):
+        raise ValueError(f"expected English, got {text[:60]!r}, in letters that this translator cannot read")
+    return marked, in_order
+
+
+def _sentences(text: str) -> list[str]:
+    """With the white space after each."""
+    if len(text.split()) <= SPLIT_WORDS:
+        return [text]
+    import sentencex  # the first short sentence need not wait for it
+
+    lines = re.findall(r"[^\n]*\n\s*|[^\n]+$", text)
+    return [sentence for line in lines for sentence in sentencex.segment("en", line) if sentence.strip()]
+
+
+def _piece(sentence: str, copied: list[str]) -> Piece:
+    stripped = sentence.rstrip()
+    marks = [character for character in stripped if 0 <= ord(character) - _MARKS < len(copied)]
+    for number, mark in enumerate(marks):
+        stripped = stripped.replace(mark, _placeholder(number))
+    return Piece(stripped, tuple(copied[ord(mark) - _MARKS] for mark in marks), sentence[len(sentence.rstrip()) :])
+
+
+def _placeholder(number: int) -> str:
+    return PLACEHOLDERS[number % len(PLACEHOLDERS)]
+
+
+def _is_shouted(text: str) -> bool:
+    return text.isupper() and len(re.findall(r"[^\W\d_]{2,}", text)) > 1
+
+
+def _long_numbers(text: str) -> list[str]:
+    """Numbers of three digits and more, without their separators; smaller ones may be words in the translation."""
+    return [digits for found in re.findall(r"\d[\d.,]*\d", text) if len(digits := re.sub(r"\D", "", found)) > 2]

@@ -1,0 +1,143 @@
+"""Made-up pairs: what is copied stands on both sides, nothing is made where the two sides do not agree."""
+
+import random
+import re
+from collections import Counter
+
+import pytest
+
+from course_lib.data import Pair
+from course_lib.data.augment import KINDS, augmented, fills, made
+from course_lib.preprocessing import PLACEHOLDERS
+from tests.helpers.laws import tells_apart
+
+PAIRS = [
+    Pair("Tom lives in Boston.", "Tom lebt in Boston."),
+    Pair("Mary has three brothers.", "Maria hat drei Brüder."),
+    Pair("Mary likes Tom.", "Mary mag Tom."),
+    Pair("Tom's dog is old.", "Toms Hund ist alt."),
+    Pair("I met him on Monday.", "Ich traf ihn am Montag."),
+    Pair("He was born in 1970.", "Er wurde 1970 geboren."),
+    Pair("We met at 2:30.", "Wir trafen uns um 2.30 Uhr."),
+    Pair("I get up at six.", "Ich stehe um sechs Uhr auf."),
+    Pair("Tom likes the soup.", "Tom schmeckt die Suppe."),
+    Pair("Is it cold?", "Ist es kalt?"),
+]
+
+
+def changed(name, pair, seeds=40):
+    """What one kind makes of a pair, with many seeds."""
+    return [found for seed in range(seeds) if (found := KINDS[name][1](pair, random.Random(seed)))]
+
+
+def law_names_are_the_same_on_both_sides(change):
+    for pair in PAIRS[:4]:
+        for seed in range(60):
+            found = change(pair, random.Random(seed))
+            if found:
+                new = set(re.findall(r"[A-Z][\w'ß]+", found.src)) - set(re.findall(r"[A-Z][\w']+", pair.src))
+                assert new and all(name.removesuffix("'s") in found.tgt for name in new), found
+                assert ("'s" in found.src) == bool(re.search(r"\w+s Hund", found.tgt))
+
+
+def only_in_english(pair, rng):
+    found = made.other_name(pair, rng)
+    return found and Pair(found.src, pair.tgt)
+
+
+def test_another_name_stands_on_both_sides():
+    tells_apart(law_names_are_the_same_on_both_sides, made.other_name, only_in_english)
+    assert not changed("other name", PAIRS[-1])
+    assert all(pair.tgt.startswith(pair.src.split("'")[0]) for pair in changed("other name", PAIRS[3]))
+
+
+def test_a_title_is_given_to_subjects_only():
+    assert all(re.match(r"(Herr|Dr\.|Professor) \w+ lebt", pair.tgt) for pair in changed("with title", PAIRS[0]))
+    assert len(changed("with title", PAIRS[0])) == 40
+    assert not changed("with title", PAIRS[2]) and not changed("with title", PAIRS[8])  # two names; a dative
+
+
+def law_digits_agree(change):
+    for pair in PAIRS:
+        for seed in range(60):
+            found = change(pair, random.Random(seed))
+            if found:
+                english, german = (re.findall(r"\d+", text) for text in found)
+                assert english and [int(digits) for digits in english] == [int(digits) for digits in german], found
+
+
+def english_separators(pair, rng):
+    found = made.other_number(pair, rng)
+    return found and Pair(found.src, re.sub(r"(\d)[.](\d)", r"\1\2", found.tgt))
+
+
+def test_numbers_agree():
+    tells_apart(law_digits_agree, made.other_number, english_separators)
+    assert any("," in pair.src for pair in changed("other number", PAIRS[1], 200))
+    assert not changed("other number", PAIRS[0]) and not changed("other number", PAIRS[6])
+
+
+def law_clock(clock):
+    for seed in range(200):
+        english, german = clock(random.Random(seed))
+        hour, minute = map(int, re.match(r"(\d+):(\d\d)", english).groups())
+        late = "p.m." in english
+        assert german == f"{hour % 12 + 12 * late if 'm.' in english else hour}:{minute:02} Uhr"
+
+
+def noon_is_morning(rng):
+    english, german = fills.clock(rng)
+    return english.replace("p.m.", "a.m."), german
+
+
+def test_german_counts_hours_to_24():
+    tells_apart(law_clock, fills.clock, noon_is_morning)
+    for seed in range(100):
+        english, german = fills.date(random.Random(seed))
+        assert int(re.search(r"\d+", english)[0]) == int(re.match(r"(\d+)\. ", german)[1])
+        assert not re.search(r"1[123](st|nd|rd)|[^1]1th|[^1]2th|[^1]3th", english)
+
+
+def test_separators_are_those_of_the_language():
+    found = [fills.number(random.Random(seed)) for seed in range(300)]
+    assert all(english.replace(",", "").replace(".", ",") == german.replace(".", "") for english, german in found)
+    assert {len(english) for english, _ in found} >= {1, 2, 3, 4, 5, 6, 7}
+    assert any("," in english and "." in english for english, _ in found)
+
+
+def test_times_and_days_change_on_both_sides():
+    assert all(re.search(r"um \d+:\d\d Uhr", pair.tgt) for pair in changed("other time", PAIRS[6]))
+    assert all("Monday" not in pair.src and "Montag" not in pair.tgt for pair in changed("other time", PAIRS[4]))
+    assert all(re.search(r"um \d+ Uhr", pair.tgt) for pair in changed("other time", PAIRS[7]))
+    assert not changed("other time", PAIRS[0])
+
+
+def test_placeholders_stand_as_often_on_both_sides():
+    found = changed("something", PAIRS[0]) + changed("address", PAIRS[0], 200)
+    assert len(found) == 240
+    for pair in found:
+        marks = [Counter(character for character in text if character in PLACEHOLDERS) for text in pair]
+        assert marks[0] == marks[1] and marks[0] and max(marks[0].values()) == 1, pair
+
+
+def test_careless_writing_changes_the_source_only():
+    for name in ("lower case", "loud word"):
+        assert all(pair.src.lower() == PAIRS[0].src.lower().rstrip(".") + "." * pair.src.endswith(".")
+                   for pair in changed(name, PAIRS[0]))  # fmt: skip
+    assert {pair.tgt for pair in changed("loud word", PAIRS[0])} == {PAIRS[0].tgt}
+    assert {pair.tgt for pair in changed("unfinished", PAIRS[0])} == {PAIRS[0].tgt[:-1]}
+    assert changed("unfinished", PAIRS[-1])[0] == Pair("Is it cold", "Ist es kalt?")
+
+
+def test_two_sentences_are_joined_alike():
+    found = [made.joined(PAIRS[0], PAIRS[-1], random.Random(seed)) for seed in range(60)]
+    assert {pair.src[19:].removesuffix("s it cold?").strip() for pair in found} >= {". I", "- I", "; I", "... I"}
+    assert made.joined(PAIRS[-1], PAIRS[0], random.Random(0)) is None
+
+
+def test_the_same_seed_makes_the_same_pairs():
+    many = PAIRS * 30
+    assert augmented(many) == augmented(many) != augmented(many, seed=1)
+    assert augmented(many)[: len(many)] == many and len(augmented(many)) > 1.1 * len(many)
+    with pytest.raises(TypeError):
+        augmented(many, 1)  # the seed has a name

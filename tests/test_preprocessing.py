@@ -1,0 +1,165 @@
+"""What people type, made readable: and what was copied is there again at the end."""
+
+import re
+
+import pytest
+
+from course_lib.preprocessing import LONG_WORDS, PLACEHOLDERS, SPLIT_WORDS, doubts, prepare
+from tests.helpers.laws import tells_apart
+
+
+def known(character: str) -> bool:
+    """The letters of Western Europe, digits, and the punctuation of a typewriter."""
+    return character in PLACEHOLDERS or character.isspace() or ord(character) < 0x7F or character in "äöüßéèó–„“"
+
+
+def only(text: str) -> str:
+    """The one sentence that a text is prepared to."""
+    (piece,) = prepare(text, known).pieces
+    return piece.text
+
+
+TYPOGRAPHY = {
+    "She’s doing her homework.": "She's doing her homework.",
+    "“Hello,” he said.": '"Hello," he said.',
+    "I can’t come—I’m sick.": "I can't come - I'm sick.",
+    "Well…": "Well...",
+    "10–15 minutes": "10-15 minutes",
+    "a well-known man": "a well-known man",
+    "tired\u00a0and\u200b sad": "tired and sad",
+    "you &amp; me": "you & me",
+}
+
+
+def law_typography_becomes_a_typewriters(change):
+    for typed, read in TYPOGRAPHY.items():
+        assert change(typed) == read
+
+
+def test_typography_becomes_a_typewriters():
+    tells_apart(law_typography_becomes_a_typewriters, only, str, lambda text: only(text).replace("-", " - "))
+
+
+COPIED = {
+    "Visit www.example.org/a-b?c=1.": ["www.example.org/a-b?c=1"],
+    "Write to anna.schmidt@example.com, or to me!": ["anna.schmidt@example.com"],
+    "(See https://my-site.example/page?id=7)": ["https://my-site.example/page?id=7"],
+    "Go to example.com and then to example.net.": ["example.com", "example.net"],
+    "My friend 李雷 has Москва on his T-shirt 😀": ["李雷", "Москва", "😀"],
+    "π is not an address; github.com/example is.": ["π", "github.com/example"],
+    "It ends.Here he is, at 5 p.m. or so.": [],
+    "a.com b.com c.com d.com": ["a.com", "b.com", "c.com", "d.com"],
+}
+
+
+def law_what_is_copied_comes_back(prepare):
+    for text, copied in COPIED.items():
+        (piece,) = prepare(text, known).pieces
+        assert list(piece.copied) == copied
+        assert not any(original in piece.text for original in copied)
+        assert all(known(character) for character in piece.text)
+        assert piece.restore(piece.text) == text
+        assert piece.restore(piece.text.upper()) != piece.restore("") == ""
+
+
+def without_addresses_first(text, known):
+    found = prepare(text.replace(".", " . "), known)
+    return found
+
+
+def test_what_is_copied_comes_back():
+    tells_apart(law_what_is_copied_comes_back, prepare, lambda text, known: prepare(text, lambda _: True))
+    tells_apart(law_what_is_copied_comes_back, prepare, without_addresses_first)
+
+
+def test_the_marks_of_copies_cannot_be_typed():
+    assert only(f"Hello{PLACEHOLDERS[0]} \ue100you.") == "Hello you."
+
+
+@pytest.mark.parametrize("text", ["Привет, как дела?", "你好", "مرحبا", "こんにちは、元気ですか。", "Привет 12!"])
+def test_another_script_is_refused(text):
+    with pytest.raises(ValueError, match=f"expected English, got '{re.escape(text)}', in letters"):
+        prepare(text, known)
+
+
+def test_what_has_no_letters_is_not_refused():
+    assert [only(text) for text in ("12345", "???", "1 + 1 = 2")] == ["12345", "???", "1 + 1 = 2"]
+    assert prepare("😀", known).pieces[0].copied == ("😀",)
+
+
+def law_capitals_are_read_in_lower_case(prepare):
+    for text, read in (("I AM TIRED.", "i am tired."), ("HELP ME! 123", "help me! 123")):
+        found = prepare(text, known)
+        assert found.pieces[0].text == read and "capitals" in found.remarks[0]
+    for text in ("I AM Tired.", "NATO", "USA!", "I", "A 3"):
+        assert prepare(text, known).pieces[0].text == text and not prepare(text, known).remarks
+
+
+def test_capitals_are_read_in_lower_case():
+    tells_apart(
+        law_capitals_are_read_in_lower_case,
+        prepare,
+        lambda text, known: prepare(text.title(), known),
+        lambda text, known: prepare(text + " IT IS", known),
+    )
+    assert only("SEE EXAMPLE.COM OR ÄÖ Q").startswith("see ")
+
+
+def test_tags_are_left_out_and_said_so():
+    for text, read in (("<b>I am tired.</b>", "I am tired."), ('<a href="https://a.org">Click</a> me', "Click  me")):
+        found = prepare(text, known)
+        assert found.pieces[0].text.strip() == read and "tags were left out" in found.remarks[0]
+    assert not prepare("I think 3 < 5 and 7 > 2.", known).remarks
+
+
+LONG = "Dr. Smith is here. He waits until 5 p.m. in room 3.\nHe is busy now, see example.com or b.com. "
+LONG += "Do not be late, he says."
+
+
+def law_a_long_text_is_split(prepare):
+    found = prepare(LONG, known)
+    assert [piece.restore(piece.text) for piece in found.pieces] == [
+        "Dr. Smith is here.",
+        "He waits until 5 p.m. in room 3.",
+        "He is busy now, see example.com or b.com.",
+        "Do not be late, he says.",
+    ]
+    assert [piece.gap for piece in found.pieces] == [" ", "\n", " ", ""]
+    assert [len(piece.copied) for piece in found.pieces] == [0, 0, 2, 0]
+    assert found.pieces[2].text.count(PLACEHOLDERS[0]) == found.pieces[2].text.count(PLACEHOLDERS[1]) == 1
+    assert found.remarks == ("a long text: 4 sentences, translated one by one",)
+
+
+def at_full_stops(text, known):
+    found = prepare(text.replace("Dr. ", "Dr.\n"), known)
+    return found
+
+
+def test_a_long_text_is_split_where_sentences_end():
+    tells_apart(law_a_long_text_is_split, prepare, at_full_stops, lambda text, known: prepare(text[:60], known))
+    short = "I am tired. I want to sleep. Good night!"
+    assert len(short.split()) <= SPLIT_WORDS and only(short) == short
+
+
+def test_a_sentence_that_is_too_long_is_said_to_be():
+    words = " ".join(["word"] * LONG_WORDS)
+    assert not prepare(words, known).remarks
+    assert "longer than 40 words" in prepare(words + " more", known).remarks[0]
+
+
+def law_doubts(doubts):
+    for src, translation in (
+        ("I have 12345 books.", "Ich habe 12.345 Bücher."),
+        ("In 1,250.5", "In 1.250,5"),
+        ("3", "drei"),
+    ):
+        assert doubts(src, translation) == []
+    assert doubts("I have 12345 books.", "Ich habe 1245 Bücher.") == ["not in the translation: 12345"]
+    assert "much shorter" in doubts("word " * 30, "Wort Wort")[0]
+    assert not doubts("word " * 30, "Wort " * 20)
+
+
+def test_lost_numbers_and_words_are_seen():
+    tells_apart(
+        law_doubts, doubts, lambda *texts: [], lambda src, translation: doubts(src, translation.replace(".", " "))
+    )
