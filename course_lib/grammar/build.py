@@ -29,6 +29,7 @@ _ADVERBS = {
         words.HERE,
         words.THERE,
         words.AT_HOME,
+        words.IN_BED,
         words.HOME,
         words.WHEN,
         words.WHY,

@@ -51,12 +51,11 @@ def derivations(seed: int, ambiguous: bool = False) -> Iterator[CoursePair]:
 
 
 def distinct(seed: int, ambiguous: bool = False) -> Iterator[CoursePair]:
-    """Endless pairs without repetition; see `derivations`."""
-    seen: set[tuple[str, str]] = set()
+    """Endless pairs of which no two have the same German, nor, unless `ambiguous`, the same English; see `derivations`."""
+    seen: set[str] = set()
     for pair in derivations(seed, ambiguous):
-        key = pair[:2]
-        if key not in seen:
-            seen.add(key)
+        if pair.tgt not in seen:
+            seen.add(pair.tgt)
             yield pair
 
 
@@ -69,7 +68,7 @@ def generate(num_pairs: int, seed: int, ambiguous: bool = False) -> list[CourseP
         ambiguous: say "you" as du, ihr or Sie at random, so that a sentence may have several translations.
 
     Returns:
-        A list of `CoursePair`, in which no pair is twice. Without `ambiguous` no English sentence is twice.
+        A list of `CoursePair`, in which no German sentence is twice. Without `ambiguous` no English sentence is twice.
 
     Raises:
         ValueError: if num_pairs is negative.

@@ -5,6 +5,8 @@ The small words (the, must, because, tomorrow) are many, and stay in `function_w
 
 from course_lib.grammar.lexicon import function_words
 from course_lib.grammar.lexicon.adjectives import ADJECTIVE, ADJECTIVES_FOR
+from course_lib.grammar.lexicon.causes import CAUSES
+from course_lib.grammar.lexicon.courses import COURSES
 from course_lib.grammar.lexicon.entries import Adjective, AdverbEntry, Conjunction, Determiner, Modal, Noun, Verb
 from course_lib.grammar.lexicon.nouns import NAMES, NOUN, NOUNS
 from course_lib.grammar.lexicon.places import PLACES
@@ -15,6 +17,8 @@ __all__ = [
     "ADJECTIVE",
     "ADJECTIVES_FOR",
     "BE",
+    "CAUSES",
+    "COURSES",
     "NAMES",
     "NOUN",
     "NOUNS",

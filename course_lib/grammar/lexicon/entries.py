@@ -54,6 +54,8 @@ class Frame:
         place_needed: one of both must be there.
         manner: the manner adverbs that make sense, in English.
         clause: the conjunctions of its complement clause, in English.
+        habit: it is done every day, or often.
+        season: it fills a season: in summer, last year.
     """
 
     subject: str
@@ -66,6 +68,8 @@ class Frame:
     place_needed: bool = False
     manner: tuple[str, ...] = ()
     clause: tuple[str, ...] = ()
+    habit: bool = False
+    season: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -115,29 +115,23 @@ def _adverb(english: str, german: str, tenses: str = "", tags: tuple[str, ...] =
 
 
 _HABIT, _ALL = "present past", "present past future modal"
-_PLAIN_TIMES = (
-    _adverb("today", "heute", "present perfect future modal"),
+TODAY = _adverb("today", "heute", "present perfect future modal")
+_DAYS = (
+    TODAY,
     _adverb("now", "jetzt", "progressive"),
     _adverb("tomorrow", "morgen", "future modal"),
     _adverb("soon", "bald", "future"),
     _adverb("yesterday", "gestern", "past"),
-    _adverb("every/1 day/2", "jeden/1 Tag/2", _HABIT),
-    _adverb("every/1 morning/2", "jeden/1 Morgen/2", _HABIT),
     _adverb("this/1 evening/2", "heute/1 Abend/2", "future modal"),
     _adverb("last/1 week/2", "letzte/1 Woche/2", "past"),
     _adverb("next/1 week/2", "nächste/1 Woche/2", "future modal"),
-    _adverb("last/1 year/2", "letztes/1 Jahr/2", "past"),
-    _adverb("next/1 year/2", "nächstes/1 Jahr/2", "future"),
     _adverb("in/1 the/2 morning/3", "am/12 Morgen/3", _ALL, ("contraction",)),
     _adverb("in/1 the/2 evening/3", "am/12 Abend/3", _ALL, ("contraction",)),
-    _adverb("at/1 night/2", "in/1 der/2 Nacht/2", _HABIT),
-    _adverb("in/1 summer/2", "im/1 Sommer/2", _ALL, ("contraction",)),
-    _adverb("in/1 winter/2", "im/1 Winter/2", _ALL, ("contraction",)),
 ) + tuple(
     _adverb(f"on/1 {english}/2", f"am/1 {german}/2", "past future modal", ("contraction",))
     for english, german in (("Monday", "Montag"), ("Tuesday", "Dienstag"), ("Friday", "Freitag"), ("Sunday", "Sonntag"))
 )
-_UNITS = {"hours": "Stunden", "days": "Tagen", "weeks": "Wochen", "years": "Jahren"}
+_UNITS = {"hours": "Stunden", "days": "Tagen", "weeks": "Wochen"}
 _MANY_TAGS = ("number", "dative plural", "dative")
 _AGO = tuple(
     _adverb(f"{NUMBERS[n][0]}/2 {english}/3 ago/1", f"vor/1 {NUMBERS[n][1]}/2 {german}/3", "past", _MANY_TAGS)
@@ -148,7 +142,6 @@ _FROM_NOW = tuple(
     _adverb(f"in/1 {NUMBERS[n][0]}/2 {english}/3", f"in/1 {NUMBERS[n][1]}/2 {german}/3", "future", _MANY_TAGS)
     for english, german in _UNITS.items()
     for n in (2, 3, 4, 5)
-    if english != "years"
 )
 
 
@@ -171,7 +164,21 @@ def _clock(hour: int, minute: int, at: bool) -> AdverbEntry:
 
 CLOCK_TIMES = tuple(_clock(hour, minute, at=True) for hour in range(1, 13) for minute in (0, 15, 30, 45))
 CLOCK_PREDICATES = tuple(_clock(hour, minute, at=False) for hour in range(1, 13) for minute in (0, 15, 30, 45))
-TIMES = _PLAIN_TIMES + _AGO + _FROM_NOW
+HABITS = (
+    _adverb("every/1 day/2", "jeden/1 Tag/2", _HABIT),
+    _adverb("every/1 morning/2", "jeden/1 Morgen/2", _HABIT),
+    _adverb("at/1 night/2", "in/1 der/2 Nacht/2", _HABIT),
+)
+SEASONS = (
+    _adverb("last/1 year/2", "letztes/1 Jahr/2", "past"),
+    _adverb("next/1 year/2", "nächstes/1 Jahr/2", "future"),
+    _adverb("in/1 summer/2", "im/1 Sommer/2", _ALL, ("contraction",)),
+    _adverb("in/1 winter/2", "im/1 Winter/2", _ALL, ("contraction",)),
+) + tuple(
+    _adverb(f"{NUMBERS[n][0]}/2 years/3 ago/1", f"vor/1 {NUMBERS[n][1]}/2 Jahren/3", "past", _MANY_TAGS)
+    for n in (2, 3, 4, 5)
+)
+TIMES = _DAYS + _AGO + _FROM_NOW + HABITS + SEASONS
 FREQUENCIES = tuple(
     _adverb(e, g)
     for e, g in (
@@ -203,6 +210,7 @@ PERHAPS = _adverb("perhaps", "vielleicht")
 UNFORTUNATELY = _adverb("unfortunately", "leider")
 HERE, THERE = _adverb("here", "hier"), _adverb("there", "dort")
 AT_HOME = _adverb("at/1 home/2", "zu/1 Hause/2")
+IN_BED = _adverb("in/1 bed/2", "im/1 Bett/2", tags=("contraction", "dative", "two-way dative"))
 HOME = _adverb("home/2", "nach/2 Hause/2")
 WHERE, WHERE_TO = _adverb("where", "wo"), _adverb("where", "wohin")
 WHEN, WHY = _adverb("when", "wann"), _adverb("why", "warum")

@@ -85,7 +85,7 @@ _NEUTER = """
     water | Wasser Wassers | drink hot fresh
     beer | Bier Bieres | drink buy
     meat | Fleisch Fleisches | food buy fresh
-    book books | Buch Buches Bücher | thing readable written lie own buy closable heavy long small_thing sized
+    book books | Buch Buches Bücher | thing readable lie own buy closable heavy long small_thing sized
     picture pictures | Bild Bildes Bilder | thing buy sized own
     glass glasses | Glas Glases Gläser | thing stand washable hollow small_thing sized buy
     knife knives | Messer Messers Messer | thing lie washable small_thing sized buy

@@ -56,14 +56,15 @@ def verb(
     place_needed: bool = False,
     manner: str = "",
     clause: str = "",
+    habit: bool = False,
+    season: bool = False,
 ) -> Verb:
     """A verb entry; the keyword arguments are those of `Frame` and `Verb`, classes and places as words in a string."""
     prefix, stem_verb, preterite, german_participle = _german_forms(german)
     governed = tuple(preposition.split()) if preposition else None
     places = (location, direction, place_needed)
-    frame = Frame(
-        subject, accusative, dative, governed, optional, *places, tuple(manner.split()), tuple(clause.split())
-    )
+    words = (tuple(manner.split()), tuple(clause.split()))
+    frame = Frame(subject, accusative, dative, governed, optional, *places, *words, habit, season)
     english_forms, german_forms = _english_forms(english), (prefix, stem_verb, change, preterite, german_participle)
     flags = (reflexive, english_reflexive, stative)
     return Verb(*english_forms, particle, to, *german_forms, auxiliary, *flags, frame)

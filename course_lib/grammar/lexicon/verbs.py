@@ -1,150 +1,175 @@
-"""The verbs: principal parts in both languages and the frame of each; `principal_parts` says how to read them."""
+"""The verbs: principal parts in both languages and the frame of each; `principal_parts` says how to read them.
+
+What is done again and again is marked `habit`, what fills a season `season`; `sampler.adverbials` goes by it.
+"""
 
 from course_lib.grammar.lexicon.principal_parts import verb as _verb
 
 _INTRANSITIVE = (
     _verb(
-        "sleep slept slept", "schlafen schlief geschlafen", "animate", change="schläf", location="bed spot",
-        manner="well badly",
+        "sleep slept slept", "schlafen schlief geschlafen", "sleeper", change="schläf", location="bed",
+        manner="well badly", habit=True,
     ),
-    _verb("cry", "weinen", "young_or_baby", location="area", manner="loudly quietly"),
-    _verb("laugh", "lachen", "human", location="area", manner="loudly"),
-    _verb("work", "arbeiten", "adult", location="area", manner="slowly alone together"),
+    _verb("cry", "weinen", "crier", location="indoors", manner="loudly quietly"),
+    _verb("laugh", "lachen", "person_or_baby", location="leisure", manner="loudly"),
+    _verb("work", "arbeiten", "worker", location="workplace", manner="slowly alone together", habit=True, season=True),
     _verb(
-        "play", "spielen", "player", location="area", preposition="with mit dative playmate", optional=True,
-        manner="alone together quietly",
-    ),
-    _verb("sing sang sung", "singen sang gesungen", "singer", location="area", manner="loudly quietly well together"),
-    _verb("dance", "tanzen", "dancer", location="area", manner="well badly together"),
-    _verb("go went gone", "gehen ging gegangen", "mobile", auxiliary="sein", direction="goal", place_needed=True),
-    _verb(
-        "run ran run running", "laufen lief gelaufen", "mobile", change="läuf", auxiliary="sein", direction="goal",
-        place_needed=True,
-    ),
-    _verb("come came come", "kommen kam gekommen", "mobile", auxiliary="sein", direction="goal"),
-    _verb(
-        "jump", "springen sprang gesprungen", "animal_or_young", auxiliary="sein", direction="leap", place_needed=True
+        "play", "spielen", "player", location="playground", preposition="with mit dative playmate", optional=True,
+        manner="alone together quietly", habit=True, season=True,
     ),
     _verb(
-        "drive drove driven", "fahren fuhr gefahren", "adult", change="fähr", auxiliary="sein", direction="trip",
-        place_needed=True,
+        "sing sang sung", "singen sang gesungen", "singer", location="leisure", manner="loudly quietly well together",
+        habit=True,
     ),
-    _verb("stay", "bleiben blieb geblieben", "animate", auxiliary="sein", location="area bed", place_needed=True),
-    _verb("stand stood stood", "stehen stand gestanden", "standing", location="area", place_needed=True),
-    _verb("lie lay lain lying", "liegen lag gelegen", "lying", location="bed spot", place_needed=True),
-    _verb("sit sat sat sitting", "sitzen saß gesessen", "animate", location="seat area", place_needed=True),
+    _verb("dance", "tanzen", "dancer", location="leisure", manner="well badly together", habit=True),
+    _verb(
+        "go went gone", "gehen ging gegangen", "person_or_pet", auxiliary="sein", direction="goal", place_needed=True,
+        habit=True,
+    ),
+    _verb(
+        "run ran run running", "laufen lief gelaufen", "person_or_pet", change="läuf", auxiliary="sein",
+        direction="goal", place_needed=True,
+    ),
+    _verb(
+        "come came come", "kommen kam gekommen", "person_or_pet", auxiliary="sein", direction="near", habit=True,
+        season=True,
+    ),
+    _verb("jump", "springen sprang gesprungen", "jumper", auxiliary="sein", direction="leap", place_needed=True),
+    _verb(
+        "drive drove driven", "fahren fuhr gefahren", "worker", change="fähr", auxiliary="sein", direction="trip",
+        place_needed=True, habit=True, season=True,
+    ),
+    _verb(
+        "stay", "bleiben blieb geblieben", "sleeper", auxiliary="sein", location="stay", place_needed=True,
+    ),
+    _verb("stand stood stood", "stehen stand gestanden", "standing", location="standpoint", place_needed=True),
+    _verb("lie lay lain lying", "liegen lag gelegen", "lying", location="bed", place_needed=True),
+    _verb("sit sat sat sitting", "sitzen saß gesessen", "sitter", location="seat", place_needed=True, habit=True),
 )
 
 _TRANSITIVE = (
-    _verb("put put put putting", "stellen", "reader", "movable_stand", direction="store", place_needed=True),
-    _verb("lay laid laid", "legen", "reader", "movable_lie", direction="store", place_needed=True),
-    _verb("see saw seen", "sehen sah gesehen", "animate", "anything", change="sieh", location="area"),
+    _verb("put put put putting", "stellen", "person", "movable_stand", direction="store", place_needed=True),
+    _verb("lay laid laid", "legen", "person", "movable_lie", direction="store", place_needed=True),
+    _verb("see saw seen", "sehen sah gesehen", "person_or_pet", "visible", change="sieh"),
     _verb(
-        "eat ate eaten", "essen aß gegessen", "human", "food", change="iss", location="area", manner="slowly quickly"
+        "eat ate eaten", "essen aß gegessen", "human", "food", change="iss", location="table",
+        manner="slowly quickly", habit=True,
     ),
     _verb(
-        "eat ate eaten", "fressen fraß gefressen", "eater", "feed", change="friss", location="area",
-        manner="slowly quickly",
-    ),
-    _verb("drink drank drunk", "trinken trank getrunken", "human", "drink", location="area", manner="slowly quickly"),
-    _verb(
-        "read read read", "lesen las gelesen", "reader", "readable", change="lies", location="area",
-        manner="slowly quietly alone",
+        "eat ate eaten", "fressen fraß gefressen", "eater", "feed", change="friss", manner="slowly quickly", habit=True,
     ),
     _verb(
-        "write wrote written writing", "schreiben schrieb geschrieben", "reader", "written", location="area",
-        manner="slowly quickly alone",
-    ),
-    _verb("buy bought bought", "kaufen", "reader", "buy", preposition="for für accusative human", optional=True),
-    _verb("look", "suchen", "animate", "lost", to="for", location="area"),
-    _verb("find found found", "finden fand gefunden", "animate", "lost", location="area"),
-    _verb("love", "lieben", "reader", "lovable", stative=True),
-    _verb("like", "mögen mochte gemocht", "human", "anything", stative=True),
-    _verb("know knew known", "kennen kannte gekannt", "reader", "known", stative=True),
-    _verb("hear heard heard", "hören", "animate", "audible", location="area"),
-    _verb("carry", "tragen trug getragen", "adult", "portable", change="träg", direction="goal", manner="carefully"),
-    _verb("visit", "besuchen", "reader", "visit"),
-    _verb("open", "öffnen", "reader", "openable", manner="slowly carefully quietly"),
-    _verb("wash", "waschen wusch gewaschen", "reader", "washable", change="wäsch", manner="carefully quickly"),
-    _verb("lose lost lost", "verlieren verlor verloren", "reader", "losable", location="area"),
-    _verb("need", "brauchen", "reader", "needs", stative=True),
-    _verb("have had had", "haben hatte gehabt", "reader", "own", stative=True),
-    _verb(
-        "forget forgot forgotten forgetting", "vergessen vergaß vergessen", "reader", "known_thing", change="vergiss"
+        "drink drank drunk", "trinken trank getrunken", "human", "drink", location="table", manner="slowly quickly",
+        habit=True,
     ),
     _verb(
-        "repair", "reparieren reparierte repariert", "adult", "repairable", manner="quickly carefully alone together"
+        "read read read", "lesen las gelesen", "person", "readable", change="lies", location="reading",
+        manner="slowly quietly alone", habit=True, season=True,
     ),
-    _verb("paint", "malen", "reader", "paintable", location="area", manner="slowly alone"),
+    _verb(
+        "write wrote written writing", "schreiben schrieb geschrieben", "person", "written", location="writing",
+        manner="slowly quickly alone", season=True,
+    ),
+    _verb(
+        "buy bought bought", "kaufen", "person", "goods", preposition="for für accusative acquaintance",
+        optional=True, season=True,
+    ),
+    _verb("look", "suchen", "person", "lost", to="for"),
+    _verb("find found found", "finden fand gefunden", "person", "findable"),
+    _verb("love", "lieben", "person", "lovable", stative=True),
+    _verb("like", "mögen mochte gemocht", "person", "likable", stative=True),
+    _verb("know knew known", "kennen kannte gekannt", "person", "known", stative=True),
+    _verb("hear heard heard", "hören", "person_or_pet", "audible"),
+    _verb("carry", "tragen trug getragen", "worker", "portable", change="träg", direction="indoors", manner="carefully"),
+    _verb("visit", "besuchen", "person", "visit", habit=True, season=True),
+    _verb("open", "öffnen", "person", "openable", manner="slowly carefully quietly"),
+    _verb("wash", "waschen wusch gewaschen", "person", "washable", change="wäsch", manner="carefully", habit=True),
+    _verb("clean", "putzen", "person", "cleanable", manner="carefully quickly together", habit=True),
+    _verb("lose lost lost", "verlieren verlor verloren", "person", "losable", location="outside"),
+    _verb("need", "brauchen", "person", "needs", stative=True),
+    _verb("have had had", "haben hatte gehabt", "person", "own", stative=True),
+    _verb("forget forgot forgotten forgetting", "vergessen vergaß vergessen", "person", "forgettable", change="vergiss"),
+    _verb(
+        "repair", "reparieren reparierte repariert", "worker", "repairable", manner="quickly carefully alone together",
+        season=True,
+    ),
+    _verb("paint", "malen", "person", "motif", manner="slowly alone", season=True),
+    _verb(
+        "paint", "streichen strich gestrichen", "worker", "paintable", manner="slowly carefully together", season=True,
+    ),
 )
 
 _SEPARABLE = (
     _verb(
-        "get got gotten getting", "auf|stehen stand aufgestanden", "animate", particle="up", auxiliary="sein",
-        manner="slowly quickly",
+        "get got gotten getting", "auf|stehen stand aufgestanden", "human_or_dog", particle="up", auxiliary="sein",
+        manner="slowly quickly", habit=True,
     ),
-    _verb("wake woke woken", "auf|wachen", "animate", particle="up", auxiliary="sein"),
+    _verb("wake woke woken", "auf|wachen", "sleeper", particle="up", auxiliary="sein", habit=True),
     _verb(
-        "fall fell fallen", "ein|schlafen schlief eingeschlafen", "animate", particle="asleep", change="schläf",
-        auxiliary="sein", location="bed spot", manner="quickly",
+        "fall fell fallen", "ein|schlafen schlief eingeschlafen", "sleeper", particle="asleep", change="schläf",
+        auxiliary="sein", location="bed", manner="quickly", habit=True,
     ),
     _verb("arrive", "an|kommen kam angekommen", "traveler", auxiliary="sein", location="arrival"),
-    _verb("call", "an|rufen rief angerufen", "reader", "human_not_baby"),
-    _verb("pick", "ab|holen", "reader", "fetched", particle="up"),
-    _verb("tidy", "auf|räumen", "reader", "tidy", particle="up", manner="quickly slowly alone together"),
-    _verb("close", "zu|machen", "reader", "closable", manner="quietly carefully quickly"),
-    _verb("invite", "ein|laden lud eingeladen", "reader", "human_not_baby", change="läd"),
-    _verb("throw threw thrown", "weg|werfen warf weggeworfen", "reader", "thing", particle="away", change="wirf"),
-    _verb("bring brought brought", "mit|bringen brachte mitgebracht", "reader", "bringable", particle="along"),
-    _verb("come came come", "zurück|kommen kam zurückgekommen", "mobile", particle="back", auxiliary="sein"),
+    _verb("call", "an|rufen rief angerufen", "person", "reachable", habit=True),
+    _verb("pick", "ab|holen", "worker", "fetched", particle="up", habit=True),
     _verb(
-        "put put put putting", "an|ziehen zog angezogen", "reader", "clothing", particle="on", manner="quickly slowly"
+        "tidy", "auf|räumen", "person", "tidy", particle="up", manner="quickly slowly alone together", habit=True,
+        season=True,
     ),
-    _verb("listen", "zu|hören", "reader", None, "human_not_baby", to="to"),
+    _verb("wipe", "ab|wischen", "person", "wipeable", manner="quickly carefully", habit=True),
+    _verb("close", "zu|machen", "person", "closable", manner="quietly carefully quickly"),
+    _verb("invite", "ein|laden lud eingeladen", "person", "reachable", change="läd", season=True),
+    _verb("throw threw thrown", "weg|werfen warf weggeworfen", "person", "rubbish", particle="away", change="wirf"),
+    _verb("bring brought brought", "mit|bringen brachte mitgebracht", "person", "presentable", particle="along"),
+    _verb(
+        "come came come", "zurück|kommen kam zurückgekommen", "returner", particle="back", auxiliary="sein",
+        season=True,
+    ),
+    _verb("put put put putting", "an|ziehen zog angezogen", "person", "garment", particle="on", manner="quickly slowly"),
+    _verb("put put put putting", "auf|setzen", "person", "headgear", particle="on"),
+    _verb("listen", "zu|hören", "person", None, "speaker", to="to"),
 )
 
 _DATIVE = (
-    _verb("help", "helfen half geholfen", "reader", None, "human", change="hilf"),
-    _verb("thank", "danken", "reader", None, "human_not_baby"),
-    _verb("follow", "folgen", "mobile", None, "animate", auxiliary="sein", direction="goal", manner="slowly quietly"),
-    _verb("answer", "antworten", "reader", None, "human_not_baby", manner="quietly quickly"),
-    _verb("belong", "gehören", "ownable", None, "human", to="to", stative=True),
-    _verb("give gave given", "geben gab gegeben", "reader", "giveable", "human", change="gib"),
-    _verb("show showed shown", "zeigen", "reader", "showable", "human"),
-    _verb("send sent sent", "schicken", "reader", "sendable", "human_not_baby"),
-    _verb("tell told told", "erzählen", "reader", "tellable", "human"),
-    _verb("bring brought brought", "bringen brachte gebracht", "reader", "bringable", "human"),
-    _verb("lend lent lent", "leihen lieh geliehen", "reader", "lendable", "human_not_baby"),
+    _verb("help", "helfen half geholfen", "person", None, "acquaintance", change="hilf", habit=True, season=True),
+    _verb("thank", "danken", "person", None, "reachable"),
+    _verb("follow", "folgen", "person_or_pet", None, "followed", auxiliary="sein", direction="goal", manner="slowly quietly"),
+    _verb("answer", "antworten", "person", None, "reachable", manner="quietly quickly"),
+    _verb("belong", "gehören", "ownable", None, "owner", to="to", stative=True),
+    _verb("give gave given", "geben gab gegeben", "person", "giveable", "acquaintance", change="gib"),
+    _verb("show showed shown", "zeigen", "person", "showable", "acquaintance"),
+    _verb("send sent sent", "schicken", "person", "sendable", "reachable", season=True),
+    _verb("tell told told", "erzählen", "person", "tellable", "acquaintance", habit=True),
+    _verb("bring brought brought", "bringen brachte gebracht", "person", "bringable", "acquaintance"),
+    _verb("lend lent lent", "leihen lieh geliehen", "person", "lendable", "borrower"),
 )
 
 _PREPOSITIONAL = (
-    _verb("wait", "warten", "animate", preposition="for auf accusative awaited", location="area"),
-    _verb("think thought thought", "denken dachte gedacht", "reader", preposition="of an accusative thought"),
+    _verb("wait", "warten", "person_or_dog", preposition="for auf accusative awaited", optional=True, location="standpoint"),
+    _verb("think thought thought", "denken dachte gedacht", "person", preposition="of an accusative thought"),
     _verb(
-        "talk", "sprechen sprach gesprochen", "human_not_baby", change="sprich", preposition="to mit dative human",
-        location="area", manner="quietly loudly",
+        "talk", "sprechen sprach gesprochen", "person", change="sprich", preposition="to mit dative speaker",
+        manner="quietly loudly",
     ),
-    _verb("dream", "träumen", "human_not_baby", preposition="of von dative thought"),
-    _verb("sit sat sat sitting", "setzen", "human", particle="down", reflexive=True, direction="seat"),
-    _verb("hurry", "beeilen", "reader", reflexive=True),
-    _verb("rest", "aus|ruhen", "animate", reflexive=True, location="bed"),
-    _verb("hide hid hidden", "verstecken", "animal_or_young", reflexive=True, location="spot"),
+    _verb("dream", "träumen", "person", preposition="of von dative dreamt", habit=True),
+    _verb("sit sat sat sitting", "setzen", "person", particle="down", reflexive=True, direction="seat"),
+    _verb("hurry", "beeilen", "person", reflexive=True),
+    _verb("rest", "aus|ruhen", "sleeper", reflexive=True, location="bed", habit=True),
+    _verb("hide hid hidden", "verstecken", "hider", reflexive=True, location="hideout"),
     _verb(
-        "wash", "waschen wusch gewaschen", "reader", reflexive=True, english_reflexive=True, change="wäsch",
-        manner="quickly",
+        "wash", "waschen wusch gewaschen", "person", reflexive=True, english_reflexive=True, change="wäsch",
+        manner="quickly", habit=True,
     ),
-    _verb(
-        "remember", "erinnern", "human_not_baby", reflexive=True, stative=True, preposition="- an accusative thought"
-    ),
-    _verb("look", "freuen", "reader", particle="forward", reflexive=True, preposition="to auf accusative awaited_gift"),
+    _verb("remember", "erinnern", "person", reflexive=True, stative=True, preposition="- an accusative memorable"),
+    _verb("look", "freuen", "person", particle="forward", reflexive=True, stative=True, preposition="to auf accusative anticipated"),
 )
 
 _CLAUSAL = (
-    _verb("say said said", "sagen", "human_not_baby", clause="that"),
-    _verb("believe", "glauben", "human_not_baby", stative=True, clause="that"),
-    _verb("hope", "hoffen", "human_not_baby", stative=True, clause="that"),
-    _verb("know knew known", "wissen wusste gewusst", "human_not_baby", stative=True, clause="that whether"),
-    _verb("ask", "fragen", "human_not_baby", clause="whether"),
+    _verb("say said said", "sagen", "person", clause="that"),
+    _verb("believe", "glauben", "person", stative=True, clause="that"),
+    _verb("hope", "hoffen", "person", stative=True, clause="that"),
+    _verb("know knew known", "wissen wusste gewusst", "person", stative=True, clause="that whether"),
+    _verb("ask", "fragen", "person", clause="whether"),
 )
 
 BE = _verb("be was been", "sein war gewesen", "anything", auxiliary="sein", stative=True)

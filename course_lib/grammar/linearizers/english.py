@@ -69,7 +69,7 @@ def noun_phrase(node: NounPhrase) -> list[Word]:
         words.insert(0, Word(article(words[0].text), ((node, "det"),)))
     elif node.determiner is not None:
         text = "these" if node.determiner is THIS and node.plural else node.determiner.english
-        words = [Word(part, ((node, "det"),)) for part in text.split()] + words
+        words = [Word(part, ((node, det),)) for part, det in zip(text.split(), ("det", "det 2"), strict=False)] + words
     if node.relative is not None:
         words += clause(node.relative)
     return words
@@ -153,7 +153,7 @@ def verb_group(node: Clause) -> tuple[list[Word], list[Word]]:
         have = "has" if person_plural == (3, False) else "have"
         return [Word(have, (tense,))], [Word(lexical.participle, (verb,))]
     if node.progressive:
-        return [Word(be_form(node.tense, *person_plural), (tense, verb))], [Word(lexical.ing, (verb,))]
+        return [Word(be_form(node.tense, *person_plural), (tense,))], [Word(lexical.ing, (verb,))]
     finite = finite_form(lexical, node.tense, *person_plural)
     if lexical.english == "be":
         return [Word(finite, (tense, verb))], []

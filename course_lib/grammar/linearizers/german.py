@@ -72,23 +72,25 @@ def _reflexive(node: Clause, notes: Notes) -> Word:
     return Word(text, ((node, "reflexive" if node.verb.english_reflexive else "verb"),))
 
 
-def _ranks(node: Clause) -> tuple[float, float, float]:
+def _ranks(node: Clause, address: str) -> tuple[float, float, float]:
     """The places of subject, accusative and dative in the middle field.
 
     A pronoun object stands before a noun subject (weil ihn die Frau sieht), unless its form could be taken for
-    the subject (weil die Frau sie sieht).
+    the subject (weil die Frau sie sieht). Of two nouns the dative comes first.
     """
     subject, accusative, dative = node.subject, node.accusative, node.dative
     first = 0 if type(subject) is Pronoun else 2
-    moves = not (type(accusative) is Pronoun and _like_nominative(accusative))
+    moves = not (type(accusative) is Pronoun and _like_nominative(accusative, address))
     direct = (1.2 if moves else 3) if type(accusative) is Pronoun else 7 if is_definite(accusative) else 11
-    indirect = (1.4 if moves else 4) if type(dative) is Pronoun else 5 if is_definite(dative) else 10
+    indirect = (1.4 if moves else 4) if type(dative) is Pronoun else 5 if is_definite(dative) else 6.5 if accusative is not None else 10
     return first, direct, indirect
 
 
-def _like_nominative(node: Pronoun) -> bool:
+def _like_nominative(node: Pronoun, address: str) -> bool:
     """Whether accusative and nominative are the same: sie, es, Sie, but not ihn, mich, uns."""
     gender = node.antecedent.noun.gender if node.antecedent is not None and not node.plural else node.gender
+    if node.person == 2:
+        return address == "Sie"
     return node.person == 3 and (node.plural or gender != "m")
 
 
@@ -96,12 +98,12 @@ def _middle_field(node: Clause, front: Any, notes: Notes) -> list[Word]:
     """Everything between the brackets, in the one canonical order.
 
     Pronouns before nouns (accusative before dative; see `_ranks`), a reflexive even before the subject; then
-    the definite dative, time, the definite accusative, nicht and how often, here and there, the indefinite
+    the definite dative, time, the indefinite dative of two objects, the definite accusative, nicht and how often, here and there, the indefinite
     objects, manner, place, prepositional object, direction, predicate.
     """
     fields: list[tuple[float, list[Word]]] = []
     subject, accusative, dative = node.subject, node.accusative, node.dative
-    first, direct, indirect = _ranks(node)
+    first, direct, indirect = _ranks(node, notes.address)
     if subject is not front and not node.silent_subject:
         fields.append((first, nominal(subject, "nominative", notes)))
     if node.verb.reflexive:

@@ -127,7 +127,8 @@ def noun_phrase(node: NounPhrase, case: str, notes: Notes, negating: Clause | No
         german = YOUR_FORMS[notes.address] if determiner is YOUR else determiner.german
         form = determiner_form(german, determiner.pattern, case, noun.gender, plural)
         parts = ((node, "det"),) if negating is None else ((node, "det"), (negating, "negation"))
-        words += [Word(text, parts) for text in form.split()]
+        one, *two = form.split()  # wie viele
+        words += [Word(one, parts), *(Word(text, ((node, "det 2"),)) for text in two)]
         if determiner is NO:
             notes.tags.add("negation kein")
     if node.number:

@@ -2,16 +2,12 @@
 
 from typing import Any
 
-from course_lib.grammar.lexicon import BE, NOUN, PLACES, VERBS
+from course_lib.grammar.lexicon import ADJECTIVES_FOR, BE, NOUN, VERBS, Adjective, Noun
 from course_lib.grammar.lexicon.function_words import (
-    ALREADY,
     CAN,
     EVERY,
-    FREQUENCIES,
-    MANNERS,
     MAY,
     MUST,
-    NEVER,
     NO,
     PERHAPS,
     SHOULD,
@@ -22,40 +18,49 @@ from course_lib.grammar.lexicon.function_words import (
     A,
 )
 from course_lib.grammar.linearizers import is_definite, is_indefinite
+from course_lib.grammar.sampler.adverbials import fill_adverbials, location
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
-from course_lib.grammar.sampler.phrases import direction, location, place_phrase, predicates, someone, time
-from course_lib.grammar.sampler.selection import NOUNS_OF
+from course_lib.grammar.sampler.common_sense import settle
+from course_lib.grammar.sampler.phrases import someone
+from course_lib.grammar.sampler.selection import NOUNS_OF, objects_of
 from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, Predicate, PrepPhrase, Pronoun, agreement
 
 PLAIN_VERBS = tuple(verb for verb in VERBS if not verb.frame.clause)
-EVENTS = tuple(verb for verb in PLAIN_VERBS if not verb.stative)
 _TENSES = Weighted({"present": 50, "past": 24, "perfect": 15, "future": 12})
 _MODALS = Weighted({CAN: 5, MUST: 5, MAY: 2, SHOULD: 3, WANT: 5, WOULD_LIKE: 2})
 _NEGATED_MODALS = Weighted({CAN: 4, MUST: 3, MAY: 4, SHOULD: 2, WANT: 4})
 _NO_MODAL = frozenset(
-    {"gehören", "mögen", "kennen", "wissen", "sich erinnern", "lieben", "brauchen", "haben", "glauben", "hoffen"}
+    "gehören mögen kennen sich_erinnern lieben brauchen haben finden verlieren vergessen hören sehen ankommen aufwachen "
+    "einschlafen weinen lachen träumen denken stehen liegen sich_freuen".split()
 )
-_NO_PROGRESSIVE = frozenset({"finden", "verlieren", "vergessen", "ankommen", "springen", "sehen", "hören"})
-_OFTEN_NEVER = (FREQUENCIES[0], NEVER)
+_BAD_NEWS = frozenset({"verlieren", "vergessen", "weinen"})
+_NO_PROGRESSIVE = frozenset({"finden", "verlieren", "vergessen", "ankommen", "springen", "sehen", "hören", "danken"})
+
+
+def _participant(chooser: Chooser, clause: Clause, group: str, role: str, pronouns: float) -> Any:
+    """Somebody or something to whom the subject of a clause does what its verb says."""
+    subject = clause.subject
+    nouns = NOUNS_OF[group]
+    if clause.accusative is None:  # it is the first object, the one that tells what is done
+        nouns = objects_of(clause.verb, nouns, subject)
+    said = (subject, clause.accusative, clause.dative)
+    return someone(chooser, nouns, role, pronouns=pronouns, owner=subject, avoid=said)
 
 
 def fill_objects(chooser: Chooser, clause: Clause, pronouns: float) -> None:
     """Fills in the objects that the verb's frame asks for, unless they are there already."""
-    frame, subject = clause.verb.frame, clause.subject
+    frame = clause.verb.frame
     if frame.accusative and clause.accusative is None:
-        animate = "human" in NOUNS_OF[frame.accusative][0].classes and clause.verb.name != "haben"
-        clause.accusative = someone(
-            chooser, frame.accusative, "object", pronouns=pronouns if animate else 0, avoid=subject
-        )
+        likely = 0 if clause.verb.name in ("haben", "abholen") else pronouns
+        clause.accusative = _participant(chooser, clause, frame.accusative, "object", likely)
         if clause.verb.name in ("lieben", "mögen") and getattr(clause.accusative, "determiner", None) is A:
             clause.accusative.determiner = THE
     if frame.dative and clause.dative is None:
-        clause.dative = someone(chooser, frame.dative, "dative", pronouns=pronouns, avoid=subject)
+        clause.dative = _participant(chooser, clause, frame.dative, "dative", pronouns)
     if frame.preposition and clause.governed is None and not (frame.optional and chooser.chance(0.65)):
         english, german, case, group = frame.preposition
-        other = someone(
-            chooser, group, "dative" if case == "dative" else "object", pronouns=pronouns * 0.5, avoid=subject
-        )
+        role = "dative" if case == "dative" else "object"
+        other = _participant(chooser, clause, group, role, pronouns * 0.5)
         if type(other) is NounPhrase and not other.definite and other.determiner is None and not other.number:
             other.determiner = THE
         clause.governed = PrepPhrase(english, german, case, other, contracts=case == "dative")
@@ -71,11 +76,10 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
     if chooser.chance(negation):
         if chooser.chance(0.7):
             _make_indefinite(clause.accusative)
-        clause.negated = _negatable(clause)
-    willing = type(clause.subject) is not NounPhrase or "animate" in clause.subject.noun.classes
-    if clause.tense in ("present", "past") and willing and verb.name not in _NO_MODAL and chooser.chance(modal):
+        clause.negated = negatable(clause)
+    if clause.tense in ("present", "past") and _willing(clause) and chooser.chance(modal):
         clause.modal = chooser.weighted(_NEGATED_MODALS if clause.negated else _MODALS)
-        if clause.tense == "past" and not (clause.modal.past and (clause.modal is not CAN or not clause.negated)):
+        if clause.tense == "past" and not _has_past(clause):
             clause.modal = WANT
         return
     if clause.tense == "present" and not verb.stative and verb.name not in _NO_PROGRESSIVE:
@@ -87,13 +91,40 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
         clause.tense = "perfect" if not verb.stative else "present"
 
 
+def _willing(clause: Clause) -> bool:
+    """Whether the subject is a person, or a pet, who can want to do it or be told to."""
+    node = clause.subject
+    animate = type(node) is not NounPhrase or (
+        ("human" in node.noun.classes or "pet" in node.noun.classes)
+        and node.determiner is not NO
+        and node.noun.english != "baby"
+    )
+    return animate and clause.verb.name.replace(" ", "_") not in _NO_MODAL
+
+
+def _has_past(clause: Clause) -> bool:
+    """Whether the modal has a past that only means the past: "could you" asks for something now."""
+    if clause.modal is CAN:
+        return not clause.negated and clause.force not in ("yes-no", "wh")
+    return bool(clause.modal.past)
+
+
 def _make_indefinite(node: Any) -> None:
     """Prefers kein to nicht: the key becomes a key, the milk becomes milk."""
-    if type(node) is NounPhrase and node.definite and node.possessor is None:
+    if type(node) is NounPhrase and node.definite and node.possessor is None and "kin" not in node.noun.classes:
         node.determiner = None if node.plural or node.noun.mass else A
 
 
-def _negatable(clause: Clause) -> bool:
+def _quantify(clause: Clause) -> None:
+    """Keeps every and no to what is so in general: every boy needs a ball, but the boy loses the ball."""
+    if getattr(clause.subject, "determiner", None) in (EVERY, NO):
+        objects = [node for node in (clause.accusative, clause.dative, clause.governed) if node is not None]
+        general = clause.tense in ("present", "past") and not clause.progressive and clause.direction is None
+        if not general or (clause.subject.determiner is EVERY and any(map(is_definite, objects))):
+            clause.subject.determiner = THE
+
+
+def negatable(clause: Clause) -> bool:
     """Whether it can be negated: the subject must be definite, each object plainly definite or plainly indefinite."""
     objects = [clause.accusative, clause.dative, clause.governed and clause.governed.noun_phrase]
     if not is_definite(clause.subject) or getattr(clause.subject, "determiner", None) is EVERY:
@@ -112,37 +143,6 @@ def _negatable(clause: Clause) -> bool:
     )
 
 
-def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
-    """Adds place, manner, time and frequency; `rich` scales how likely each is."""
-    verb, frame = clause.verb, clause.verb.frame
-    if frame.direction and (frame.place_needed or chooser.chance(0.4)):
-        clause.direction = direction(chooser, verb, clause.accusative)
-    elif frame.location and (frame.place_needed or chooser.chance(0.3 * rich)):
-        clause.location = location(chooser, verb, clause.subject)
-    if frame.manner and clause.direction is None and not clause.negated and chooser.chance(0.22 * rich):
-        manner = chooser.pick(frame.manner)
-        plural = agreement(clause.subject)[1]
-        if (manner != "together" or plural) and (clause.accusative is None or is_definite(clause.accusative)):
-            clause.manner = Adverb(MANNERS[manner])
-    if chooser.chance(0.38 * rich) and not verb.stative:
-        tense = "progressive" if clause.progressive else clause.tense
-        if clause.modal is not None and tense == "present":
-            tense = "modal"
-        clause.time = time(chooser, tense)
-    elif _frequency_fits(clause) and chooser.chance(0.11 * rich):
-        clause.frequency = Adverb(chooser.pick(FREQUENCIES if clause.tense == "present" else _OFTEN_NEVER))
-    settled = clause.frequency or clause.manner or clause.negated
-    if clause.tense == "perfect" and not settled and chooser.chance(0.25 * rich):
-        clause.frequency = Adverb(ALREADY)
-
-
-def _frequency_fits(clause: Clause) -> bool:
-    """Whether a frequency fits: not with the progressive, modals, negation, the future, states, every and no."""
-    if clause.progressive or clause.modal or clause.negated or clause.tense == "future" or clause.verb.stative:
-        return False
-    return getattr(clause.subject, "determiner", None) not in (EVERY, NO)
-
-
 def _arrange(chooser: Chooser, clause: Clause) -> None:
     """Puts something other than the subject in front, now and then."""
     noun = clause.accusative is not None and type(clause.accusative) is not Pronoun
@@ -150,25 +150,35 @@ def _arrange(chooser: Chooser, clause: Clause) -> None:
     if clause.time is not None and (crowded or chooser.chance(0.45)):
         clause.fronted = clause.time
     elif clause.time is None and is_definite(clause.subject) and chooser.chance(0.05):
-        clause.opener = Adverb(chooser.pick((PERHAPS, UNFORTUNATELY)))
+        clause.opener = Adverb(UNFORTUNATELY if clause.negated != (clause.verb.name in _BAD_NEWS) else PERHAPS)
         if clause.opener.entry is PERHAPS and clause.force == "statement" and clause.progressive:
             clause.opener = None
+
+
+def predicates(noun: Noun, said: tuple[Adjective, ...]) -> tuple[Adjective, ...]:
+    """The adjectives that can be said of a noun without contradicting those that were."""
+    taken = {adjective.rank for adjective in said}
+    return tuple(adjective for adjective in ADJECTIVES_FOR[noun] if adjective.rank not in taken)
 
 
 def copula(chooser: Chooser, subject: Any, tense: str, force: str = "statement") -> Clause | None:
     """What or where the subject is (tired, new, in the garden); None where nothing sensible can be said."""
     clause = Clause(subject, BE, tense, force)
     noun = subject.noun if type(subject) is NounPhrase else NOUN["man"]
-    said = subject.adjectives if type(subject) is NounPhrase else ()
-    options = predicates(noun, said) if type(subject) is NounPhrase else predicates(noun, (), (2,))
-    if "animate" in noun.classes and chooser.chance(0.3):
-        relation, place = chooser.pick(PLACES["area"]).split()
-        clause.location = place_phrase(chooser, relation, NOUN[place])
+    options = predicates(noun, subject.adjectives if type(subject) is NounPhrase else ())
+    if type(subject) is not NounPhrase:
+        options = tuple(adjective for adjective in options if adjective.rank == 2)
+    if "place" not in noun.classes and noun.english not in ("window", "story") and chooser.chance(0.3):
+        clause.location = location(chooser, BE, subject)
     elif options:
         clause.predicate = Predicate(chooser.pick(options))
+        if type(subject) is NounPhrase:
+            subject.adjectives = tuple(a for a in subject.adjectives if a.rank in (1, 4, 5) and a.english != "strong")
+            if subject.determiner in (A, None) and subject.possessor is None and not subject.number:
+                subject.determiner = THE
     else:
         return None
-    clause.negated = is_definite(subject) and chooser.chance(0.15)
+    clause.negated = negatable(clause) and chooser.chance(0.15)
     return clause
 
 
@@ -177,7 +187,7 @@ def fill(
     clause: Clause,
     *,
     pronouns: float = 0.2,
-    modal: float = 0.15,
+    modal: float = 0.22,
     negation: float = 0.12,
     progressive: float = 0.3,
     rich: float = 1.0,
@@ -185,8 +195,10 @@ def fill(
 ) -> Clause:
     """Completes a clause that has subject, verb and tense."""
     fill_objects(chooser, clause, pronouns)
+    settle(clause)
     _mood(chooser, clause, modal, negation, progressive)
     fill_adverbials(chooser, clause, rich)
+    _quantify(clause)
     if arrange:
         _arrange(chooser, clause)
     elif clause.time is not None and clause.accusative is not None and (clause.manner or clause.negated):
@@ -200,6 +212,7 @@ def new_clause(
     tense: str | None = None,
     force: str = "statement",
     verbs: tuple = PLAIN_VERBS,
+    subject: Any = None,
     pronouns: float = 0.26,
     **filling: Any,
 ) -> Clause:
@@ -210,6 +223,7 @@ def new_clause(
         tense: present, past, perfect or future; None chooses one.
         force: statement, yes-no, wh or subordinate.
         verbs: the verbs to choose from.
+        subject: the subject; None chooses one that suits the verb.
         pronouns: how likely a pronoun is as subject.
         **filling: see `fill`.
     """
@@ -220,13 +234,8 @@ def new_clause(
         tense = "present"
     if verb.stative and tense == "past" and force in ("yes-no", "wh"):
         tense = "present"
-    subject = someone(chooser, verb.frame.subject, "subject", pronouns=0 if verb.stem_verb == "fressen" else pronouns)
-    if type(subject) is NounPhrase and subject.determiner is NO and force != "statement":
+    if subject is None:
+        subject = someone(chooser, NOUNS_OF[verb.frame.subject], "subject", pronouns=pronouns)
+    if type(subject) is NounPhrase and subject.determiner in (NO, EVERY) and force != "statement":
         subject.determiner = THE
     return fill(chooser, Clause(subject, verb, tense, force), **filling)
-
-
-def second_clause(chooser: Chooser, tense: str, force: str = "subordinate", **filling: Any) -> Clause:
-    """A clause of few words to join to another one; see `new_clause`."""
-    filling.setdefault("rich", 0.4)
-    return new_clause(chooser, tense=tense, force=force, pronouns=0.4, **filling)

@@ -1,62 +1,108 @@
-"""What makes two clauses belong together: what follows what, and what one does in which mood."""
+"""What does not go together inside a clause: adjectives that contradict the verb, what is used up by doing it."""
 
-from course_lib.grammar.lexicon import ADJECTIVE, VERB, Adjective, Verb
+from course_lib.grammar.lexicon import ADJECTIVE, BE, VERB, Adjective, Verb
+from course_lib.grammar.lexicon.function_words import MANY, THE, THIS, A
+from course_lib.grammar.syntax import Clause, Coordination, NounPhrase, agreement
 
-# What one does with a thing, in the order in which it makes sense; a later stage may follow an earlier one.
-STAGES = (
-    "suchen sehen",
-    "finden kaufen abholen",
-    "waschen reparieren malen schreiben öffnen",
-    "lesen",
-    "geben zeigen schicken bringen leihen stellen legen mitbringen essen fressen trinken anziehen vergessen verlieren "
-    "wegwerfen zumachen folgen",
+# The same thing is done to the same object only once.
+USED_UP = frozenset(
+    "essen fressen trinken kaufen schreiben malen mitbringen wegwerfen bringen geben erzählen schicken verlieren finden "
+    "lesen".split()
 )
-STAGE = {VERB[name]: stage for stage, names in enumerate(STAGES) for name in names.split()}
-FOLLOWING = {verb: tuple(later for later in STAGE if STAGE[later] > stage) for verb, stage in STAGE.items()}
-STARTS = tuple(verb for verb in STAGE if FOLLOWING[verb])
-REASONS = tuple(VERB[name] for name in ("brauchen", "lieben", "mögen"))
-REASON_VERBS = frozenset(
-    VERB[name]
-    for name in (
-        "schlafen arbeiten spielen singen tanzen lesen trinken essen fressen malen helfen schreiben zurückkommen "
-        "aufstehen kaufen besuchen"
-    ).split()
+_WORN = frozenset({"anziehen", "aufsetzen"})
+_NOT_OWNED = _WORN | {"kaufen", "haben", "schreiben"}
+_HAD = frozenset({"haben"})
+ONCE_DONE = frozenset(  # what one has already done
+    "essen trinken fressen lesen schreiben kaufen finden öffnen waschen putzen abwischen reparieren streichen malen "
+    "aufstehen aufwachen einschlafen ankommen anrufen abholen aufräumen zumachen zurückkommen besuchen einladen "
+    "wegwerfen schicken zeigen geben erzählen antworten gehen".split()
 )
-MOODS = tuple(ADJECTIVE[name] for name in ("tired", "hungry", "sick", "happy", "sad"))
-_MOOD_VERBS = {  # what one does when one is ...
-    ADJECTIVE[mood]: frozenset(names.split())
-    for mood, names in (
-        ("tired", "schlafen bleiben sitzen liegen einschlafen gehen zurückkommen weinen trinken"),
-        ("hungry", "essen fressen kaufen suchen weinen aufstehen aufwachen zurückkommen warten kommen finden"),
-        ("sick", "schlafen bleiben liegen weinen anrufen besuchen trinken brauchen warten"),
-        ("happy", "lachen singen tanzen springen spielen danken einladen kommen lieben malen"),
-        ("sad", "weinen bleiben schreiben sprechen anrufen sitzen trinken denken"),
-    )
+_AT_HAND = frozenset("aufräumen putzen abwischen zumachen".split())
+_COLD = ADJECTIVE["cold"]
+_MOODS = frozenset(ADJECTIVE[name] for name in ("tired", "hungry", "sick", "happy", "sad"))
+_DOING = {  # in which mood one does it, where the mood is worth saying
+    "tired": "schlafen einschlafen sich_ausruhen sich_setzen sitzen liegen bleiben sein zurückkommen gehen",
+    "hungry": "essen fressen warten suchen sein kaufen weinen kommen",
+    "sick": "schlafen bleiben liegen sich_ausruhen sein brauchen warten trinken anrufen",
+    "happy": "lachen singen tanzen spielen sein danken springen zurückkommen einladen",
+    "sad": "weinen bleiben sitzen sein schreiben denken warten",
 }
-UNWILLED = frozenset(
-    VERB[name]
-    for name in (  # what happens to one needs a mood, not a wish
-        "finden",
-        "verlieren",
-        "vergessen",
-        "sehen",
-        "hören",
-        "einschlafen",
-        "aufwachen",
-        "träumen",
-        "weinen",
-        "ankommen",
-    )
+_TREATED = {  # to whom one does it, likewise
+    "tired": "tragen helfen sehen bringen abholen",
+    "hungry": "geben sehen hören bringen kaufen",
+    "sick": "helfen besuchen anrufen sehen bringen denken schicken kaufen sprechen tragen",
+    "happy": "sehen spielen folgen",
+    "sad": "helfen anrufen sehen sprechen besuchen schicken erzählen zuhören denken",
+}
+_SPOILT = "dirty empty boring old cold sad"
+_UNFIT = {  # the adjectives that the object cannot have
+    "waschen putzen abwischen aufräumen streichen": "clean new beautiful fresh heavy",
+    "kaufen": "dirty empty boring hot",
+    "essen fressen": "dirty cold",
+    "trinken": "dirty",
+    "wegwerfen": "new expensive beautiful clean fresh interesting warm sweet hot rich",
+    "reparieren": "new clean beautiful cheap",
+    "lesen": "heavy dirty",
+    "schreiben malen": "old dirty heavy expensive cheap new boring",
+    "brauchen": "dirty empty boring cold",
+    "öffnen zumachen": "empty",
+    "sich_freuen mögen lieben": _SPOILT + " heavy cheap long",
+    "schicken geben bringen mitbringen leihen": _SPOILT + " sick",
+    "zeigen": "dirty empty boring",
+    "anziehen aufsetzen": "dirty cheap expensive",
+    "träumen": "dirty empty boring cheap",
+    "abholen": "heavy",
+    "suchen": "expensive",
+}
+
+
+def _verbs(names: str) -> tuple[Verb, ...]:
+    return tuple(VERB[name.replace("_", " ")] for name in names.split())
+
+
+_FITS = {
+    side: frozenset((verb, ADJECTIVE[mood]) for mood, names in table.items() for verb in _verbs(names))
+    for side, table in (("subject", _DOING), ("other", _TREATED))
+}
+_BARRED = frozenset(
+    (verb, ADJECTIVE[word]) for names, words in _UNFIT.items() for verb in _verbs(names) for word in words.split()
 )
-_RESTING = frozenset({VERB["sich ausruhen"], VERB["sich setzen"]})
 
 
-def moods_for(verb: Verb, reason: bool) -> tuple[Adjective, ...]:
-    """The moods in which one does what the verb says; any mood where no reason is given."""
-    if not reason:
-        return MOODS
-    return tuple(
-        mood
-        for mood in MOODS
-        if verb.name in _MOOD_VERBS[mood] or (verb in _RESTING and mood.english in ("tired", "sick"))
-    )
+def fits(verb: Verb, adjective: Adjective, side: str) -> bool:
+    """Whether an adjective can stand before the subject, or before another participant, of a verb."""
+    if adjective in _MOODS:
+        return (verb, adjective) in _FITS[side]
+    return side == "subject" or (verb, adjective) not in _BARRED
+
+
+def _own_adjectives(clause: Clause, phrase: NounPhrase, side: str) -> tuple[Adjective, ...]:
+    """The adjectives of a participant that go with the verb; drinks that are hot are not called cold in passing."""
+    tepid = phrase.noun.english in ("coffee", "tea", "soup") and clause.verb is not BE
+    return tuple(a for a in phrase.adjectives if fits(clause.verb, a, side) and not (tepid and a is _COLD))
+
+
+def _settle_object(clause: Clause, node: NounPhrase) -> None:
+    """One buys what is nobody's yet, and everybody puts on one hat."""
+    name = clause.verb.name
+    if name in _NOT_OWNED and node.definite and node.determiner is not THIS:
+        node.possessor, node.determiner = None, THE
+    if name in _WORN:
+        node.plural, node.number = agreement(clause.subject)[1], None
+        node.determiner = THE if node.plural and node.determiner in (A, None, MANY) else node.determiner or THE
+    if name in _HAD and not node.number and not node.plural:
+        node.determiner = A
+    if name in _AT_HAND and node.determiner is A:
+        node.determiner = THE
+
+
+def settle(clause: Clause) -> None:
+    """Makes the noun phrases of a clause suit its verb: adjectives, owners, one hat each."""
+    others = (clause.accusative, clause.dative, clause.governed and clause.governed.noun_phrase)
+    for side, nodes in (("subject", (clause.subject,)), ("other", others)):
+        for node in nodes:
+            for phrase in (node.first, node.second) if type(node) is Coordination else (node,):
+                if type(phrase) is NounPhrase:
+                    phrase.adjectives = _own_adjectives(clause, phrase, side)
+    if type(clause.accusative) is NounPhrase:
+        _settle_object(clause, clause.accusative)

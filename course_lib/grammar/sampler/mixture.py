@@ -1,7 +1,8 @@
 """The kinds of sentences, mixed."""
 
+from course_lib.grammar.sampler.anaphora import repeats
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
-from course_lib.grammar.sampler.pairs import because, coordinated, taken_up, when
+from course_lib.grammar.sampler.pairs import because, together
 from course_lib.grammar.sampler.questions import wh, yes_no
 from course_lib.grammar.sampler.sentences import clock, complement, simple, weather
 from course_lib.grammar.syntax import Sentence
@@ -12,10 +13,8 @@ _KINDS = Weighted(
         yes_no: 8,
         wh: 10,
         complement: 8,
-        because: 12,
-        taken_up: 12,
-        when: 14,
-        coordinated: 7,
+        because: 25,
+        together: 25,
         clock: 0.7,
         weather: 1,
     }
@@ -24,4 +23,5 @@ _KINDS = Weighted(
 
 def attempt(chooser: Chooser) -> Sentence | None:
     """A random tree of a random kind; None where its random parts make no sense together."""
-    return chooser.weighted(_KINDS)(chooser)
+    tree = chooser.weighted(_KINDS)(chooser)
+    return None if tree is None or repeats(tree) else tree

@@ -1,205 +1,197 @@
-"""Random sentences of two clauses that belong together: reasons, sequences, conditions, contrasts."""
+"""Random sentences of two clauses that belong together: a script, and how its two events are joined."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from course_lib.grammar.lexicon import BE, RAIN, SNOW, Conjunction, Verb
-from course_lib.grammar.lexicon.function_words import (
-    ALTHOUGH,
-    AND,
-    BECAUSE,
-    BEFORE,
-    BUT,
-    IF,
-    MUST,
-    WANT,
-    WHEN_PAST,
-    WHEN_PRESENT,
-    WHILE,
-)
-from course_lib.grammar.sampler.anaphora import anaphor
+from course_lib.grammar.lexicon import ADJECTIVES_FOR, BE, Conjunction
+from course_lib.grammar.lexicon import function_words as words
+from course_lib.grammar.sampler.adverbials import at, time
+from course_lib.grammar.sampler.anaphora import take_up
 from course_lib.grammar.sampler.chooser import Chooser
-from course_lib.grammar.sampler.clauses import EVENTS, PLAIN_VERBS, fill, new_clause, second_clause
-from course_lib.grammar.sampler.common_sense import FOLLOWING, REASON_VERBS, REASONS, STARTS, UNWILLED, moods_for
-from course_lib.grammar.sampler.phrases import predicates
-from course_lib.grammar.sampler.selection import NOUNS_OF, VERBS_OF_SUBJECT
-from course_lib.grammar.syntax import Clause, NounPhrase, Predicate, Pronoun, Sentence, agreement
+from course_lib.grammar.sampler.clauses import negatable
+from course_lib.grammar.sampler.common_sense import settle
+from course_lib.grammar.sampler.phrases import someone
+from course_lib.grammar.sampler.scripts import SCRIPTS, Event, Script
+from course_lib.grammar.sampler.selection import objects_of
+from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, Predicate, PrepPhrase, Pronoun, Sentence, agreement
 
-_HUMAN_GROUPS = frozenset({"human", "reader", "animate", "adult", "human_not_baby"})
 
-
-def _about(
-    chooser: Chooser, first: Clause, conjunction: Conjunction, word: Any, node: Any, tense: str
-) -> Clause | None:
-    """A clause whose subject takes up a participant of the first clause: it is new, he wants to sleep.
+class _Relation(NamedTuple):
+    """How two events are joined.
 
     Args:
-        chooser: the source of choices.
-        first: the clause before.
-        conjunction: what will join the two; a reason or condition has to suit what is done.
-        word: the pronoun that is the subject.
-        node: what it takes up.
-        tense: of the new clause.
+        conjunction: what joins them.
+        tenses: of the main clause and of the other one, to choose from.
+        swapped: the second event comes first.
+        denied: which event is denied: the first, the second or none.
+        fronted: how likely the subordinate clause stands in front.
     """
-    force = "subordinate" if conjunction.subordinating else "statement"
-    reason, wish = conjunction in (BECAUSE, IF, WHEN_PRESENT), conjunction is BECAUSE
-    person = type(node) is not NounPhrase or "human" in node.noun.classes
-    if not person and "animate" not in node.noun.classes:
-        options = predicates(node.noun, node.adjectives, (2, 3, 4))
-        if not options:
+
+    conjunction: Conjunction
+    tenses: tuple[tuple[str, str], ...]
+    swapped: bool = False
+    denied: str = ""
+    fronted: float = 0.0
+
+
+_NOW, _THEN, _LATER = ("present", "present"), ("past", "past"), ("future", "present")
+_DONE, _PLANNED = ("perfect", "perfect"), ("future", "future")
+_RELATIONS = {
+    "because": _Relation(words.BECAUSE, (_NOW, _NOW, _THEN)),
+    "although": _Relation(words.ALTHOUGH, (_NOW, _THEN), denied="first"),
+    "yet": _Relation(words.BUT, (_NOW, _THEN), swapped=True, denied="first"),
+    "if": _Relation(words.IF, (_NOW, _LATER, _LATER), fronted=0.5),
+    "when": _Relation(words.WHEN_PRESENT, (_NOW,), fronted=0.5),
+    "when_past": _Relation(words.WHEN_PAST, (_THEN,), fronted=0.5),
+    "while": _Relation(words.WHILE, (_NOW, _THEN), fronted=0.5),
+    "before": _Relation(words.BEFORE, (_NOW, _THEN), fronted=0.3),
+    "and": _Relation(words.AND, (_NOW, _THEN)),
+    "but": _Relation(words.BUT, (_NOW, _THEN, _DONE)),
+    "but_not": _Relation(words.BUT, (_NOW, _THEN, _DONE), denied="second"),
+}
+
+def _cast(chooser: Chooser, script: Script, letter: str, role: str, event: Event, cast: dict[str, Any]) -> Any:
+    """Who or what plays a part: whoever played it before, or somebody new."""
+    if letter not in cast:
+        nouns, owner = script.cast[letter], cast.get(event.subject) or next(iter(cast.values()), None)
+        for part in (script.first, script.second):
+            direct = 1 if part.verb.frame.dative and part.verb.frame.accusative else 0
+            if letter in part.objects[direct : direct + 1] and part.subject in cast:
+                nouns = objects_of(part.verb, nouns, cast[part.subject])
+        if not nouns:
+            cast[letter] = None
             return None
-        return Clause(word, BE, tense, force, predicate=Predicate(chooser.pick(options)))
-    said = node.adjectives if type(node) is NounPhrase else ()
-    moods = tuple(mood for mood in moods_for(first.verb, reason) if mood not in said)
-    if moods and chooser.chance(0.6):
-        return Clause(word, BE, tense, force, predicate=Predicate(chooser.pick(moods)))
-    if wish and first.verb in UNWILLED:
+        cast[letter] = someone(chooser, nouns, role, pronouns=0.32, owner=owner, avoid=tuple(cast.values()))
+        lasting = sum(letter in (part.subject, *part.objects) for part in (script.first, script.second)) > 1
+        _make_definite(cast[letter], lasting, event.verb is BE)
+    return cast[letter]
+
+
+def _make_definite(node: Any, lasting: bool, described: bool) -> None:
+    """Says the, where somebody acts and where something is described; what lasts can be a thing to begin with."""
+    if type(node) is not NounPhrase or (node.definite and node.determiner is not words.EVERY):
+        return
+    person, single = "human" in node.noun.classes, node.determiner is words.A
+    if person or described or (lasting and not single and not node.number) or node.determiner is words.EVERY:
+        node.determiner = words.THE
+
+
+def _clause(chooser: Chooser, script: Script, event: Event, tense: str, cast: dict[str, Any]) -> Clause | None:
+    """A clause that says an event; None if it cannot be said in this tense or of these participants."""
+    verb, frame = event.verb, event.verb.frame
+    if event.modal is not None and tense not in ("present", "past"):
         return None
-    clause = _deed(chooser, Clause(word, BE, tense, force), node, wish)
-    if clause is not None and wish and clause.tense == tense and not clause.verb.stative:
-        clause.modal = WANT if clause.negated or chooser.chance(0.6) else MUST
-    return clause
+    timed = {"perfect": "perfect", "future": "future"}.get(event.time)
+    if (timed and tense != "present") or (verb.stative and tense == "perfect"):
+        return None
+    clause = Clause(None, verb, timed or tense, modal=event.modal)
+    if event.subject == "it":
+        clause.subject = Pronoun(3, False, "n")
+    else:
+        clause.subject = _cast(chooser, script, event.subject, "subject", event, cast)
+    objects = list(event.objects)
+    if frame.dative:
+        clause.dative = _cast(chooser, script, objects.pop(0), "dative", event, cast)
+    if frame.accusative:
+        clause.accusative = _cast(chooser, script, objects.pop(0), "object", event, cast)
+    if objects:
+        english, german, case, _ = frame.preposition
+        other = _cast(chooser, script, objects.pop(0), "dative" if case == "dative" else "object", event, cast)
+        clause.governed = PrepPhrase(english, german, case, other, contracts=case == "dative")
+    clause.negated = event.negated
+    clause.progressive = event.time == "ing" and tense in ("present", "past")
+    if event.places:
+        _place(chooser, clause, chooser.pick(event.places))
+    if event.manners:
+        clause.manner = Adverb(words.MANNERS[chooser.pick(event.manners)])
+    if None in cast.values():
+        return None
+    return _describe(chooser, clause, event) and _sound(clause)
 
 
-def _deed(chooser: Chooser, clause: Clause, node: Any, wish: bool) -> Clause | None:
-    """Gives the clause something to do that suits its subject, which takes up `node`."""
-    plural = clause.subject.plural
-    verbs = VERBS_OF_SUBJECT[node.noun] if type(node) is NounPhrase else PLAIN_VERBS
-    options = tuple(
-        v
-        for v in verbs
-        if not v.frame.clause and (not plural or v.stem_verb != "fressen") and (not wish or v in REASON_VERBS)
-    )
+def _place(chooser: Chooser, clause: Clause, where: str) -> None:
+    """Puts a place where the clause leads, or else where it happens."""
+    phrase = at(chooser, where, clause.subject, plain=chooser.chance(0.8))
+    if clause.verb.frame.direction:
+        clause.direction = phrase
+        if type(phrase) is PrepPhrase and phrase.two_way:
+            phrase.case = "accusative"
+    else:
+        clause.location = phrase
+
+
+def _describe(chooser: Chooser, clause: Clause, event: Event) -> Clause | None:
+    """Says what the subject is, if the event says so and the subject can be it."""
+    settle(clause)
+    if not event.adjectives:
+        return clause
+    node = clause.subject
+    options = event.adjectives
+    if type(node) is NounPhrase:
+        options = tuple(adjective for adjective in options if adjective in ADJECTIVES_FOR[node.noun])
     if not options:
         return None
-    clause.verb = chooser.pick(options)
-    if type(node) is not NounPhrase and clause.verb.frame.subject not in _HUMAN_GROUPS:
-        return None
-    fill(chooser, clause, rich=0.3, negation=0.1, modal=0, progressive=0)
-    clause.time = clause.frequency = None
+    clause.predicate = Predicate(chooser.pick(options))
+    if type(node) is NounPhrase:
+        taken = clause.predicate.adjective.rank
+        node.adjectives = tuple(a for a in node.adjectives if a.rank != taken and a.rank in (1, 4, 5))
     return clause
+
+
+def _sound(clause: Clause) -> Clause | None:
+    """The clause, unless its tense is doubtful (I put, you saw) or it cannot be negated."""
+    person, plural = agreement(clause.subject)
+    if clause.tense == "past":
+        same = clause.verb.past == clause.verb.english and clause.modal is None and not clause.negated
+        if person == 2 or (same and (person, plural) != (3, False)):
+            return None
+    return clause if not clause.negated or negatable(clause) else None
+
+
+def _tell(chooser: Chooser, script: Script, relation: _Relation) -> Sentence | None:
+    """A sentence that joins the events of a script; None if this cast of it cannot be said without doubt."""
+    events = [script.first, script.second]
+    if relation.denied:
+        denied = 0 if relation.denied == "first" else 1
+        events[denied] = events[denied]._replace(negated=not events[denied].negated)
+    if relation.swapped:
+        events.reverse()
+    tenses = chooser.pick(relation.tenses)
+    order = (1, 0) if relation.fronted and chooser.chance(relation.fronted) else (0, 1)
+    cast: dict[str, Any] = {}
+    clauses: list[Clause | None] = [None, None]
+    for index in order:
+        clauses[index] = _clause(chooser, script, events[index], tenses[index], cast)
+        if clauses[index] is None:
+            return None
+    first, second = clauses
+    earlier, later = (clauses[index] for index in order)
+    second.force = "subordinate" if relation.conjunction.subordinating else "statement"
+    second.silent_subject = relation.conjunction is words.AND and second.subject is first.subject
+    if not take_up(earlier, later):
+        return None
+    for clause in clauses:
+        clause.dative_with_to = type(clause.accusative) is Pronoun
+    if order == (0, 1):
+        _date(chooser, first)
+    return Sentence(first, relation.conjunction, second, order == (1, 0))
+
+
+def _date(chooser: Chooser, clause: Clause) -> None:
+    """Says, in front, when it happened, now and then."""
+    if clause.tense == "past" and clause.verb is not BE and not clause.verb.stative and chooser.chance(0.3):
+        clause.time = clause.fronted = time(chooser, "past", habit=False, season=False)
+
+
+def _pair(chooser: Chooser, kind: str) -> Sentence | None:
+    script = chooser.pick(SCRIPTS[kind])
+    return _tell(chooser, script, _RELATIONS[chooser.pick(script.relations)])
 
 
 def because(chooser: Chooser) -> Sentence | None:
-    """What somebody does, and why or in spite of what: she buys the lamp because it is new."""
-    tense = "past" if chooser.chance(0.35) else "present"
-    conjunction = BECAUSE if chooser.chance(0.7) else ALTHOUGH
-    first = new_clause(
-        chooser, tense=tense, verbs=EVENTS, rich=0.35, modal=0.05, negation=0 if conjunction is BECAUSE else 0.1
-    )
-    tense = first.tense if first.tense == "past" else "present"
-    node = first.accusative if type(first.accusative) is NounPhrase and chooser.chance(0.6) else first.subject
-    word = anaphor(first, node)
-    second = _about(chooser, first, conjunction, word, node, tense) if word is not None else None
-    if second is None or (second.tense == "past" and agreement(second.subject)[0] == 2):
-        return None
-    return Sentence(first, conjunction, second)
+    """What somebody does, and why, on which condition, or in spite of what: she buys the lamp because it is new."""
+    return _pair(chooser, "causes")
 
 
-def taken_up(chooser: Chooser) -> Sentence | None:
-    """Two things done with one object: the man buys the book and gives it to her."""
-    tense = chooser.pick(("present", "past", "past", "perfect"))
-    first = new_clause(chooser, tense=tense, verbs=STARTS, rich=0.25, negation=0, modal=0, pronouns=0.3, progressive=0)
-    node = first.accusative
-    word = anaphor(first, node) if type(node) is NounPhrase and "human" not in node.noun.classes else None
-    if word is None or first.tense != tense:
-        return None
-    first.frequency = None
-    conjunction = chooser.pick((AND, AND, BECAUSE, BUT, BEFORE if tense != "perfect" else BUT))
-    if conjunction is BECAUSE and first.verb in UNWILLED:
-        return None
-    verbs = REASONS if conjunction is BECAUSE else FOLLOWING[first.verb]
-    options = tuple(
-        v for v in verbs if node.noun in NOUNS_OF[v.frame.accusative or v.frame.dative] and _same_group(first, v)
-    )
-    subject = first.subject if conjunction is AND else anaphor(first, first.subject)
-    if not options or subject is None:
-        return None
-    verb = chooser.pick(options)
-    if verb.stative:
-        tense = "past" if tense == "past" else "present"
-    force = "subordinate" if conjunction.subordinating else "statement"
-    second = Clause(subject, verb, tense, force, silent_subject=conjunction is AND)
-    if verb.frame.accusative:
-        second.accusative = word
-    else:
-        second.dative = word
-    fill(chooser, second, rich=0.2, pronouns=0.5, modal=0, negation=1 if conjunction is BUT else 0, progressive=0)
-    second.time = second.fronted = None
-    unfit = (conjunction is AND and tense == "perfect") or (conjunction is BUT and not second.negated)
-    if unfit or second.tense != tense:
-        return None
-    return Sentence(first, conjunction, second)
-
-
-def _same_group(clause: Clause, verb: Verb) -> bool:
-    """Whether the subject of a clause can be the subject of another verb too."""
-    subject = clause.subject
-    if type(subject) is NounPhrase:
-        return subject.noun in NOUNS_OF[verb.frame.subject]
-    return verb.frame.subject in _HUMAN_GROUPS
-
-
-def when(chooser: Chooser) -> Sentence | None:
-    """Two events: when, if, while, before; "when" about one event of the past is als."""
-    conjunction = chooser.pick((WHEN_PAST, WHEN_PAST, WHEN_PRESENT, IF, IF, WHILE, BEFORE))
-    past = conjunction is WHEN_PAST or (conjunction in (WHILE, BEFORE) and chooser.chance(0.5))
-    tense = "past" if past else "present"
-    first_tense = "future" if conjunction is IF and chooser.chance(0.4) else tense
-    first = new_clause(
-        chooser,
-        tense=first_tense,
-        verbs=EVENTS,
-        rich=0.3,
-        negation=0.08,
-        progressive=0,
-        modal=0.2 if conjunction is IF else 0,
-    )
-    word = anaphor(first, first.subject) if chooser.chance(0.45) else None
-    if conjunction in (WHEN_PRESENT, WHEN_PAST, IF) and chooser.chance(0.08):
-        second = Clause(Pronoun(3, False, "n"), chooser.pick((RAIN, SNOW)), tense, "subordinate")
-    elif word is not None and conjunction in (IF, WHEN_PRESENT):
-        second = _about(chooser, first, conjunction, word, first.subject, tense)
-    else:
-        second = second_clause(chooser, tense, verbs=EVENTS, rich=0.25, modal=0, negation=0, progressive=0)
-    if second is None or second.tense != tense or first.tense != first_tense or _mixed(first, second):
-        return None
-    second.time = second.frequency = None
-    if conjunction in (WHEN_PAST, BEFORE):
-        first.frequency = None
-    second_first = chooser.chance(0.5) and type(second.subject) is not Pronoun
-    if second_first and first.fronted is not None:
-        return None
-    if not second_first and first.time is not None:
-        first.time = first.fronted = None
-    return Sentence(first, conjunction, second, second_first)
-
-
-def _mixed(first: Clause, second: Clause) -> bool:
-    """Whether one verb is said twice or a past clause is about you."""
-    return first.verb is second.verb or any(
-        clause.tense == "past" and agreement(clause.subject)[0] == 2 for clause in (first, second)
-    )
-
-
-def coordinated(chooser: Chooser) -> Sentence | None:
-    """Two main clauses: the man works, and the woman reads; the dog is hungry, but it does not eat."""
-    tense = chooser.pick(("present", "past", "future", "perfect"))
-    first = new_clause(chooser, tense=tense, rich=0.25, modal=0.08, negation=0.08, progressive=0)
-    conjunction = AND if chooser.chance(0.5) else BUT
-    if conjunction is BUT and chooser.chance(0.5):
-        word = anaphor(first, first.subject)
-        later = "past" if tense == "past" else "present"
-        second = _about(chooser, first, conjunction, word, first.subject, later) if word else None
-    else:
-        second = second_clause(
-            chooser,
-            first.tense,
-            "statement",
-            rich=0.25,
-            modal=0.08,
-            progressive=0,
-            negation=0.25 if conjunction is BUT else 0.0,
-        )
-    if second is None or first.tense != second.tense or _mixed(first, second):
-        return None
-    return Sentence(first, conjunction, second)
+def together(chooser: Chooser) -> Sentence | None:
+    """Two things that go together: one after the other, at the same time, side by side."""
+    return _pair(chooser, "courses")

@@ -1,36 +1,26 @@
-"""Random noun phrases, places and times that make sense together."""
+"""Random noun phrases, pronouns, names: who and what takes part."""
 
 from typing import Any
 
-from course_lib.grammar.lexicon import ADJECTIVES_FOR, NAMES, NOUN, PLACES, Adjective, Noun, Verb
+from course_lib.grammar.lexicon import ADJECTIVES_FOR, NAMES, Adjective, Determiner, Noun
 from course_lib.grammar.lexicon.function_words import (
-    AT_HOME,
-    CLOCK_TIMES,
     EVERY,
-    HERE,
-    HOME,
+    HER,
+    HIS,
     MANY,
+    MY,
     NO,
+    OUR,
     POSSESSIVES,
     THE,
-    THERE,
+    THEIR,
     THIS,
-    TIMES,
-    TO_ZU,
+    YOUR,
     A,
 )
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
 from course_lib.grammar.sampler.selection import NOUNS_OF
-from course_lib.grammar.syntax import (
-    Adverb,
-    Coordination,
-    Name,
-    NounPhrase,
-    PrepPhrase,
-    Pronoun,
-    RelativePronoun,
-    place,
-)
+from course_lib.grammar.syntax import Coordination, Name, NounPhrase, Pronoun
 
 _DETERMINERS = {
     "subject": Weighted(
@@ -54,21 +44,44 @@ _DETERMINERS = {
     "place": Weighted({"the": 80, "a": 6, "this": 5, "possessive": 9}),
 }
 _PLURAL = {"subject": 0.2, "object": 0.2, "dative": 0.38, "place": 0.0}
-_OWNED = frozenset("kin own clothing thing furniture vehicle teacher doctor neighbor room gift".split())
+_OWNED = frozenset(
+    "kin pet clothing teacher doctor neighbor garden kitchen house room bed car bicycle horse bag book lamp clock key ball "
+    "letter sofa chair picture newspaper".split()
+)
+_GROWN = frozenset("son daughter car house garden kitchen sofa lamp horse".split())  # children have none
+_ONE_EACH = frozenset({"mother", "father", "grandmother", "kitchen"})
 _PERSONS = Weighted(
     {(1, False, ""): 5, (2, False, ""): 4, (3, False, "m"): 5, (3, False, "f"): 5, (1, True, ""): 4, (3, True, ""): 4}
 )
 _NAMES = tuple(NAMES)
-_ZU_PERSONS = tuple(NOUN[name] for name in sorted(TO_ZU) if "human" in NOUN[name].classes)
-_DEFINITE_HUMANS = tuple(noun for noun in NOUNS_OF["human"] if noun.english != "baby")
-TIMES_IN = {
-    tense: tuple(entry for entry in TIMES if tense in entry.tenses)
-    for tense in ("present", "past", "perfect", "future", "progressive", "modal")
-}
+_DEFINITE_HUMANS = tuple(noun for noun in NOUNS_OF["human"] if noun.english not in ("baby", "queen"))
+_OWNERS = tuple(noun for noun in _DEFINITE_HUMANS if "kin" not in noun.classes)
+_PARENTS = tuple(noun for noun in _OWNERS if "young" not in noun.classes and noun.english != "student")
+_TALKERS = (MY, YOUR, OUR)
+_OWN = {(1, False): MY, (2, False): YOUR, (1, True): OUR, (3, True): THEIR, "he": HIS, "she": HER, "m": HIS, "f": HER}
+_UNCOUNTED = frozenset({"place", "furniture", "vehicle", "window", "queen"})
 
 
-def _possessable(noun: Noun) -> bool:
-    return bool(noun.classes & _OWNED) or noun.english in _OWNED
+def _has(noun: Noun, classes: frozenset[str]) -> bool:
+    return bool(noun.classes & classes) or noun.english in classes
+
+
+def _possessive(chooser: Chooser, owner: Any) -> Determiner | None:
+    """Whose it is: mostly the owner's (he loses his key), else the speaker's or yours; None if nothing fits."""
+    if owner is None:
+        return chooser.pick(POSSESSIVES)
+    kind = type(owner)
+    if kind is Name:
+        own = _OWN[NAMES[owner.name]]
+    elif kind is Pronoun:
+        own = _OWN.get((owner.person, owner.plural)) or _OWN[owner.gender]
+    elif kind is NounPhrase:
+        own = THEIR if owner.plural else _OWN.get(owner.noun.pronoun)
+    else:
+        own = None
+    if own is not None and chooser.chance(0.8):
+        return own
+    return chooser.pick(_TALKERS) if kind is not Pronoun or owner.person == 3 else own
 
 
 def _adjectives(chooser: Chooser, noun: Noun, likely: float) -> tuple:
@@ -98,19 +111,21 @@ def _kind(chooser: Chooser, noun: Noun, role: str) -> str:
             kind = "bare"
         if kind == "bare" and role == "subject":
             kind = "the"
-    if kind == "possessive" and not _possessable(noun):
+    if kind in ("number", "many", "bare") and _has(noun, _UNCOUNTED):
         kind = "the"
-    if "kin" in noun.classes and (kind in ("a", "no", "bare", "this") or (kind == "the" and chooser.chance(0.5))):
+    if "kin" in noun.classes and (kind not in ("possessive", "genitive") and chooser.chance(0.8)):
         kind = "possessive"  # a sister, no aunt: whose?
+    elif kind in ("every", "no", "many", "a", "this") and _has(noun, frozenset({"kin", "queen"})):
+        kind = "the"
     if kind == "no" and "animate" not in noun.classes:
         kind = "the"
-    if kind == "genitive" and not _possessable(noun):
+    if kind in ("possessive", "genitive") and not _has(noun, _OWNED):
         kind = "the"
     return kind
 
 
 def noun_phrase(
-    chooser: Chooser, noun: Noun, role: str, *, adjectives: float = 0.27, simple: bool = False
+    chooser: Chooser, noun: Noun, role: str, *, adjectives: float = 0.38, simple: bool = False, owner: Any = None
 ) -> NounPhrase:
     """A noun phrase around a noun.
 
@@ -120,33 +135,33 @@ def noun_phrase(
         role: subject, object, dative or place; roles differ in their determiners.
         adjectives: how likely an adjective is.
         simple: only the article, and the singular.
+        owner: whose it may be: the subject of the clause, if this is something else.
     """
     kind = "the" if simple else _kind(chooser, noun, role)
     phrase = NounPhrase(noun, {"the": THE, "a": A, "this": THIS, "every": EVERY, "no": NO, "many": MANY}.get(kind))
     if kind == "possessive":
-        phrase.determiner = chooser.pick(POSSESSIVES)
+        phrase.determiner = _possessive(chooser, owner) or THE
     elif kind == "number":
-        phrase.number = int(chooser.random() * chooser.random() * 11) + 2
+        most = 10 if "food" in noun.classes or "small_thing" in noun.classes else 4
+        phrase.number = int(chooser.random() * chooser.random() * most) + 2
     elif kind == "genitive":
-        phrase.possessor = _possessor(chooser)
-    phrase.plural = kind in ("number", "many") or (
-        kind not in ("a", "every", "no")
-        and not noun.mass
-        and not simple
-        and (chooser.chance(_PLURAL[role]) or kind == "bare")
-    )
-    if kind == "possessive" and noun.english in ("mother", "father"):
+        phrase.possessor = _possessor(chooser, noun)
+    countable = kind not in ("a", "every", "no") and not noun.mass and not simple
+    likely = _PLURAL[role] * (0.2 if _has(noun, _UNCOUNTED) else 1)
+    phrase.plural = kind in ("number", "many") or (countable and (chooser.chance(likely) or kind == "bare"))
+    if kind in ("possessive", "genitive") and noun.english in _ONE_EACH:
         phrase.plural = False
-    phrase.adjectives = _adjectives(chooser, noun, 0.5 if kind == "bare" else adjectives)
+    phrase.adjectives = _adjectives(chooser, noun, 0.65 if kind == "bare" else adjectives)
     return phrase
 
 
-def _possessor(chooser: Chooser) -> Any:
+def _possessor(chooser: Chooser, noun: Noun) -> Any:
     if chooser.chance(0.35):
         return Name(chooser.pick(_NAMES))
-    noun = chooser.pick(_DEFINITE_HUMANS)
-    determiner = chooser.pick(POSSESSIVES) if "kin" in noun.classes and chooser.chance(0.6) else THE
-    return NounPhrase(noun, determiner, plural=chooser.chance(0.15))
+    owner = chooser.pick(_PARENTS if noun.english in _GROWN else _OWNERS if "kin" in noun.classes else _DEFINITE_HUMANS)
+    determiner = chooser.pick(POSSESSIVES) if "kin" in owner.classes else THE
+    plural = owner.english not in _ONE_EACH and chooser.chance(0.15)
+    return NounPhrase(owner, determiner, plural=plural)
 
 
 def pronoun(chooser: Chooser) -> Pronoun:
@@ -154,92 +169,41 @@ def pronoun(chooser: Chooser) -> Pronoun:
     return Pronoun(*chooser.weighted(_PERSONS))
 
 
-def someone(chooser: Chooser, group: str, role: str, *, pronouns: float, avoid: Any = None) -> Any:
-    """A noun phrase, pronoun, name or coordination of a noun class.
+def someone(
+    chooser: Chooser, nouns: tuple[Noun, ...], role: str, *, pronouns: float, owner: Any = None, avoid: tuple = ()
+) -> Any:
+    """A noun phrase, pronoun, name or coordination around one of some nouns.
 
     Args:
         chooser: the source of choices.
-        group: the noun class.
+        nouns: the nouns to choose from.
         role: see `noun_phrase`.
-        pronouns: how likely a pronoun is, where the class has people in it.
-        avoid: the other participant, who is not to be said again.
+        pronouns: how likely a pronoun is, where the noun is a person.
+        owner: the subject, where this is not the subject.
+        avoid: the other participants, who are not to be said again.
     """
-    nouns = NOUNS_OF[group]
     noun = chooser.pick(nouns)
     if "human" in noun.classes and "baby" not in noun.classes:
         if chooser.chance(pronouns):
             word = pronoun(chooser)
-            if not _same_person(word, avoid):
+            if not any(_same_person(word, other) for other in avoid):
                 return word
         elif chooser.chance(0.09):
             name = chooser.pick(_NAMES)
-            if not (type(avoid) is Name and avoid.name == name):
+            if not any(type(other) is Name and other.name == name for other in avoid):
                 return Name(name)
-        elif chooser.chance(0.05) and role != "place":
+        elif chooser.chance(0.05) and noun.english != "queen":
             other = chooser.pick(_DEFINITE_HUMANS)
-            if other is not noun:
+            if other is not noun and ("kin" in other.classes) == ("kin" in noun.classes):
                 return Coordination(
                     noun_phrase(chooser, noun, role, adjectives=0.1, simple=True),
                     noun_phrase(chooser, other, role, adjectives=0.1, simple=True),
                 )
-    if type(avoid) is NounPhrase and avoid.noun is noun:
-        noun = nouns[(nouns.index(noun) + 1) % len(nouns)]
-    return noun_phrase(chooser, noun, role)
+    return noun_phrase(chooser, noun, role, owner=owner)
 
 
 def _same_person(word: Pronoun, other: Any) -> bool:
-    return type(other) is Pronoun and word.person == other.person and (word.person < 3 or word.plural == other.plural)
-
-
-def place_phrase(chooser: Chooser, relation: str, noun: Noun) -> PrepPhrase:
-    """A place or direction with a random noun phrase around a noun; see `syntax.place`."""
-    return place(relation, noun_phrase(chooser, noun, "place", adjectives=0.12))
-
-
-def _shelving(thing: NounPhrase | Pronoun | RelativePronoun) -> str:
-    """Where a thing is kept: cars are parked, chairs stand in corners, cups on tables."""
-    phrase = thing if type(thing) is NounPhrase else thing.antecedent
-    classes = phrase.noun.classes
-    return "park" if "vehicle" in classes else "corner" if "furniture" in classes else "store"
-
-
-def _fitting(sets: str, subject: Any, verb: Verb) -> str:
-    """The sets of places that suit who is there: cups stand on tables, cows do not sleep in beds."""
-    if type(subject) is not NounPhrase:
-        return sets.replace("spot", "").strip() or sets
-    classes = subject.noun.classes
-    if "animate" not in classes:
-        return sets if verb.name == "ankommen" else _shelving(subject)
-    if "human" in classes:
-        return sets.replace("spot", "").strip() or sets
-    return sets.replace("area", "meadow") if "pet" in classes or subject.noun.english in ("mouse", "bird") else "meadow"
-
-
-def location(chooser: Chooser, verb: Verb, subject: Any) -> Any:
-    """A place where the verb happens."""
-    sets = _fitting(verb.frame.location, subject, verb).split()
-    if "area" in sets and chooser.chance(0.12):
-        return Adverb(chooser.pick((HERE, THERE, AT_HOME)))
-    relation, noun = chooser.pick(PLACES[chooser.pick(sets)]).split()
-    return place_phrase(chooser, relation, NOUN[noun])
-
-
-def direction(chooser: Chooser, verb: Verb, accusative: Any) -> PrepPhrase | Adverb:
-    """A place where the verb leads; where it takes the accusative object, if there is one."""
-    sets = verb.frame.direction
-    if sets == "goal" and chooser.chance(0.22):
-        return Adverb(HOME) if chooser.chance(0.5) else place_phrase(chooser, "to", chooser.pick(_ZU_PERSONS))
-    if sets == "store":
-        sets = _shelving(accusative)
-    relation, noun = chooser.pick(PLACES[sets]).split()
-    phrase = place_phrase(chooser, relation, NOUN[noun])
-    if phrase.two_way:
-        phrase.case = "accusative"
-    return phrase
-
-
-def time(chooser: Chooser, tense: str) -> Adverb:
-    """An adverbial of time that goes with a tense (or with the progressive)."""
-    if tense in ("present", "past", "future", "modal") and chooser.chance(0.24):
-        return Adverb(chooser.pick(CLOCK_TIMES))
-    return Adverb(chooser.pick(TIMES_IN[tense]))
+    """Whether two pronouns mean overlapping people: I and we, he and him."""
+    if type(other) is not Pronoun or word.person != other.person:
+        return False
+    return word.person < 3 or (word.plural, word.gender) == (other.plural, other.gender)

@@ -1,7 +1,9 @@
 """Random questions: yes or no, who, whom, what, which, how many, where, when, why."""
 
+from collections import Counter
 from typing import Any
 
+from course_lib.grammar.lexicon import VERBS
 from course_lib.grammar.lexicon.function_words import HOW_MANY, WHEN, WHERE, WHERE_TO, WHICH, WHY
 from course_lib.grammar.sampler.chooser import Chooser
 from course_lib.grammar.sampler.clauses import copula, new_clause
@@ -9,15 +11,20 @@ from course_lib.grammar.sampler.phrases import someone
 from course_lib.grammar.sampler.selection import NOUNS_OF
 from course_lib.grammar.syntax import Adverb, Clause, Interrogative, NounPhrase, Pronoun, Sentence
 
+_SAID = Counter((verb.english, verb.particle, verb.to) for verb in VERBS)
+_HOMONYMS = frozenset(verb for verb in VERBS if _SAID[verb.english, verb.particle, verb.to] > 1)  # what decides
+_UNWILLED = frozenset({"finden", "verlieren", "vergessen", "ankommen", "sehen", "hören"})  # nobody asks why
+_MOVES = frozenset({"gehen", "laufen", "fahren", "tragen", "stellen", "legen"})
+
 
 def yes_no(chooser: Chooser) -> Sentence | None:
     """A question that yes or no answers."""
     if chooser.chance(0.2):
-        clause = copula(chooser, someone(chooser, "animate", "subject", pronouns=0.4), "present", "yes-no")
+        clause = copula(chooser, someone(chooser, NOUNS_OF["animate"], "subject", pronouns=0.4), "present", "yes-no")
         if clause is None:
             return None
         clause.negated = False
-        return Sentence(clause)
+        return Sentence(_to_you(clause))
     return Sentence(_to_you(new_clause(chooser, force="yes-no", negation=0, pronouns=0.4)))
 
 
@@ -35,11 +42,14 @@ def wh(chooser: Chooser) -> Sentence:
     clause = _to_you(new_clause(chooser, force="wh", negation=0, pronouns=0.3, rich=0.3))
     clause.frequency = None
     options = [WHY] if clause.verb.stative or clause.tense == "perfect" else [WHEN, WHY]
+    still = type(clause.subject) is NounPhrase and "animate" not in clause.subject.noun.classes
+    if still or clause.verb.name in _UNWILLED:
+        options = []
     if clause.accusative is not None:
-        options += ["what", "which"]
+        options += ["which"] if clause.verb in _HOMONYMS else ["what", "which"]
     if clause.dative is not None or clause.governed is not None:
         options += ["whom", "whom"]
-    if clause.location is not None or clause.direction is not None:
+    if clause.location is not None or (clause.direction is not None and clause.verb.name in _MOVES):
         options += [WHERE, WHERE]
     kind = chooser.pick(options + ["who"])
     return Sentence(clause) if _ask(chooser, clause, kind) else wh(chooser)

@@ -1,39 +1,58 @@
 """Random relative clauses, where German can place them unmistakably."""
 
-from course_lib.grammar.lexicon import BE
+from course_lib.grammar.lexicon import VERB
 from course_lib.grammar.lexicon.function_words import THE, A
+from course_lib.grammar.sampler.adverbials import fill_adverbials
 from course_lib.grammar.sampler.chooser import Chooser
-from course_lib.grammar.sampler.clauses import fill_adverbials, fill_objects
+from course_lib.grammar.sampler.clauses import fill_objects
+from course_lib.grammar.sampler.common_sense import settle
 from course_lib.grammar.sampler.phrases import someone
-from course_lib.grammar.sampler.selection import VERBS_OF_OBJECT, VERBS_OF_SUBJECT
+from course_lib.grammar.sampler.selection import NOUNS_OF, VERBS_OF_OBJECT, VERBS_OF_SUBJECT
 from course_lib.grammar.syntax import Clause, NounPhrase, RelativePronoun, agreement
 
 
-def relative_clause(chooser: Chooser, head: NounPhrase, tense: str) -> Clause | None:
+def _verbs(names: str) -> frozenset:
+    return frozenset(VERB[name.replace("_", " ")] for name in names.split())
+
+
+# What tells one thing or person from the others: in the present, and as something that happened
+_STATES = _verbs("lieben mögen kennen brauchen gehören haben")
+_HABITS = _verbs("arbeiten spielen singen tanzen schlafen sitzen stehen liegen helfen besuchen warten")
+_EVENTS = _verbs("kaufen finden verlieren schreiben sehen besuchen helfen anrufen einladen lesen reparieren suchen")
+# What can be said of somebody with a relative clause; what happens to somebody or something with one
+_OF_SUBJECT = _STATES | _verbs("sein helfen")
+_OF_OBJECT = _verbs(
+    "sehen suchen finden lieben mögen kennen besuchen brauchen haben anrufen einladen helfen danken lesen kaufen vergessen "
+    "verlieren reparieren öffnen waschen tragen"
+)
+
+
+def relative_clause(chooser: Chooser, head: NounPhrase, main: Clause, tense: str) -> Clause | None:
     """A short relative clause about the head: the dog that sleeps, the book that she reads."""
-    noun, word = head.noun, RelativePronoun(head)
-    if chooser.chance(0.5):
-        verb = chooser.pick(VERBS_OF_SUBJECT[noun] or (BE,))
+    word = RelativePronoun(head)
+    allowed = _EVENTS if tense in ("past", "perfect") else _STATES | _HABITS
+    subject = chooser.chance(0.5)
+    options = tuple(
+        verb
+        for verb in (VERBS_OF_SUBJECT if subject else VERBS_OF_OBJECT)[head.noun]
+        if verb in allowed and verb is not main.verb and not (verb.stative and main.verb.stative)
+    )
+    if not options:
+        return None
+    verb = chooser.pick(options)
+    if subject:
         clause = Clause(word, verb, tense, "relative", fronted=word)
-        if verb is BE or verb.frame.clause:
-            return None
-        fill_objects(chooser, clause, 0.15)
     else:
-        options = VERBS_OF_OBJECT[noun]
-        if not options:
-            return None
-        verb = chooser.pick(options)
-        subject = someone(chooser, verb.frame.subject, "subject", pronouns=0.45, avoid=head)
-        clause = Clause(subject, verb, tense, "relative", accusative=word, fronted=word)
-        if tense == "past" and agreement(subject)[0] == 2:
-            clause.tense = "perfect" if not verb.stative else "present"
-        fill_objects(chooser, clause, 0.15)
-    if clause.tense == "perfect" and verb.stative:
-        clause.tense = "present"
+        other = someone(chooser, NOUNS_OF[verb.frame.subject], "subject", pronouns=0.45, avoid=(main.subject,))
+        clause = Clause(other, verb, tense, "relative", accusative=word, fronted=word)
+    if tense == "past" and agreement(clause.subject)[0] == 2:
+        clause.tense = "perfect"
     if verb.past == verb.english and clause.tense == "past" and agreement(clause.subject) != (3, False):
-        clause.tense = "present"
-    if verb.frame.place_needed:
-        fill_adverbials(chooser, clause, 0)
+        clause.tense = "perfect"
+    fill_objects(chooser, clause, 0.15)
+    settle(clause)
+    fill_adverbials(chooser, clause, 0 if verb.frame.place_needed or verb not in _HABITS else 1)
+    clause.time = clause.frequency = clause.manner = None
     return clause
 
 
@@ -41,18 +60,14 @@ def attach_relative(chooser: Chooser, clause: Clause, likely: float) -> None:
     """Gives the subject or the last object a relative clause, if German can place it unmistakably."""
     if not chooser.chance(likely):
         return
-    tense = {"future": "present", "perfect": "present"}.get(clause.tense, clause.tense)
-    if chooser.chance(0.25):
-        tense = "perfect" if tense == "present" else tense
+    tense = chooser.pick(("present", "present", "past", "perfect"))
     front = clause.opener or clause.fronted
     last = not any(
         (clause.manner, clause.location, clause.direction, clause.governed, clause.predicate, clause.negated)
     )
-    node = clause.accusative or clause.dative
-    if not (
-        type(node) is NounPhrase and last and (clause.time is None or front is clause.time) and chooser.chance(0.7)
-    ):
-        node = clause.subject if front is None and not clause.negated else None
+    node = clause.accusative or clause.dative if clause.verb in _OF_OBJECT else None
+    if not (type(node) is NounPhrase and last and (clause.time is None or front is clause.time)):
+        node = clause.subject if front is None and not clause.negated and clause.verb in _OF_SUBJECT else None
     both = clause.accusative is not None and clause.dative is not None and node is not clause.subject
     if (
         type(node) is NounPhrase
@@ -62,4 +77,4 @@ def attach_relative(chooser: Chooser, clause: Clause, likely: float) -> None:
         and not node.noun.mass
         and (node.determiner is THE or (node.determiner is A and node is not clause.subject))
     ):
-        node.relative = relative_clause(chooser, node, tense)
+        node.relative = relative_clause(chooser, node, clause, tense)

@@ -1,28 +1,42 @@
 """Random sentences of one clause, and what people say, know or ask."""
 
-from course_lib.grammar.lexicon import ADJECTIVE, BE, RAIN, SNOW, VERB
+from typing import Any
+
+from course_lib.grammar.lexicon import ADJECTIVE, BE, RAIN, SNOW, VERB, Verb
 from course_lib.grammar.lexicon.function_words import CLOCK_PREDICATES, EVERY, NO, THAT, THE, WHETHER
+from course_lib.grammar.sampler.adverbials import time
+from course_lib.grammar.sampler.anaphora import take_up
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
-from course_lib.grammar.sampler.clauses import copula, new_clause, second_clause
-from course_lib.grammar.sampler.phrases import someone, time
+from course_lib.grammar.sampler.clauses import PLAIN_VERBS, copula, new_clause
+from course_lib.grammar.sampler.phrases import someone
 from course_lib.grammar.sampler.relatives import attach_relative
-from course_lib.grammar.syntax import Adverb, Clause, Predicate, Pronoun, Sentence, agreement
+from course_lib.grammar.sampler.selection import NOUNS_OF
+from course_lib.grammar.syntax import Adverb, Clause, Name, NounPhrase, Predicate, Pronoun, Sentence, agreement
 
 _CLAUSAL = {
     "that": tuple(VERB[name] for name in ("sagen", "glauben", "hoffen", "wissen")),
     "whether": tuple(VERB[name] for name in ("wissen", "fragen")),
 }
+_HOPED = tuple(
+    VERB[name]
+    for name in (
+        "kommen zurückkommen besuchen anrufen helfen finden einladen mitbringen schicken schreiben bringen antworten "
+        "ankommen kaufen reparieren singen tanzen lesen"
+    ).split()
+)
+_TOLD = tuple(verb for verb in PLAIN_VERBS if verb.name not in ("legen", "stellen", "sich setzen", "fressen", "danken"))
+_TOLD_BY_ONESELF = tuple(verb for verb in _TOLD if verb.frame.subject in ("person", "worker", "human"))
 _COMPLEMENT_TENSES = Weighted({"present": 5, "perfect": 3, "future": 3})
 
 
 def _description(chooser: Chooser) -> Clause | None:
     """What or where somebody or something is: the soup was hot; the dog that sleeps is old."""
     group = "everything" if chooser.chance(0.6) else "animate"
-    subject = someone(chooser, group, "subject", pronouns=0.3)
+    subject = someone(chooser, NOUNS_OF[group], "subject", pronouns=0.3)
     past = agreement(subject)[0] != 2 and chooser.chance(0.3)
     clause = copula(chooser, subject, "past" if past else "present")
     if clause is not None:
-        attach_relative(chooser, clause, 0.35)
+        attach_relative(chooser, clause, 0.9)
     return clause
 
 
@@ -32,35 +46,52 @@ def simple(chooser: Chooser) -> Sentence | None:
         clause = _description(chooser)
         return Sentence(clause) if clause is not None else None
     clause = new_clause(chooser, arrange=True, negation=0.15)
-    attach_relative(chooser, clause, 0.35)
+    attach_relative(chooser, clause, 0.9)
     return Sentence(clause)
 
 
-def complement(chooser: Chooser) -> Sentence:
+def complement(chooser: Chooser) -> Sentence | None:
     """What somebody says or knows: the woman says that ...; he does not know whether ..."""
     conjunction = THAT if chooser.chance(0.65) else WHETHER
     verb = chooser.pick(_CLAUSAL[conjunction.english])
-    subject = someone(chooser, verb.frame.subject, "subject", pronouns=0.4)
+    subject = someone(chooser, NOUNS_OF[verb.frame.subject], "subject", pronouns=0.4)
     if getattr(subject, "determiner", None) in (EVERY, NO):
         subject.determiner = THE
+    if verb.name in ("sagen", "fragen") and agreement(subject)[0] < 3:
+        return None
     past = verb.name in ("sagen", "fragen", "wissen") and agreement(subject)[0] != 2 and chooser.chance(0.25)
     main = Clause(
         subject, verb, "past" if past else "present", negated=conjunction is WHETHER and verb.name == "wissen"
     )
-    tense = "past" if past else chooser.weighted(_COMPLEMENT_TENSES)
-    second = (
-        second_clause(chooser, tense)
-        if chooser.chance(0.75)
-        else copula(
-            chooser,
-            someone(chooser, "animate", "subject", pronouns=0.4),
-            "past" if tense == "past" else "present",
-            "subordinate",
-        )
-    )
-    if second is None or (second.tense == "past") != past and past:
-        return complement(chooser)
-    return Sentence(main, conjunction, second)
+    second = _content(chooser, verb, subject, "past" if past else chooser.weighted(_COMPLEMENT_TENSES))
+    if second is None or (past and second.tense != "past") or _same_person(subject, second.subject):
+        return None
+    return Sentence(main, conjunction, second) if take_up(main, second) else None
+
+
+def _content(chooser: Chooser, verb: Verb, speaker: Any, tense: str) -> Clause | None:
+    """What is said, believed, hoped or asked; now and then it is about the speaker."""
+    hope = verb.name == "hoffen"
+    if not hope and chooser.chance(0.2):
+        subject = someone(chooser, NOUNS_OF["human"], "subject", pronouns=0.3)
+        clause = copula(chooser, subject, "past" if tense == "past" else "present", "subordinate")
+        if clause is not None and verb.name in ("fragen", "wissen"):
+            clause.negated = False
+        return clause
+    about = speaker if chooser.chance(0.35) and type(speaker) in (NounPhrase, Name) and verb.name in ("sagen", "hoffen") else None
+    if hope:
+        tense = "future" if chooser.chance(0.6) else "perfect"
+    verbs = _HOPED if hope else _TOLD if about is None else _TOLD_BY_ONESELF
+    progressive = 0.7 if tense == "present" else 0
+    return new_clause(
+        chooser, tense=tense, force="subordinate", verbs=verbs, subject=about, pronouns=0.3, rich=0.3,
+        progressive=progressive, negation=0.1 if verb.name in ("sagen", "glauben") else 0,
+    )  # fmt: skip
+
+
+def _same_person(node: Any, other: Any) -> bool:
+    """Whether two different mentions mean overlapping people: I know that we ..."""
+    return node is not other and type(node) is type(other) is Pronoun and node.person == other.person
 
 
 def clock(chooser: Chooser) -> Sentence:
