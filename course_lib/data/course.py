@@ -31,7 +31,8 @@ def load_course(
 
     Args:
         split: how training and test differ: random (not at all), length (test sentences are longer),
-            compositional (known words in new combinations), one_shot (words seen in one sentence).
+            compositional (known words in new combinations), one_shot (words seen in one sentence;
+            `needs_unseen_form` tells which test pairs have them in a form that was never seen).
         num_train: pairs in the training part.
         num_valid: pairs in the validation part.
         num_test: pairs in the test part.
@@ -39,8 +40,8 @@ def load_course(
         ambiguous: "you" is du, ihr or Sie at random, so English no longer determines German.
 
     Returns:
-        The corpus, of `CoursePair`s; no English sentence is in two of its parts. Corpora of other sizes or seeds can
-        share sentences with it: what is to be unseen must come from the same call as the training part.
+        The corpus, of `CoursePair`s; no sentence of either language is in two of its parts. Corpora of other sizes or
+        seeds can share sentences with it: what is to be unseen must come from the same call as the training part.
 
     Raises:
         ValueError: if the split is unknown or a part is to be empty.

@@ -5,7 +5,7 @@ from course_lib.grammar.align import CoursePair, detokenize, realize
 from course_lib.grammar.generate import MAX_WORDS, derivations, generate, trees
 from course_lib.grammar.lexicon import NOUNS
 from course_lib.grammar.linearizers import english, german
-from course_lib.grammar.splits import SPLITS
+from course_lib.grammar.splits import SPLITS, needs_unseen_form
 from course_lib.grammar.syntax import Notes
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "english",
     "generate",
     "german",
+    "needs_unseen_form",
     "realize",
     "trees",
 ]

@@ -30,7 +30,7 @@ class CoursePair(NamedTuple):
         tgt_words: the German words.
         links: gold word alignment, (position in src_words, position in tgt_words), sorted.
         phenomena: the grammatical phenomena of the German sentence; `phenomena.PHENOMENA` explains them.
-        facts: what the splits look at: "object:Apfel", "final:aufstehen", "cell:rot/m/dative".
+        facts: what the splits look at: "object:Apfel", "final:aufstehen", "cell:rot/m/dative", "form:unseen".
         lemmas: the German dictionary forms of nouns, adjectives and verbs.
     """
 

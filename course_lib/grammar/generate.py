@@ -51,7 +51,7 @@ def derivations(seed: int, ambiguous: bool = False) -> Iterator[CoursePair]:
 
 
 def distinct(seed: int, ambiguous: bool = False) -> Iterator[CoursePair]:
-    """Endless pairs of which no two have the same German, nor, unless `ambiguous`, the same English; see `derivations`."""
+    """Endless pairs; no German sentence comes twice, nor, unless `ambiguous`, an English one. See `derivations`."""
     seen: set[str] = set()
     for pair in derivations(seed, ambiguous):
         if pair.tgt not in seen:

@@ -15,6 +15,8 @@ from course_lib.grammar.sampler import Chooser
 Parts = tuple[list[CoursePair], list[CoursePair], list[CoursePair]]
 MAX_TRAIN_WORDS = 10  # of the "length" split, in both languages, punctuation included
 
+_UNSEEN = "form:unseen"  # a fact of a pair
+
 # Held out from training by the "compositional" split
 SUBJECT_ONLY = frozenset({"Bruder", "Vogel", "Schwester", "Ente", "Pferd", "Mädchen"})
 NEVER_FINAL = frozenset({"anrufen", "aufstehen", "einladen", "zumachen"})
@@ -62,6 +64,16 @@ def novelties(pair: CoursePair) -> frozenset[str]:
     return frozenset(found)
 
 
+def needs_unseen_form(pair: CoursePair) -> bool:
+    """Whether a test pair of the one-shot split has a word form that training lacks: it asks for inflection, too."""
+    return _UNSEEN in pair.facts
+
+
+def _mark_unseen(pair: CoursePair, known: frozenset[str]) -> CoursePair:
+    new = {word.lower() for word in pair.src_words + pair.tgt_words} - known
+    return pair._replace(facts=pair.facts | {_UNSEEN}) if new else pair
+
+
 def _divide(pairs: list[CoursePair], sizes: tuple[int, ...], chooser: Chooser) -> list[list[CoursePair]]:
     """Shuffles and divides, all translations of one English sentence into the same part."""
     groups: dict[str, list[CoursePair]] = {}
@@ -95,7 +107,7 @@ def _fill(
 
 
 def random_split(num_train: int, num_valid: int, num_test: int, seed: int, ambiguous: bool) -> Parts:
-    """Draws all parts alike; no English sentence is in two of them."""
+    """Draws all parts alike; no sentence of either language is in two of them."""
     pairs = distinct(seed, ambiguous)
     pool = [next(pairs) for _ in range(num_train + num_valid + num_test)]
     test, valid, train = _divide(pool, (num_test, num_valid, num_train), Chooser(seed))
@@ -132,7 +144,11 @@ def compositional_split(num_train: int, num_valid: int, num_test: int, seed: int
 
 
 def one_shot_split(num_train: int, num_valid: int, num_test: int, seed: int, ambiguous: bool) -> Parts:
-    """Draws one training sentence for each rare word, none for validation, and test sentences with one of them each."""
+    """Draws one training sentence for each rare word, none for validation, and test sentences with one of them each.
+
+    Many test sentences have the word in a form that its one sentence does not show (tanzte after tanzt), so they ask
+    for learning a word and inflecting it; `needs_unseen_form` tells them from those that ask for the word alone.
+    """
     shown: dict[str, CoursePair] = {}
 
     def route(pair: CoursePair) -> int | None:
@@ -152,7 +168,8 @@ def one_shot_split(num_train: int, num_valid: int, num_test: int, seed: int, amb
     valid, train = _divide(common, (num_valid, num_train - len(RARE)), Chooser(seed))
     train += [shown[word] for word in sorted(shown)]
     Chooser(seed).shuffle(train)
-    return train, valid, test
+    known = frozenset(word.lower() for pair in train for word in pair.src_words + pair.tgt_words)
+    return train, valid, [_mark_unseen(pair, known) for pair in test]
 
 
 SPLITS = {

@@ -1,14 +1,16 @@
 """Scripts, first part: what one does, and why. `sampler.scripts` says how to read a line.
 
 A line is "effect | cause". Because of the cause the effect comes about; if there is the cause, so is the effect; and it
-is worth saying where there is the cause but not the effect (although, but). In front stands what holds of all lines below.
+is worth saying where there is the cause but not the effect (although, yet). In front stands what holds of all lines.
 """
 
 _ALL = "because although yet if"
 
 CAUSES = (
     # how one feels
-    (_ALL, """
+    (
+        _ALL,
+        """
     A:human schlafen @bed | A =tired
     A:pet schlafen @pet | A =tired
     A:sleeper sich_ausruhen | A =tired/sick
@@ -34,7 +36,7 @@ CAUSES = (
     A:person anrufen O:doctor | A =sick
     A:person gehen @to.doctor | A =sick
     A:person sprechen O:doctor | A =sick
-    A:person besuchen B:kin | B =sick/sad/old
+    A:person besuchen B:kin | B =sick/sad
     A:person helfen B:acquaintance | B =sick/old/tired
     A:mother/father/aunt/grandmother anrufen O:doctor | B:baby/child/boy/girl =sick
     A:person =sad | B:kin/dog/cat/horse =sick
@@ -43,9 +45,12 @@ CAUSES = (
     A:person bringen B:acquaintance O:soup/tea | B =sick
     A:person anrufen B:kin | A =sad
     A:person schreiben O:letter | A =sad
-    """),
+    """,
+    ),
     # what the thing, or the other one, is like
-    (_ALL, """
+    (
+        _ALL,
+        """
     A:human essen O:apple/cake/cheese/soup/chocolate/banana/tomato/bread/egg/meat | O =fresh/sweet/warm
     A:human essen not O:soup/egg/meat/bread | O =cold/old
     A:eater fressen O:feed | O =fresh/sweet
@@ -84,9 +89,12 @@ CAUSES = (
     A:person einladen B:teacher/neighbor/doctor/student | B =friendly
     A:person danken B:teacher/neighbor/doctor/student | B =friendly
     A:person gehen not @into.forest | O:forest =dark
-    """),
+    """,
+    ),
     # two nouns that "it" could take up, one of which it does
-    ("because", """
+    (
+        "because",
+        """
     A:person stellen O:cake/soup @on.table | O =warm/hot/fresh
     A:person stellen O:bottle/glass @under.table | O =empty
     A:person stellen O:cup/glass @on.shelf | O =empty
@@ -107,8 +115,11 @@ CAUSES = (
     A:mouse/cat sich_verstecken @under.bed/behind.sofa/behind.wardrobe | A hören B:dog
     A:mouse sich_verstecken @under.table/behind.wardrobe/under.bed | A sehen B:cat
     A:cat sich_verstecken @under.sofa/behind.sofa/under.bed | A sehen B:dog
-    """),
-    ("because although yet", """
+    """,
+    ),
+    (
+        "because although yet",
+        """
     A:bird/duck/lamb/chicken fressen O:bread | A =hungry
     A:dog/cat/lion/bear fressen O:meat | A =hungry
     A:mouse fressen O:cheese | A =hungry
@@ -123,9 +134,12 @@ CAUSES = (
     A:child lesen O:book/story | O =interesting
     A:dog/cat/horse schlafen @behind.house/next_to.house | A =tired
     A:dog/cat schlafen @on.sofa/under.table/next_to.bed/in.garden | A =tired/sick
-    """),
+    """,
+    ),
     # wishes, needs, the weather, what others do
-    ("because if", """
+    (
+        "because if",
+        """
     A:person kaufen O:bread/milk/egg/table/chair/bed/lamp/bicycle/coat/jacket/knife/cup/clock/bag | A brauchen O
     A:person wegwerfen O:rubbish | A brauchen not O
     A:person suchen O:key/bag/coat/jacket/knife/book/bicycle | A brauchen O
@@ -171,9 +185,12 @@ CAUSES = (
     A:person lesen +can not O:book/newspaper | B:child/boy/girl singen ~loudly
     A:pet sich_verstecken @under.table/under.bed | B:child/boy/girl weinen ~loudly
     A:person laufen @home | A sehen B:bear/lion
-    """),
+    """,
+    ),
     # what happened before
-    ("because", """
+    (
+        "because",
+        """
     A:person suchen O:key/letter/ball/hat/bag/book/jacket | A verlieren O ^perfect
     A:person =sad | A verlieren O:key/letter/ball/hat/bag/book/jacket ^perfect
     A:child/boy/girl weinen ^ing | A verlieren O:ball/hat/book/jacket ^perfect
@@ -201,5 +218,6 @@ CAUSES = (
     A:worker aufstehen | A arbeiten +must
     A:person kommen not | A arbeiten +must
     A:person sich_beeilen | A arbeiten +must
-    """),
+    """,
+    ),
 )

@@ -1,20 +1,22 @@
 """Where things happen and where they lead, in sets that verbs choose from.
 
-A place is "relation noun", the noun in English; `function_words.RELATIONS` has the prepositions. An adverb stands alone:
-home, at_home, in_bed, here, there. What stands twice is drawn twice as often.
+A place is "relation noun", the noun in English; `function_words.RELATIONS` has the prepositions. An adverb stands
+alone: home, at_home, in_bed, here, there. What stands twice is drawn twice as often.
 """
 
 _SETS = {
     # where people are and what they do there
     "anywhere": (
         "in garden, in garden, in forest, in city, in school, in kitchen, in kitchen, in church, in house, in room, in "
-        "village, in museum, in cinema, at station, behind house, in_front_of house, in_front_of school, behind church, "
+        "village, in museum, in cinema, at station, behind house, in_front_of house, in_front_of school, behind "
+        "church, "
         "in_front_of church, in_front_of cinema, in_front_of station, here, there, at_home, in_bed, in bus, in car"
     ),
     "indoors": "in kitchen, in room, in_bed, in house, in garden, at_home, in car, in school",
     "leisure": "in garden, in room, in kitchen, in_front_of house, behind house, in village, at_home, there, in school",
     "workplace": (
-        "in garden, in city, in school, in kitchen, in museum, in cinema, at station, in village, at_home, here, there, "
+        "in garden, in city, in school, in kitchen, in museum, in cinema, at station, in village, at_home, here, "
+        "there, "
         "in house, in church, behind house"
     ),
     "playground": (
@@ -49,7 +51,10 @@ _SETS = {
         "into garden, into garden, into kitchen, into house, into room, to city, to school, to church, to village, to "
         "museum, to cinema, to station, to bus, to window, home, home, into forest"
     ),
-    "near": "into garden, into kitchen, into house, into room, to school, to city, home, to station, to village, to church",
+    "near": (
+        "into garden, into kitchen, into house, into room, to school, to city, home, to station, to village, to "
+        "church"
+    ),
     "walk": "into garden, into house, into kitchen, into room, into forest, home",
     "pasture": "into garden, into forest, to village",
     "carried": "into kitchen, into house, into room, into garden, home, to window",

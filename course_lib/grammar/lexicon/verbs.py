@@ -80,7 +80,7 @@ _TRANSITIVE = (
     _verb("like", "mögen mochte gemocht", "person", "likable", stative=True),
     _verb("know knew known", "kennen kannte gekannt", "person", "known", stative=True),
     _verb("hear heard heard", "hören", "person_or_pet", "audible"),
-    _verb("carry", "tragen trug getragen", "worker", "portable", change="träg", direction="indoors", manner="carefully"),
+    _verb("carry", "tragen trug getragen", "worker", "portable", change="träg", direction="indoors", place_needed=True),
     _verb("visit", "besuchen", "person", "visit", habit=True, season=True),
     _verb("open", "öffnen", "person", "openable", manner="slowly carefully quietly"),
     _verb("wash", "waschen wusch gewaschen", "person", "washable", change="wäsch", manner="carefully", habit=True),
@@ -88,7 +88,10 @@ _TRANSITIVE = (
     _verb("lose lost lost", "verlieren verlor verloren", "person", "losable", location="outside"),
     _verb("need", "brauchen", "person", "needs", stative=True),
     _verb("have had had", "haben hatte gehabt", "person", "own", stative=True),
-    _verb("forget forgot forgotten forgetting", "vergessen vergaß vergessen", "person", "forgettable", change="vergiss"),
+    _verb(
+        "forget forgot forgotten forgetting", "vergessen vergaß vergessen", "person", "forgettable",
+        change="vergiss",
+    ),
     _verb(
         "repair", "reparieren reparierte repariert", "worker", "repairable", manner="quickly carefully alone together",
         season=True,
@@ -125,7 +128,10 @@ _SEPARABLE = (
         "come came come", "zurück|kommen kam zurückgekommen", "returner", particle="back", auxiliary="sein",
         season=True,
     ),
-    _verb("put put put putting", "an|ziehen zog angezogen", "person", "garment", particle="on", manner="quickly slowly"),
+    _verb(
+        "put put put putting", "an|ziehen zog angezogen", "person", "garment", particle="on",
+        manner="quickly slowly",
+    ),
     _verb("put put put putting", "auf|setzen", "person", "headgear", particle="on"),
     _verb("listen", "zu|hören", "person", None, "speaker", to="to"),
 )
@@ -133,7 +139,10 @@ _SEPARABLE = (
 _DATIVE = (
     _verb("help", "helfen half geholfen", "person", None, "acquaintance", change="hilf", habit=True, season=True),
     _verb("thank", "danken", "person", None, "reachable"),
-    _verb("follow", "folgen", "person_or_pet", None, "followed", auxiliary="sein", direction="goal", manner="slowly quietly"),
+    _verb(
+        "follow", "folgen", "person_or_pet", None, "followed", auxiliary="sein", direction="goal",
+        manner="slowly quietly",
+    ),
     _verb("answer", "antworten", "person", None, "reachable", manner="quietly quickly"),
     _verb("belong", "gehören", "ownable", None, "owner", to="to", stative=True),
     _verb("give gave given", "geben gab gegeben", "person", "giveable", "acquaintance", change="gib"),
@@ -145,7 +154,10 @@ _DATIVE = (
 )
 
 _PREPOSITIONAL = (
-    _verb("wait", "warten", "person_or_dog", preposition="for auf accusative awaited", optional=True, location="standpoint"),
+    _verb(
+        "wait", "warten", "person_or_dog", preposition="for auf accusative awaited", optional=True,
+        location="standpoint",
+    ),
     _verb("think thought thought", "denken dachte gedacht", "person", preposition="of an accusative thought"),
     _verb(
         "talk", "sprechen sprach gesprochen", "person", change="sprich", preposition="to mit dative speaker",
@@ -161,7 +173,10 @@ _PREPOSITIONAL = (
         manner="quickly", habit=True,
     ),
     _verb("remember", "erinnern", "person", reflexive=True, stative=True, preposition="- an accusative memorable"),
-    _verb("look", "freuen", "person", particle="forward", reflexive=True, stative=True, preposition="to auf accusative anticipated"),
+    _verb(
+        "look", "freuen", "person", particle="forward", reflexive=True, stative=True,
+        preposition="to auf accusative anticipated",
+    ),
 )
 
 _CLAUSAL = (

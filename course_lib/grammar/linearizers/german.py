@@ -82,7 +82,15 @@ def _ranks(node: Clause, address: str) -> tuple[float, float, float]:
     first = 0 if type(subject) is Pronoun else 2
     moves = not (type(accusative) is Pronoun and _like_nominative(accusative, address))
     direct = (1.2 if moves else 3) if type(accusative) is Pronoun else 7 if is_definite(accusative) else 11
-    indirect = (1.4 if moves else 4) if type(dative) is Pronoun else 5 if is_definite(dative) else 6.5 if accusative is not None else 10
+    indirect = (
+        (1.4 if moves else 4)
+        if type(dative) is Pronoun
+        else 5
+        if is_definite(dative)
+        else 6.5
+        if accusative is not None
+        else 10
+    )
     return first, direct, indirect
 
 
@@ -97,9 +105,9 @@ def _like_nominative(node: Pronoun, address: str) -> bool:
 def _middle_field(node: Clause, front: Any, notes: Notes) -> list[Word]:
     """Everything between the brackets, in the one canonical order.
 
-    Pronouns before nouns (accusative before dative; see `_ranks`), a reflexive even before the subject; then
-    the definite dative, time, the indefinite dative of two objects, the definite accusative, nicht and how often, here and there, the indefinite
-    objects, manner, place, prepositional object, direction, predicate.
+    Pronouns before nouns (accusative before dative; see `_ranks`), a reflexive even before the subject; then the
+    definite dative, time, an indefinite dative beside an accusative, the definite accusative, nicht and how often,
+    here and there, the indefinite objects, manner, place, prepositional object, direction, predicate.
     """
     fields: list[tuple[float, list[Word]]] = []
     subject, accusative, dative = node.subject, node.accusative, node.dative

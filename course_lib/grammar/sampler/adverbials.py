@@ -6,11 +6,29 @@ from course_lib.grammar.lexicon import NOUN, PLACES, Verb
 from course_lib.grammar.lexicon import function_words as words
 from course_lib.grammar.linearizers import is_definite
 from course_lib.grammar.sampler.chooser import Chooser
-from course_lib.grammar.sampler.common_sense import ONCE_DONE, USED_UP
+from course_lib.grammar.sampler.common_sense import DAILY, ONCE_DONE, USED_UP
 from course_lib.grammar.sampler.phrases import noun_phrase
 from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, PrepPhrase, Pronoun, RelativePronoun, agreement, place
 
-_ADVERBS = {"home": words.HOME, "at_home": words.AT_HOME, "in_bed": words.IN_BED, "here": words.HERE, "there": words.THERE}
+_ADVERBS = {
+    "home": words.HOME,
+    "at_home": words.AT_HOME,
+    "in_bed": words.IN_BED,
+    "here": words.HERE,
+    "there": words.THERE,
+}
+_HOMES = {  # the set of places for a noun class or noun; the first that fits
+    "pet": "pet",
+    "mouse": "tiny",
+    "bird": "tree",
+    "wild": "wild",
+    "animal": "farm",
+    "vehicle": "park",
+    "furniture": "corner",
+    "clothing": "closet",
+    "stand": "tabletop",
+    "food": "tabletop",
+}
 _TENSES = ("present", "past", "perfect", "future", "progressive", "modal")
 _ONLY_NOW = frozenset({words.TODAY})
 _TIMES_IN = {
@@ -41,11 +59,9 @@ def at(chooser: Chooser, where: str, owner: Any = None, plain: bool = False) -> 
 def _home_of(thing: NounPhrase | Pronoun | RelativePronoun, sets: str) -> str:
     """The set of places where an animal or a thing is, if it does not choose its place: cups stand on tables."""
     noun = (thing if type(thing) is NounPhrase else thing.antecedent).noun
-    kinds = (
-        ("human", sets), ("pet", "pet"), ("mouse", "tiny"), ("bird", "tree"), ("wild", "wild"), ("animal", "farm"),
-        ("vehicle", "park"), ("furniture", "corner"), ("clothing", "closet"), ("stand", "tabletop"), ("food", "tabletop"),
-    )  # fmt: skip
-    return next((home for kind, home in kinds if kind in noun.classes or kind == noun.english), "shelf")
+    if "human" in noun.classes:
+        return sets
+    return next((home for kind, home in _HOMES.items() if kind in noun.classes or kind == noun.english), "shelf")
 
 
 def location(chooser: Chooser, verb: Verb, subject: Any) -> PrepPhrase | Adverb:
@@ -74,7 +90,13 @@ def direction(chooser: Chooser, verb: Verb, subject: Any, accusative: Any) -> Pr
 
 def time(chooser: Chooser, tense: str, habit: bool = True, season: bool = True) -> Adverb:
     """An adverbial of time that goes with a tense (or with the progressive) and with what is done."""
-    if tense in ("past", "future", "modal") and chooser.chance(0.24) or tense == "present" and habit and chooser.chance(0.3):
+    if (
+        tense in ("past", "future", "modal")
+        and chooser.chance(0.24)
+        or tense == "present"
+        and habit
+        and chooser.chance(0.3)
+    ):
         return Adverb(chooser.pick(words.CLOCK_TIMES))
     return Adverb(chooser.pick(_TIMES_IN[tense, habit, season]))
 
@@ -85,7 +107,9 @@ def _place(chooser: Chooser, clause: Clause, rich: float) -> None:
         clause.direction = direction(chooser, verb, clause.subject, clause.accusative)
     elif frame.location and (frame.place_needed or chooser.chance(0.3 * rich)):
         things = ("letter", "gift")
-        if not (type(clause.subject) is NounPhrase and clause.subject.noun.english in things and verb.name == "ankommen"):
+        if not (
+            type(clause.subject) is NounPhrase and clause.subject.noun.english in things and verb.name == "ankommen"
+        ):
             clause.location = location(chooser, verb, clause.subject)
 
 
@@ -96,7 +120,12 @@ def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
     if frame.manner and clause.direction is None and not clause.negated and chooser.chance(0.22 * rich):
         manner = chooser.pick(frame.manner)
         plural = agreement(clause.subject)[1]
-        if (manner != "together" or plural) and (clause.accusative is None or is_definite(clause.accusative)):
+        judged = clause.modal is not None and manner in ("well", "badly")
+        if (
+            not judged
+            and (manner != "together" or plural)
+            and (clause.accusative is None or is_definite(clause.accusative))
+        ):
             clause.manner = Adverb(words.MANNERS[manner])
     if chooser.chance(0.38 * rich) and not verb.stative:
         tense = "progressive" if clause.progressive else clause.tense
@@ -122,6 +151,6 @@ def _frequency_fits(clause: Clause) -> bool:
     """Whether a frequency fits: not with the progressive, modals, negation, the future, every and no."""
     if clause.progressive or clause.modal or clause.negated or clause.tense not in ("present", "past"):
         return False
-    if not clause.verb.frame.habit or not _repeatable(clause):
+    if not clause.verb.frame.habit or clause.verb.name in DAILY or not _repeatable(clause):
         return False
     return getattr(clause.subject, "determiner", None) not in (words.EVERY, words.NO)

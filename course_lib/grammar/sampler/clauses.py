@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from course_lib.grammar.lexicon import ADJECTIVES_FOR, BE, NOUN, VERBS, Adjective, Noun
+from course_lib.grammar.lexicon import VERBS
 from course_lib.grammar.lexicon.function_words import (
     CAN,
     EVERY,
@@ -18,22 +18,25 @@ from course_lib.grammar.lexicon.function_words import (
     A,
 )
 from course_lib.grammar.linearizers import is_definite, is_indefinite
-from course_lib.grammar.sampler.adverbials import fill_adverbials, location
+from course_lib.grammar.sampler.adverbials import fill_adverbials
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
 from course_lib.grammar.sampler.common_sense import settle
 from course_lib.grammar.sampler.phrases import someone
 from course_lib.grammar.sampler.selection import NOUNS_OF, objects_of
-from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, Predicate, PrepPhrase, Pronoun, agreement
+from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, PrepPhrase, Pronoun, agreement
 
 PLAIN_VERBS = tuple(verb for verb in VERBS if not verb.frame.clause)
+_MIXED_VERBS = PLAIN_VERBS + tuple(verb for verb in PLAIN_VERBS if verb.frame.dative)  # datives twice: there are few
 _TENSES = Weighted({"present": 50, "past": 24, "perfect": 15, "future": 12})
 _MODALS = Weighted({CAN: 5, MUST: 5, MAY: 2, SHOULD: 3, WANT: 5, WOULD_LIKE: 2})
 _NEGATED_MODALS = Weighted({CAN: 4, MUST: 3, MAY: 4, SHOULD: 2, WANT: 4})
 _NO_MODAL = frozenset(
-    "gehören mögen kennen sich_erinnern lieben brauchen haben finden verlieren vergessen hören sehen ankommen aufwachen "
+    "gehören mögen kennen sich_erinnern lieben brauchen haben finden verlieren vergessen hören sehen ankommen "
+    "aufwachen "
     "einschlafen weinen lachen träumen denken stehen liegen sich_freuen".split()
 )
 _BAD_NEWS = frozenset({"verlieren", "vergessen", "weinen"})
+_NO_PERFECT = frozenset({"sitzen", "stehen", "liegen"})
 _NO_PROGRESSIVE = frozenset({"finden", "verlieren", "vergessen", "ankommen", "springen", "sehen", "hören", "danken"})
 
 
@@ -74,13 +77,15 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
     """Chooses modal, negation and progressive, as far as verb and tense allow."""
     verb = clause.verb
     if chooser.chance(negation):
-        if chooser.chance(0.7):
+        if chooser.chance(0.9):
             _make_indefinite(clause.accusative)
         clause.negated = negatable(clause)
     if clause.tense in ("present", "past") and _willing(clause) and chooser.chance(modal):
         clause.modal = chooser.weighted(_NEGATED_MODALS if clause.negated else _MODALS)
         if clause.tense == "past" and not _has_past(clause):
             clause.modal = WANT
+        if clause.modal is SHOULD and clause.force in ("yes-no", "wh"):
+            clause.modal = CAN
         return
     if clause.tense == "present" and not verb.stative and verb.name not in _NO_PROGRESSIVE:
         clause.progressive = chooser.chance(progressive)
@@ -155,33 +160,6 @@ def _arrange(chooser: Chooser, clause: Clause) -> None:
             clause.opener = None
 
 
-def predicates(noun: Noun, said: tuple[Adjective, ...]) -> tuple[Adjective, ...]:
-    """The adjectives that can be said of a noun without contradicting those that were."""
-    taken = {adjective.rank for adjective in said}
-    return tuple(adjective for adjective in ADJECTIVES_FOR[noun] if adjective.rank not in taken)
-
-
-def copula(chooser: Chooser, subject: Any, tense: str, force: str = "statement") -> Clause | None:
-    """What or where the subject is (tired, new, in the garden); None where nothing sensible can be said."""
-    clause = Clause(subject, BE, tense, force)
-    noun = subject.noun if type(subject) is NounPhrase else NOUN["man"]
-    options = predicates(noun, subject.adjectives if type(subject) is NounPhrase else ())
-    if type(subject) is not NounPhrase:
-        options = tuple(adjective for adjective in options if adjective.rank == 2)
-    if "place" not in noun.classes and noun.english not in ("window", "story") and chooser.chance(0.3):
-        clause.location = location(chooser, BE, subject)
-    elif options:
-        clause.predicate = Predicate(chooser.pick(options))
-        if type(subject) is NounPhrase:
-            subject.adjectives = tuple(a for a in subject.adjectives if a.rank in (1, 4, 5) and a.english != "strong")
-            if subject.determiner in (A, None) and subject.possessor is None and not subject.number:
-                subject.determiner = THE
-    else:
-        return None
-    clause.negated = negatable(clause) and chooser.chance(0.15)
-    return clause
-
-
 def fill(
     chooser: Chooser,
     clause: Clause,
@@ -211,7 +189,7 @@ def new_clause(
     *,
     tense: str | None = None,
     force: str = "statement",
-    verbs: tuple = PLAIN_VERBS,
+    verbs: tuple = _MIXED_VERBS,
     subject: Any = None,
     pronouns: float = 0.26,
     **filling: Any,
@@ -229,9 +207,11 @@ def new_clause(
     """
     verb = chooser.pick(verbs)
     if tense is None:
-        tense = "perfect" if verb.auxiliary == "sein" and chooser.chance(0.15) else chooser.weighted(_TENSES)
+        tense = "perfect" if verb.auxiliary == "sein" and chooser.chance(0.25) else chooser.weighted(_TENSES)
     if verb.stative and tense in ("perfect", "future"):
         tense = "present"
+    if verb.name in _NO_PERFECT and tense == "perfect":
+        tense = "past"
     if verb.stative and tense == "past" and force in ("yes-no", "wh"):
         tense = "present"
     if subject is None:

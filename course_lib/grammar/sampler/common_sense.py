@@ -6,7 +6,8 @@ from course_lib.grammar.syntax import Clause, Coordination, NounPhrase, agreemen
 
 # The same thing is done to the same object only once.
 USED_UP = frozenset(
-    "essen fressen trinken kaufen schreiben malen mitbringen wegwerfen bringen geben erzählen schicken verlieren finden "
+    "essen fressen trinken kaufen schreiben malen mitbringen wegwerfen bringen geben erzählen schicken verlieren "
+    "finden "
     "lesen".split()
 )
 _WORN = frozenset({"anziehen", "aufsetzen"})
@@ -17,6 +18,7 @@ ONCE_DONE = frozenset(  # what one has already done
     "aufstehen aufwachen einschlafen ankommen anrufen abholen aufräumen zumachen zurückkommen besuchen einladen "
     "wegwerfen schicken zeigen geben erzählen antworten gehen".split()
 )
+DAILY = frozenset({"aufstehen", "aufwachen", "einschlafen"})  # so nobody says how often
 _AT_HAND = frozenset("aufräumen putzen abwischen zumachen".split())
 _COLD = ADJECTIVE["cold"]
 _MOODS = frozenset(ADJECTIVE[name] for name in ("tired", "hungry", "sick", "happy", "sad"))
@@ -90,8 +92,8 @@ def _settle_object(clause: Clause, node: NounPhrase) -> None:
     if name in _WORN:
         node.plural, node.number = agreement(clause.subject)[1], None
         node.determiner = THE if node.plural and node.determiner in (A, None, MANY) else node.determiner or THE
-    if name in _HAD and not node.number and not node.plural:
-        node.determiner = A
+    if name in _HAD and not node.number:
+        node.determiner = None if node.plural else A
     if name in _AT_HAND and node.determiner is A:
         node.determiner = THE
 

@@ -34,7 +34,7 @@ class _Relation(NamedTuple):
 
 
 _NOW, _THEN, _LATER = ("present", "present"), ("past", "past"), ("future", "present")
-_DONE, _PLANNED = ("perfect", "perfect"), ("future", "future")
+_DONE = ("perfect", "perfect")
 _RELATIONS = {
     "because": _Relation(words.BECAUSE, (_NOW, _NOW, _THEN)),
     "although": _Relation(words.ALTHOUGH, (_NOW, _THEN), denied="first"),
@@ -48,6 +48,8 @@ _RELATIONS = {
     "but": _Relation(words.BUT, (_NOW, _THEN, _DONE)),
     "but_not": _Relation(words.BUT, (_NOW, _THEN, _DONE), denied="second"),
 }
+_DATED = (words.BECAUSE, words.ALTHOUGH)
+
 
 def _cast(chooser: Chooser, script: Script, letter: str, role: str, event: Event, cast: dict[str, Any]) -> Any:
     """Who or what plays a part: whoever played it before, or somebody new."""
@@ -62,6 +64,8 @@ def _cast(chooser: Chooser, script: Script, letter: str, role: str, event: Event
             return None
         cast[letter] = someone(chooser, nouns, role, pronouns=0.32, owner=owner, avoid=tuple(cast.values()))
         lasting = sum(letter in (part.subject, *part.objects) for part in (script.first, script.second)) > 1
+        if len(cast) > 1 and type(cast[letter]) is Pronoun and cast[letter].person == 3:
+            cast[letter] = None  # he, without anybody he could be
         _make_definite(cast[letter], lasting, event.verb is BE)
     return cast[letter]
 
@@ -171,7 +175,7 @@ def _tell(chooser: Chooser, script: Script, relation: _Relation) -> Sentence | N
         return None
     for clause in clauses:
         clause.dative_with_to = type(clause.accusative) is Pronoun
-    if order == (0, 1):
+    if order == (0, 1) and (second.silent_subject or relation.conjunction in _DATED):
         _date(chooser, first)
     return Sentence(first, relation.conjunction, second, order == (1, 0))
 

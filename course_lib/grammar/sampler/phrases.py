@@ -45,7 +45,8 @@ _DETERMINERS = {
 }
 _PLURAL = {"subject": 0.2, "object": 0.2, "dative": 0.38, "place": 0.0}
 _OWNED = frozenset(
-    "kin pet clothing teacher doctor neighbor garden kitchen house room bed car bicycle horse bag book lamp clock key ball "
+    "kin pet clothing teacher doctor neighbor garden kitchen house room bed car bicycle horse bag book lamp clock "
+    "key ball "
     "letter sofa chair picture newspaper".split()
 )
 _GROWN = frozenset("son daughter car house garden kitchen sofa lamp horse".split())  # children have none
@@ -113,6 +114,8 @@ def _kind(chooser: Chooser, noun: Noun, role: str) -> str:
             kind = "the"
     if kind in ("number", "many", "bare") and _has(noun, _UNCOUNTED):
         kind = "the"
+    if kind == "bare" and role == "subject" and "human" in noun.classes:
+        kind = "the"
     if "kin" in noun.classes and (kind not in ("possessive", "genitive") and chooser.chance(0.8)):
         kind = "possessive"  # a sister, no aunt: whose?
     elif kind in ("every", "no", "many", "a", "this") and _has(noun, frozenset({"kin", "queen"})):
@@ -152,6 +155,8 @@ def noun_phrase(
     if kind in ("possessive", "genitive") and noun.english in _ONE_EACH:
         phrase.plural = False
     phrase.adjectives = _adjectives(chooser, noun, 0.65 if kind == "bare" else adjectives)
+    if role == "place":
+        phrase.adjectives = tuple(a for a in phrase.adjectives if a.rank in (1, 4, 5))
     return phrase
 
 

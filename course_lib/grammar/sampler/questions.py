@@ -6,7 +6,8 @@ from typing import Any
 from course_lib.grammar.lexicon import VERBS
 from course_lib.grammar.lexicon.function_words import HOW_MANY, WHEN, WHERE, WHERE_TO, WHICH, WHY
 from course_lib.grammar.sampler.chooser import Chooser
-from course_lib.grammar.sampler.clauses import copula, new_clause
+from course_lib.grammar.sampler.clauses import new_clause
+from course_lib.grammar.sampler.copulas import copula
 from course_lib.grammar.sampler.phrases import someone
 from course_lib.grammar.sampler.selection import NOUNS_OF
 from course_lib.grammar.syntax import Adverb, Clause, Interrogative, NounPhrase, Pronoun, Sentence
@@ -14,7 +15,7 @@ from course_lib.grammar.syntax import Adverb, Clause, Interrogative, NounPhrase,
 _SAID = Counter((verb.english, verb.particle, verb.to) for verb in VERBS)
 _HOMONYMS = frozenset(verb for verb in VERBS if _SAID[verb.english, verb.particle, verb.to] > 1)  # what decides
 _UNWILLED = frozenset({"finden", "verlieren", "vergessen", "ankommen", "sehen", "hören"})  # nobody asks why
-_MOVES = frozenset({"gehen", "laufen", "fahren", "tragen", "stellen", "legen"})
+_MOVES = frozenset({"gehen", "fahren", "stellen", "legen"})
 
 
 def yes_no(chooser: Chooser) -> Sentence | None:

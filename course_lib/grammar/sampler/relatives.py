@@ -1,6 +1,6 @@
 """Random relative clauses, where German can place them unmistakably."""
 
-from course_lib.grammar.lexicon import VERB
+from course_lib.grammar.lexicon import BE, VERB, Verb
 from course_lib.grammar.lexicon.function_words import THE, A
 from course_lib.grammar.sampler.adverbials import fill_adverbials
 from course_lib.grammar.sampler.chooser import Chooser
@@ -18,25 +18,30 @@ def _verbs(names: str) -> frozenset:
 # What tells one thing or person from the others: in the present, and as something that happened
 _STATES = _verbs("lieben mögen kennen brauchen gehören haben")
 _HABITS = _verbs("arbeiten spielen singen tanzen schlafen sitzen stehen liegen helfen besuchen warten")
-_EVENTS = _verbs("kaufen finden verlieren schreiben sehen besuchen helfen anrufen einladen lesen reparieren suchen")
+_EVENTS = _verbs("kaufen verlieren schreiben sehen besuchen helfen anrufen einladen lesen reparieren suchen")
 # What can be said of somebody with a relative clause; what happens to somebody or something with one
 _OF_SUBJECT = _STATES | _verbs("sein helfen")
 _OF_OBJECT = _verbs(
-    "sehen suchen finden lieben mögen kennen besuchen brauchen haben anrufen einladen helfen danken lesen kaufen vergessen "
-    "verlieren reparieren öffnen waschen tragen"
+    "sehen suchen finden lieben mögen kennen besuchen brauchen anrufen einladen helfen danken lesen kaufen vergessen "
+    "reparieren öffnen waschen tragen"
 )
+
+
+def _alike(verb: Verb, main: Verb) -> bool:
+    """Whether both tell a state: the man whom she likes needs ..."""
+    return verb.stative and main.stative and main is not BE
 
 
 def relative_clause(chooser: Chooser, head: NounPhrase, main: Clause, tense: str) -> Clause | None:
     """A short relative clause about the head: the dog that sleeps, the book that she reads."""
     word = RelativePronoun(head)
     allowed = _EVENTS if tense in ("past", "perfect") else _STATES | _HABITS
-    subject = chooser.chance(0.5)
-    options = tuple(
-        verb
-        for verb in (VERBS_OF_SUBJECT if subject else VERBS_OF_OBJECT)[head.noun]
-        if verb in allowed and verb is not main.verb and not (verb.stative and main.verb.stative)
-    )
+    sides = [
+        [verb for verb in verbs[head.noun] if verb in allowed and verb is not main.verb and not _alike(verb, main.verb)]
+        for verbs in (VERBS_OF_SUBJECT, VERBS_OF_OBJECT)
+    ]
+    subject = bool(sides[0]) and (not sides[1] or chooser.chance(0.5))
+    options = sides[0 if subject else 1]
     if not options:
         return None
     verb = chooser.pick(options)

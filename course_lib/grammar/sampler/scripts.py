@@ -1,14 +1,28 @@
 """Scripts: two events that belong together, read from the tables of the lexicon.
 
-An event is "subject verb ...": a capital letter is a participant, with its noun classes where it is new (A:kin/teacher),
-and verb, places and adjectives may be alternatives (in.kitchen/in.garden). A verb has its German name (sich_waschen);
-=tired is what the subject is; @bed is a place or a set of places, @into.kitchen a direction; +want a modal; ~well a manner;
-^perfect, ^future and ^ing a tense; "not" a negation; "it" as subject is the weather.
+A line is "event | event", an event "subject verb ...", and a capital letter a participant, whose noun classes stand
+where it is new: "A:person waschen O:apple/tomato | A essen O" is somebody who washes an apple or a tomato and eats it.
+A verb has its German name (sich_waschen), its objects come dative first; =tired is what the subject is, @bed a place or
+a set of places, @into.kitchen where it leads, +want a modal, ~well a manner, ^perfect, ^future and ^ing a tense, "not"
+a negation, and "it" as subject is the weather. A slash stands between alternatives.
 """
 
 from typing import NamedTuple
 
-from course_lib.grammar.lexicon import ADJECTIVE, BE, CAUSES, COURSES, PLACES, VERB, Adjective, Modal, Noun, Verb
+from course_lib.grammar.lexicon import (
+    ADJECTIVE,
+    BE,
+    CAUSES,
+    CONTRASTS,
+    COURSES,
+    PLACES,
+    SCENES,
+    VERB,
+    Adjective,
+    Modal,
+    Noun,
+    Verb,
+)
 from course_lib.grammar.lexicon import function_words as words
 from course_lib.grammar.sampler.selection import nouns_of
 
@@ -92,5 +106,5 @@ def _scripts(relations: str, lines: str) -> list[Script]:
 
 SCRIPTS = {
     name: tuple(script for relations, lines in table for script in _scripts(relations, lines))
-    for name, table in (("causes", CAUSES), ("courses", COURSES))
+    for name, table in (("causes", CAUSES), ("courses", COURSES + SCENES + CONTRASTS))
 }

@@ -29,7 +29,9 @@ _UNIONS = {
     "hider": "cat mouse dog child boy girl",
     "returner": "adult young pet",
     "traveler": "adult young bus letter gift",
-    "ownable": "book bag lamp clock picture bicycle car ball key coat jacket hat house garden pet horse cow bench knife",
+    "ownable": (
+        "book bag lamp clock picture bicycle car ball key coat jacket hat house garden pet horse cow bench knife"
+    ),
     # whom one deals with
     "acquaintance": "kin child boy girl teacher doctor neighbor student man woman baby",
     "reachable": "kin child boy girl teacher doctor neighbor student man woman",
@@ -37,12 +39,15 @@ _UNIONS = {
     "speaker": "kin child boy girl teacher doctor neighbor student man woman queen",
     "owner": "adult child boy girl",
     "visit": "kin teacher doctor neighbor student museum city village church school",
-    "known": "kin child boy girl teacher doctor neighbor student man woman queen city village museum story book forest school",
+    "known": (
+        "kin child boy girl teacher doctor neighbor student man woman queen city village museum story book forest "
+        "school"
+    ),
     "playmate": "ball pet child boy girl brother sister",
     "followed": "kin child boy girl teacher neighbor student man woman dog cat doctor",
     "fetched": "kin child boy girl student letter gift newspaper bicycle car dog",
     "awaited": "bus letter doctor teacher kin child boy girl student neighbor man woman",
-    "thought": "kin child girl boy man woman teacher pet house garden village letter gift story forest",
+    "thought": "kin child girl boy man woman teacher pet house garden village letter gift forest",
     "dreamt": "kin horse bear lion garden house village city cake gift forest dog cat queen",
     "memorable": "kin teacher neighbor girl boy woman man garden house village school story city museum picture horse",
     "anticipated": "gift cake book story cinema",
@@ -75,22 +80,29 @@ _UNIONS = {
     "headgear": "hat",
     "repairable": "bicycle car lamp clock chair bench bus table",
     "goods": (
-        "bread milk cheese meat egg apple banana tomato cake coffee tea beer chocolate flower book newspaper bag hat coat "
-        "jacket shirt dress lamp clock table chair bed sofa shelf wardrobe bicycle car picture cup glass gift ball house"
+        "bread milk cheese meat egg apple banana tomato cake coffee tea beer chocolate flower book newspaper bag "
+        "hat coat "
+        "jacket shirt dress lamp clock table chair bed sofa shelf wardrobe bicycle car picture cup glass gift "
+        "ball house"
     ),
     "small_goods": "bread milk egg apple banana tomato chocolate flower book newspaper ball picture gift cake",
     "needs": (
-        "key bag coat jacket lamp table chair bed bicycle car clock knife cup bottle glass egg bread milk water doctor book"
+        "key bag coat jacket lamp table chair bed bicycle car clock knife cup bottle glass egg bread milk water "
+        "doctor book"
     ),
     "toys": "ball book bicycle bag pet picture hat jacket brother sister",
-    "bringable": "coffee tea soup water milk cake flower newspaper book letter gift chair coat key glass cup bottle bread",
+    "bringable": (
+        "coffee tea soup water milk cake flower newspaper book letter gift chair coat key glass cup bottle bread"
+    ),
     "presentable": "cake flower gift book bread chocolate apple newspaper milk picture soup ball",
     "giveable": (
         "gift flower cake coffee tea water milk apple egg book newspaper letter glass key coat picture ball chocolate "
         "banana cheese hat knife cup bread"
     ),
-    "showable": "picture house garden room book letter dress car bicycle dog cat horse clock city kitchen coat newspaper",
-    "lendable": "book bicycle car coat jacket bag lamp knife chair dress hat",
+    "showable": (
+        "picture house garden room book letter dress car bicycle dog cat horse clock city kitchen coat newspaper"
+    ),
+    "lendable": "book bicycle car coat jacket bag lamp knife chair hat",
     "sendable": "letter picture flower gift book",
     "own": "pet brother sister son daughter garden house car bicycle key ball bag book lamp clock horse room hat coat",
 }
@@ -99,8 +111,14 @@ _NARROWER = {
     "trinken": {"baby": "milk water tea", "young": "milk water tea"},
     "essen": {"baby": "banana soup bread apple egg"},
     "fressen": {
-        "pet": "meat cheese", "wild": "meat", "mouse": "cheese bread", "pig": "apple bread tomato banana",
-        "horse": "apple bread", "cow": "apple bread", "farm": "bread", "bird": "bread apple",
+        "pet": "meat cheese",
+        "wild": "meat",
+        "mouse": "cheese bread",
+        "pig": "apple bread tomato banana",
+        "horse": "apple bread",
+        "cow": "apple bread",
+        "farm": "bread",
+        "bird": "bread apple",
     },
     "kaufen": {"young": "small_goods", "student": "small_goods", "queen": "gift flower horse picture dress hat book"},
     "haben": {"young": "toys", "student": "toys", "queen": "horse dog cat garden hat coat book son daughter"},

@@ -7,7 +7,9 @@ from course_lib.grammar.lexicon.function_words import CLOCK_PREDICATES, EVERY, N
 from course_lib.grammar.sampler.adverbials import time
 from course_lib.grammar.sampler.anaphora import take_up
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
-from course_lib.grammar.sampler.clauses import PLAIN_VERBS, copula, new_clause
+from course_lib.grammar.sampler.clauses import PLAIN_VERBS, new_clause
+from course_lib.grammar.sampler.common_sense import settle
+from course_lib.grammar.sampler.copulas import copula
 from course_lib.grammar.sampler.phrases import someone
 from course_lib.grammar.sampler.relatives import attach_relative
 from course_lib.grammar.sampler.selection import NOUNS_OF
@@ -42,10 +44,10 @@ def _description(chooser: Chooser) -> Clause | None:
 
 def simple(chooser: Chooser) -> Sentence | None:
     """One statement."""
-    if chooser.chance(0.17):
+    if chooser.chance(0.2):
         clause = _description(chooser)
         return Sentence(clause) if clause is not None else None
-    clause = new_clause(chooser, arrange=True, negation=0.15)
+    clause = new_clause(chooser, arrange=True, negation=0.17)
     attach_relative(chooser, clause, 0.9)
     return Sentence(clause)
 
@@ -63,6 +65,7 @@ def complement(chooser: Chooser) -> Sentence | None:
     main = Clause(
         subject, verb, "past" if past else "present", negated=conjunction is WHETHER and verb.name == "wissen"
     )
+    settle(main)
     second = _content(chooser, verb, subject, "past" if past else chooser.weighted(_COMPLEMENT_TENSES))
     if second is None or (past and second.tense != "past") or _same_person(subject, second.subject):
         return None
@@ -78,7 +81,8 @@ def _content(chooser: Chooser, verb: Verb, speaker: Any, tense: str) -> Clause |
         if clause is not None and verb.name in ("fragen", "wissen"):
             clause.negated = False
         return clause
-    about = speaker if chooser.chance(0.35) and type(speaker) in (NounPhrase, Name) and verb.name in ("sagen", "hoffen") else None
+    oneself = type(speaker) in (NounPhrase, Name) and verb.name in ("sagen", "hoffen") and chooser.chance(0.35)
+    about = speaker if oneself else None
     if hope:
         tense = "future" if chooser.chance(0.6) else "perfect"
     verbs = _HOPED if hope else _TOLD if about is None else _TOLD_BY_ONESELF
