@@ -7,7 +7,15 @@ import pytest
 from course_lib.data.course import CHECKSUMS, checksum, load_course
 from course_lib.grammar.align import CoursePair
 from course_lib.grammar.lexicon.verbs import VERB
-from course_lib.grammar.splits import MAX_TRAIN_WORDS, NEVER_FINAL, NEW_CELLS, RARE, SUBJECT_ONLY, novelties
+from course_lib.grammar.splits import (
+    MAX_TRAIN_WORDS,
+    NEVER_FINAL,
+    NEW_CELLS,
+    RARE,
+    SUBJECT_ONLY,
+    needs_unseen_form,
+    novelties,
+)
 
 SIZES = {"num_train": 4_000, "num_valid": 200, "num_test": 300}
 
@@ -17,13 +25,11 @@ def corpora():
     return {split: load_course(split, **SIZES) for split in CHECKSUMS}
 
 
-def sources(part):
-    return {pair.src for pair in part}
-
-
 def assert_disjoint(corpus):
-    train, valid, test = map(sources, (corpus.train, corpus.valid, corpus.test))
-    assert not train & valid and not train & test and not valid & test
+    """No sentence of either language is in two parts."""
+    for text in (lambda pair: pair.src, lambda pair: pair.tgt):
+        train, valid, test = ({text(pair) for pair in part} for part in (corpus.train, corpus.valid, corpus.test))
+        assert not train & valid and not train & test and not valid & test
 
 
 @pytest.mark.parametrize("split", CHECKSUMS)
@@ -34,6 +40,8 @@ def test_parts_have_their_sizes_and_share_no_sentence(corpora, split):
     assert_disjoint(corpus)
     with pytest.raises(AssertionError):
         assert_disjoint(replace(corpus, test=corpus.train[:1]))
+    with pytest.raises(AssertionError):
+        assert_disjoint(replace(corpus, test=[corpus.train[0]._replace(src="Another.")]))
 
 
 def assert_longer(corpus):
@@ -84,6 +92,25 @@ def test_one_shot_words_are_in_one_training_sentence(corpora):
     assert {lemma for pair in corpora["one_shot"].test for lemma in pair.lemmas & RARE} == RARE
     with pytest.raises(AssertionError):
         assert_one_shot(corpora["random"])
+
+
+def forms(part):
+    return {word.lower() for word in words(part)}
+
+
+def assert_marked(corpus):
+    """A test pair is marked where, and only where, a word of it is in no training sentence."""
+    known = forms(corpus.train)
+    assert all(needs_unseen_form(pair) == bool(forms([pair]) - known) for pair in corpus.test)
+
+
+def test_one_shot_pairs_that_need_an_unseen_form_are_marked(corpora):
+    corpus = corpora["one_shot"]
+    assert_marked(corpus)
+    needed = [needs_unseen_form(pair) for pair in corpus.test]
+    assert 0.2 < sum(needed) / len(needed) < 0.8  # enough of both to report both
+    with pytest.raises(AssertionError):
+        assert_marked(replace(corpus, test=[pair._replace(facts=frozenset()) for pair in corpus.test]))
 
 
 def test_splits_are_reproducible_and_depend_on_the_seed():

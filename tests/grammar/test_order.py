@@ -9,7 +9,6 @@ from course_lib.grammar.generate import trees
 from course_lib.grammar.lexicon.function_words import YOU_AGREEMENT
 from course_lib.grammar.linearizers import german
 from course_lib.grammar.syntax import (
-    Clause,
     Coordination,
     Interrogative,
     Notes,
@@ -18,26 +17,9 @@ from course_lib.grammar.syntax import (
     Pronoun,
     RelativePronoun,
 )
+from tests.helpers.syntax_trees import clauses, nodes
 
 TREES = list(islice(trees(2), 4_000))
-SLOTS = ("subject", "accusative", "dative", "governed", "time", "frequency", "manner", "location", "direction",
-         "predicate", "opener")
-
-
-def nodes(node):
-    """A node of the tree and everything below it."""
-    found = [node]
-    for child in (getattr(node, name, None) for name in ("possessor", "relative", "noun_phrase", "first", "second")):
-        found += nodes(child) if child is not None else []
-    if isinstance(node, Clause):
-        for slot in SLOTS:
-            found += nodes(getattr(node, slot)) if getattr(node, slot) is not None else []
-    return found
-
-
-def clauses(tree):
-    """Every clause of a sentence, relative clauses included."""
-    return {id(node): node for node in nodes(tree) if isinstance(node, Clause)}.values()
 
 
 def finite_positions(words, clause):
@@ -137,6 +119,33 @@ def english_order(tree, notes):
 def test_a_displaced_verb_is_noticed(law, mutant):
     with pytest.raises(AssertionError):
         law(mutant)
+
+
+def assert_dative_first(linearize):
+    """Of two nouns in the middle field the dative stands before the accusative: einer Frau die Jacke."""
+    for tree in TREES:
+        words = words_of(tree, linearize)
+        for clause in clauses(tree):
+            objects = clause.dative, clause.accusative
+            if all(isinstance(node, NounPhrase) for node in objects) and clause.fronted not in objects:
+                dative, accusative = (at_noun(words, node) for node in objects)
+                assert dative < accusative
+
+
+def at_noun(words, phrase):
+    """Where the noun of a noun phrase stands."""
+    return next(at for at, word in enumerate(words) if (phrase, "noun") in word.parts)
+
+
+def test_the_dative_stands_before_the_accusative():
+    assert_dative_first(german.sentence)
+
+
+def test_a_late_dative_is_noticed(monkeypatch):
+    ranks = german._ranks
+    monkeypatch.setattr(german, "_ranks", lambda node, address: (*ranks(node, address)[:2], 20))
+    with pytest.raises(AssertionError):
+        assert_dative_first(german.sentence)
 
 
 def person_of(subject):

@@ -6,9 +6,9 @@ from itertools import islice
 import pytest
 
 from course_lib.grammar import derivations, detokenize, generate, realize
-from course_lib.grammar.build import a, adverb, clause, modal, noun, pair, sentence, the
+from course_lib.grammar.build import a, adverb, clause, modal, noun, pair, sentence, the, who
 from course_lib.grammar.generate import MAX_WORDS
-from course_lib.grammar.lexicon.function_words import WHEN_PAST, WHEN_PRESENT
+from course_lib.grammar.lexicon.function_words import HOW_MANY, THAT, WHEN_PAST, WHEN_PRESENT
 from course_lib.grammar.phenomena import PHENOMENA
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
 
@@ -32,8 +32,13 @@ def test_generate_refuses_a_negative_number():
         generate(-1, 0)
 
 
-def test_no_english_sentence_twice():
-    assert len({found.src for found in PAIRS}) == len(PAIRS)
+def test_no_sentence_of_either_language_twice():
+    assert len({found.src for found in PAIRS}) == len({found.tgt for found in PAIRS}) == len(PAIRS)
+
+
+def test_ambiguous_german_is_not_repeated_either():
+    pairs = generate(3_000, 2, ambiguous=True)
+    assert len({found.tgt for found in pairs}) == len(pairs)
 
 
 def assert_written_correctly(pairs):
@@ -91,6 +96,12 @@ def test_links_follow_meaning_not_position():
     assert {"not-kein", "a-kein", "does-kauft", "buy-kauft"} <= links_of(kein)
     perfect = pair(clause(the("man"), "aufwachen", tense="perfect"))
     assert {"has-ist", "woken-aufgewacht", "up-aufgewacht"} <= links_of(perfect)
+    progressive = pair(clause(the("man"), "sich ausruhen", progressive=True))
+    assert {"is-ruht", "resting-ruht", "resting-sich", "resting-aus"} <= links_of(progressive)
+    assert not {"is-sich", "is-aus"} & links_of(progressive)
+    eggs = noun(HOW_MANY, "egg", plural=True)
+    count = pair(clause("you", "brauchen", accusative=eggs, front="accusative", force="wh"))
+    assert {link for link in links_of(count) if link[:3] in ("How", "man")} == {"How-Wie", "many-viele"}
     assert "to-zum" in links_of(next(found for found in PAIRS if "zum" in found.tgt_words))
 
 
@@ -125,6 +136,14 @@ def test_address_decides_how_you_is_said():
     assert said == {"du": "Du wäschst dich.", "ihr": "Ihr wascht euch.", "Sie": "Sie waschen sich."}
     with pytest.raises(ValueError, match="address: expected du, ihr or Sie, got 'er'"):
         realize(tree, "er")
+
+
+def test_sie_is_not_taken_for_the_subject():
+    seen = sentence(clause("I", "wissen"), THAT, clause(the("woman", plural=True), "sehen", accusative=who("you")))
+    said = {address: realize(seen, address).tgt for address in ("du", "ihr", "Sie")}
+    assert said["du"] == "Ich weiß, dass dich die Frauen sehen."
+    assert said["ihr"] == "Ich weiß, dass euch die Frauen sehen."
+    assert said["Sie"] == "Ich weiß, dass die Frauen Sie sehen."
 
 
 def test_when_is_als_only_in_the_past():

@@ -18,7 +18,7 @@ CAUSES = (
     A:human bleiben @in_bed | A =sick/tired
     A:human bleiben @at_home | A =sick/tired
     A:sleeper einschlafen | A =tired
-    A:person sich_setzen @seat | A =tired
+    A:person sich_setzen @on.sofa/on.chair/on.bench/on.bed | A =tired
     A:human essen O:food | A =hungry
     A:eater fressen O:feed | A =hungry
     A:person gehen @into.kitchen | A =hungry
@@ -96,10 +96,10 @@ CAUSES = (
         "because",
         """
     A:person stellen O:cake/soup @on.table | O =warm/hot/fresh
-    A:person stellen O:bottle/glass @under.table | O =empty
+    A:person stellen O:bottle @under.table | O =empty
     A:person stellen O:cup/glass @on.shelf | O =empty
     A:person legen O:book/newspaper @on.shelf | O =boring
-    A:person legen O:letter/newspaper/book @on.table | O =boring/long/interesting
+    A:person legen O:letter/newspaper/book @on.table | O =boring/interesting
     A:person legen O:apple/banana @on.table | O =sweet/fresh
     A:person legen O:coat/jacket @in.wardrobe | O =warm
     A:person legen O:shirt/dress/coat/jacket @on.chair | O =dirty
@@ -174,10 +174,6 @@ CAUSES = (
     A:person warten O:bus | A besuchen B:kin +want
     A:person anrufen B:kin/neighbor/doctor | A sprechen B +want
     A:person mitbringen O:cake/flower/gift/chocolate | A danken B:neighbor/teacher/aunt/grandmother/doctor +want
-    A:person aufräumen O:kitchen/room/house | B:kin/teacher/doctor kommen ^ing
-    A:person sich_beeilen | B:bus/doctor/teacher kommen ^ing
-    A:worker fahren @to.station | B:kin/doctor ankommen ^ing
-    A:person putzen O:window/kitchen | B:kin/neighbor/teacher besuchen A ^ing
     A:person =happy | B:kin besuchen A
     A:worker aufwachen | B:baby weinen
     A:worker schlafen +can not | B:baby/child weinen
@@ -191,6 +187,10 @@ CAUSES = (
     (
         "because",
         """
+    A:person aufräumen O:kitchen/room/house | B:kin/teacher/doctor kommen ^ing
+    A:person sich_beeilen | B:bus/doctor/teacher kommen ^ing
+    A:worker fahren @to.station | B:kin/doctor ankommen ^ing
+    A:person putzen O:window/kitchen | B:kin/neighbor/teacher besuchen A ^ing
     A:person suchen O:key/letter/ball/hat/bag/book/jacket | A verlieren O ^perfect
     A:person =sad | A verlieren O:key/letter/ball/hat/bag/book/jacket ^perfect
     A:child/boy/girl weinen ^ing | A verlieren O:ball/hat/book/jacket ^perfect

@@ -90,7 +90,6 @@ CONTRASTS = (
     A:house =big | B:garden/kitchen/room =small
     A:kitchen =clean | B:room/window =dirty
     A:person singen ~loudly/well | B:person singen ~quietly/badly
-    A:boy/girl/child/sister/son helfen B:mother/father/aunt/teacher | C:brother/daughter/girl/boy spielen
     A:person haben O:dog/cat | B:person haben P:horse/bird
     A:person suchen O:key/hat/bag | B:person suchen P:letter/book/ball/newspaper
     A:person abwischen O:table | B:person waschen P:cup/glass

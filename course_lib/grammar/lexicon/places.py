@@ -57,7 +57,7 @@ _SETS = {
     ),
     "walk": "into garden, into house, into kitchen, into room, into forest, home",
     "pasture": "into garden, into forest, to village",
-    "carried": "into kitchen, into house, into room, into garden, home, to window",
+    "carried": "into kitchen, into house, into room, into garden, home",
     "leap": "onto table, onto chair, onto bench, onto sofa, onto bed, behind sofa, under table, into garden",
     "trip": "to city, to village, to school, to station, to museum, to church, to cinema, into forest, home, to city",
     "arrival": "at station, in city, in village, at station, here",

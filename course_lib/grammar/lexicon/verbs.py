@@ -110,7 +110,7 @@ _SEPARABLE = (
     _verb("wake woke woken", "auf|wachen", "sleeper", particle="up", auxiliary="sein", habit=True),
     _verb(
         "fall fell fallen", "ein|schlafen schlief eingeschlafen", "sleeper", particle="asleep", change="schläf",
-        auxiliary="sein", location="bed", manner="quickly", habit=True,
+        auxiliary="sein", location="bed", manner="quickly",
     ),
     _verb("arrive", "an|kommen kam angekommen", "traveler", auxiliary="sein", location="arrival"),
     _verb("call", "an|rufen rief angerufen", "person", "reachable", habit=True),

@@ -131,7 +131,7 @@ def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
         tense = "progressive" if clause.progressive else clause.tense
         if clause.modal is not None and tense == "present":
             tense = "modal"
-        clause.time = time(chooser, tense, frame.habit and _repeatable(clause), frame.season)
+        clause.time = time(chooser, tense, frame.habit and not clause.negated and _repeatable(clause), frame.season)
     elif _frequency_fits(clause) and chooser.chance(0.2 * rich):
         clause.frequency = Adverb(chooser.pick(words.FREQUENCIES if clause.tense == "present" else _SOMETIMES))
     settled = clause.frequency or clause.manner or clause.negated or clause.time

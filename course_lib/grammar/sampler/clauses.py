@@ -20,7 +20,7 @@ from course_lib.grammar.lexicon.function_words import (
 from course_lib.grammar.linearizers import is_definite, is_indefinite
 from course_lib.grammar.sampler.adverbials import fill_adverbials
 from course_lib.grammar.sampler.chooser import Chooser, Weighted
-from course_lib.grammar.sampler.common_sense import settle
+from course_lib.grammar.sampler.common_sense import AT_HAND, settle
 from course_lib.grammar.sampler.phrases import someone
 from course_lib.grammar.sampler.selection import NOUNS_OF, objects_of
 from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, PrepPhrase, Pronoun, agreement
@@ -36,6 +36,7 @@ _NO_MODAL = frozenset(
     "einschlafen weinen lachen träumen denken stehen liegen sich_freuen".split()
 )
 _BAD_NEWS = frozenset({"verlieren", "vergessen", "weinen"})
+_UNPLANNED = frozenset({"finden", "verlieren", "vergessen"})
 _NO_PERFECT = frozenset({"sitzen", "stehen", "liegen"})
 _NO_PROGRESSIVE = frozenset({"finden", "verlieren", "vergessen", "ankommen", "springen", "sehen", "hören", "danken"})
 
@@ -77,7 +78,7 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
     """Chooses modal, negation and progressive, as far as verb and tense allow."""
     verb = clause.verb
     if chooser.chance(negation):
-        if chooser.chance(0.9):
+        if chooser.chance(0.9) and verb.name not in AT_HAND:
             _make_indefinite(clause.accusative)
         clause.negated = negatable(clause)
     if clause.tense in ("present", "past") and _willing(clause) and chooser.chance(modal):
@@ -148,13 +149,18 @@ def negatable(clause: Clause) -> bool:
     )
 
 
+def _others(subject: Any) -> bool:
+    """Whether a clause is about somebody known, but not the speaker, who would know."""
+    return is_definite(subject) and agreement(subject)[0] == 3
+
+
 def _arrange(chooser: Chooser, clause: Clause) -> None:
     """Puts something other than the subject in front, now and then."""
     noun = clause.accusative is not None and type(clause.accusative) is not Pronoun
     crowded = noun and ((clause.negated and is_definite(clause.accusative)) or clause.manner is not None)
     if clause.time is not None and (crowded or chooser.chance(0.45)):
         clause.fronted = clause.time
-    elif clause.time is None and is_definite(clause.subject) and chooser.chance(0.05):
+    elif clause.time is None and _others(clause.subject) and chooser.chance(0.06):
         clause.opener = Adverb(UNFORTUNATELY if clause.negated != (clause.verb.name in _BAD_NEWS) else PERHAPS)
         if clause.opener.entry is PERHAPS and clause.force == "statement" and clause.progressive:
             clause.opener = None
@@ -210,12 +216,13 @@ def new_clause(
         tense = "perfect" if verb.auxiliary == "sein" and chooser.chance(0.25) else chooser.weighted(_TENSES)
     if verb.stative and tense in ("perfect", "future"):
         tense = "present"
-    if verb.name in _NO_PERFECT and tense == "perfect":
+    if (verb.name in _NO_PERFECT and tense == "perfect") or (verb.name in _UNPLANNED and tense == "future"):
         tense = "past"
     if verb.stative and tense == "past" and force in ("yes-no", "wh"):
         tense = "present"
     if subject is None:
         subject = someone(chooser, NOUNS_OF[verb.frame.subject], "subject", pronouns=pronouns)
-    if type(subject) is NounPhrase and subject.determiner in (NO, EVERY) and force != "statement":
-        subject.determiner = THE
+    if type(subject) is NounPhrase and force != "statement":
+        if subject.determiner is EVERY or not is_definite(subject):
+            subject.determiner, subject.number = THE, None
     return fill(chooser, Clause(subject, verb, tense, force), **filling)

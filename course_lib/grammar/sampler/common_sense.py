@@ -19,7 +19,8 @@ ONCE_DONE = frozenset(  # what one has already done
     "wegwerfen schicken zeigen geben erzählen antworten gehen".split()
 )
 DAILY = frozenset({"aufstehen", "aufwachen", "einschlafen"})  # so nobody says how often
-_AT_HAND = frozenset("aufräumen putzen abwischen zumachen".split())
+_ONE_BY_ONE = frozenset({"lesen", "schreiben"})
+AT_HAND = frozenset("aufräumen putzen abwischen zumachen kennen mögen lieben".split())  # not any one
 _COLD = ADJECTIVE["cold"]
 _MOODS = frozenset(ADJECTIVE[name] for name in ("tired", "hungry", "sick", "happy", "sad"))
 _DOING = {  # in which mood one does it, where the mood is worth saying
@@ -94,7 +95,9 @@ def _settle_object(clause: Clause, node: NounPhrase) -> None:
         node.determiner = THE if node.plural and node.determiner in (A, None, MANY) else node.determiner or THE
     if name in _HAD and not node.number:
         node.determiner = None if node.plural else A
-    if name in _AT_HAND and node.determiner is A:
+    if name in _ONE_BY_ONE:
+        node.number = None
+    if name in AT_HAND and node.determiner is A:
         node.determiner = THE
 
 

@@ -67,8 +67,8 @@ def _has(noun: Noun, classes: frozenset[str]) -> bool:
     return bool(noun.classes & classes) or noun.english in classes
 
 
-def _possessive(chooser: Chooser, owner: Any) -> Determiner | None:
-    """Whose it is: mostly the owner's (he loses his key), else the speaker's or yours; None if nothing fits."""
+def _possessive(chooser: Chooser, noun: Noun, owner: Any) -> Determiner:
+    """Whose it is: mostly the owner's (he loses his key), else the speaker's or yours."""
     if owner is None:
         return chooser.pick(POSSESSIVES)
     kind = type(owner)
@@ -77,7 +77,8 @@ def _possessive(chooser: Chooser, owner: Any) -> Determiner | None:
     elif kind is Pronoun:
         own = _OWN.get((owner.person, owner.plural)) or _OWN[owner.gender]
     elif kind is NounPhrase:
-        own = THEIR if owner.plural else _OWN.get(owner.noun.pronoun)
+        young = "young" in owner.noun.classes and noun.english in _GROWN
+        own = None if young else THEIR if owner.plural else _OWN.get(owner.noun.pronoun)
     else:
         own = None
     if own is not None and chooser.chance(0.8):
@@ -122,7 +123,7 @@ def _kind(chooser: Chooser, noun: Noun, role: str) -> str:
         kind = "the"
     if kind == "no" and "animate" not in noun.classes:
         kind = "the"
-    if kind in ("possessive", "genitive") and not _has(noun, _OWNED):
+    if kind in ("possessive", "genitive") and (noun.english == "dress" or not _has(noun, _OWNED)):
         kind = "the"
     return kind
 
@@ -143,7 +144,7 @@ def noun_phrase(
     kind = "the" if simple else _kind(chooser, noun, role)
     phrase = NounPhrase(noun, {"the": THE, "a": A, "this": THIS, "every": EVERY, "no": NO, "many": MANY}.get(kind))
     if kind == "possessive":
-        phrase.determiner = _possessive(chooser, owner) or THE
+        phrase.determiner = _possessive(chooser, noun, owner)
     elif kind == "number":
         most = 10 if "food" in noun.classes or "small_thing" in noun.classes else 4
         phrase.number = int(chooser.random() * chooser.random() * most) + 2
@@ -198,8 +199,8 @@ def someone(
             if not any(type(other) is Name and other.name == name for other in avoid):
                 return Name(name)
         elif chooser.chance(0.05) and noun.english != "queen":
-            other = chooser.pick(_DEFINITE_HUMANS)
-            if other is not noun and ("kin" in other.classes) == ("kin" in noun.classes):
+            other = chooser.pick(nouns)
+            if other is not noun and other in _DEFINITE_HUMANS and ("kin" in other.classes) == ("kin" in noun.classes):
                 return Coordination(
                     noun_phrase(chooser, noun, role, adjectives=0.1, simple=True),
                     noun_phrase(chooser, other, role, adjectives=0.1, simple=True),

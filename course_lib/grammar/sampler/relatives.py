@@ -17,7 +17,7 @@ def _verbs(names: str) -> frozenset:
 
 # What tells one thing or person from the others: in the present, and as something that happened
 _STATES = _verbs("lieben mögen kennen brauchen gehören haben")
-_HABITS = _verbs("arbeiten spielen singen tanzen schlafen sitzen stehen liegen helfen besuchen warten")
+_HABITS = _verbs("arbeiten spielen singen tanzen stehen liegen helfen besuchen warten")
 _EVENTS = _verbs("kaufen verlieren schreiben sehen besuchen helfen anrufen einladen lesen reparieren suchen")
 # What can be said of somebody with a relative clause; what happens to somebody or something with one
 _OF_SUBJECT = _STATES | _verbs("sein helfen")
@@ -65,7 +65,8 @@ def attach_relative(chooser: Chooser, clause: Clause, likely: float) -> None:
     """Gives the subject or the last object a relative clause, if German can place it unmistakably."""
     if not chooser.chance(likely):
         return
-    tense = chooser.pick(("present", "present", "past", "perfect"))
+    past = clause.tense == "past"
+    tense = chooser.pick(("past", "past", "present") if past else ("present", "present", "past", "perfect"))
     front = clause.opener or clause.fronted
     last = not any(
         (clause.manner, clause.location, clause.direction, clause.governed, clause.predicate, clause.negated)

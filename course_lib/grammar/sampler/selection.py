@@ -33,7 +33,7 @@ _UNIONS = {
         "book bag lamp clock picture bicycle car ball key coat jacket hat house garden pet horse cow bench knife"
     ),
     # whom one deals with
-    "acquaintance": "kin child boy girl teacher doctor neighbor student man woman baby",
+    "acquaintance": "kin child boy girl teacher doctor neighbor student man woman",
     "reachable": "kin child boy girl teacher doctor neighbor student man woman",
     "borrower": "brother sister son daughter neighbor student teacher aunt boy girl man woman",
     "speaker": "kin child boy girl teacher doctor neighbor student man woman queen",

@@ -86,7 +86,7 @@ def _content(chooser: Chooser, verb: Verb, speaker: Any, tense: str) -> Clause |
     if hope:
         tense = "future" if chooser.chance(0.6) else "perfect"
     verbs = _HOPED if hope else _TOLD if about is None else _TOLD_BY_ONESELF
-    progressive = 0.7 if tense == "present" else 0
+    progressive = 0.9 if tense == "present" else 0
     return new_clause(
         chooser, tense=tense, force="subordinate", verbs=verbs, subject=about, pronouns=0.3, rich=0.3,
         progressive=progressive, negation=0.1 if verb.name in ("sagen", "glauben") else 0,
@@ -115,6 +115,6 @@ def weather(chooser: Chooser) -> Sentence:
         clause = Clause(it, chooser.pick((RAIN, SNOW)), tense, negated=chooser.chance(0.15))
         clause.progressive = tense == "present" and chooser.chance(0.5)
     if chooser.chance(0.7):
-        clause.time = time(chooser, "progressive" if clause.progressive else tense)
+        clause.time = time(chooser, "progressive" if clause.progressive else tense, habit=False)
         clause.fronted = clause.time if chooser.chance(0.5) else None
     return Sentence(clause)
