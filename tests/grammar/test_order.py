@@ -17,7 +17,7 @@ from course_lib.grammar.syntax import (
     Pronoun,
     RelativePronoun,
 )
-from tests.helpers.syntax_trees import clauses, nodes
+from tests.helpers.syntax_trees import SLOTS, clauses, nodes
 
 TREES = list(islice(trees(2), 4_000))
 

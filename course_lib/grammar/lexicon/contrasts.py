@@ -54,7 +54,7 @@ CONTRASTS = (
     O:man/woman/queen/doctor/neighbor =rich | O =sad/sick
     O:student/girl/boy/child/teacher/doctor =young | O =clever
     O:person =tired/sick/hungry | O =happy
-    O:person =sad/happy | O =hungry/tired
+    O:person =happy | O =hungry/tired
     O:grandmother/aunt/mother/father =sick | O arbeiten +must
     """,
     ),

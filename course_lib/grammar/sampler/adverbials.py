@@ -92,10 +92,10 @@ def time(chooser: Chooser, tense: str, habit: bool = True, season: bool = True) 
     """An adverbial of time that goes with a tense (or with the progressive) and with what is done."""
     if (
         tense in ("past", "future", "modal")
-        and chooser.chance(0.24)
+        and chooser.chance(0.31)
         or tense == "present"
         and habit
-        and chooser.chance(0.3)
+        and chooser.chance(0.34)
     ):
         return Adverb(chooser.pick(words.CLOCK_TIMES))
     return Adverb(chooser.pick(_TIMES_IN[tense, habit, season]))

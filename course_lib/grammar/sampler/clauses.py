@@ -213,7 +213,7 @@ def new_clause(
     """
     verb = chooser.pick(verbs)
     if tense is None:
-        tense = "perfect" if verb.auxiliary == "sein" and chooser.chance(0.25) else chooser.weighted(_TENSES)
+        tense = "perfect" if verb.auxiliary == "sein" and chooser.chance(0.35) else chooser.weighted(_TENSES)
     if verb.stative and tense in ("perfect", "future"):
         tense = "present"
     if (verb.name in _NO_PERFECT and tense == "perfect") or (verb.name in _UNPLANNED and tense == "future"):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from course_lib.grammar.lexicon import ADJECTIVES_FOR, BE, NOUN, Adjective, Noun
-from course_lib.grammar.lexicon.function_words import THE, A
+from course_lib.grammar.lexicon.function_words import EVERY, THE
 from course_lib.grammar.linearizers import is_definite
 from course_lib.grammar.sampler.adverbials import location
 from course_lib.grammar.sampler.chooser import Chooser
@@ -18,13 +18,8 @@ def predicates(noun: Noun, said: tuple[Adjective, ...]) -> tuple[Adjective, ...]
 
 
 def _point_out(subject: Any) -> None:
-    """Says the, or my, of what is described."""
-    if (
-        type(subject) is NounPhrase
-        and not is_definite(subject)
-        and subject.determiner in (A, None)
-        and not subject.number
-    ):
+    """Says the, or my, of what is described: not every key is old, nor three bears."""
+    if type(subject) is NounPhrase and (subject.determiner is EVERY or not is_definite(subject)):
         subject.determiner = THE
 
 

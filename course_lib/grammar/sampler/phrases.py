@@ -115,7 +115,7 @@ def _kind(chooser: Chooser, noun: Noun, role: str) -> str:
             kind = "the"
     if kind in ("number", "many", "bare") and _has(noun, _UNCOUNTED):
         kind = "the"
-    if kind == "bare" and role == "subject" and "human" in noun.classes:
+    if kind == "bare" and "human" in noun.classes:
         kind = "the"
     if "kin" in noun.classes and (kind not in ("possessive", "genitive") and chooser.chance(0.8)):
         kind = "possessive"  # a sister, no aunt: whose?

@@ -6,7 +6,7 @@ A class is a union of the classes that nouns carry and of single nouns (by their
 from typing import Any
 
 from course_lib.grammar.lexicon import NAMES, NOUN, NOUNS, VERBS, Noun, Verb
-from course_lib.grammar.syntax import Name, NounPhrase
+from course_lib.grammar.syntax import Name, NounPhrase, RelativePronoun
 
 _UNIONS = {
     # who does it
@@ -170,6 +170,8 @@ _LESS = {
 
 def _kind_of(subject: Any) -> Noun:
     """The noun of a participant; a man or a woman stands for a name or pronoun."""
+    if type(subject) is RelativePronoun:
+        subject = subject.antecedent
     if type(subject) is NounPhrase:
         return subject.noun
     she = NAMES[subject.name] == "she" if type(subject) is Name else getattr(subject, "gender", "") == "f"

@@ -26,7 +26,8 @@ _HOPED = tuple(
         "ankommen kaufen reparieren singen tanzen lesen"
     ).split()
 )
-_TOLD = tuple(verb for verb in PLAIN_VERBS if verb.name not in ("legen", "stellen", "sich setzen", "fressen", "danken"))
+_UNTOLD = frozenset({"legen", "stellen", "sich setzen", "fressen", "danken", "stehen", "liegen", "sitzen", "vergessen"})
+_TOLD = tuple(verb for verb in PLAIN_VERBS if verb.name not in _UNTOLD)
 _TOLD_BY_ONESELF = tuple(verb for verb in _TOLD if verb.frame.subject in ("person", "worker", "human"))
 _COMPLEMENT_TENSES = Weighted({"present": 5, "perfect": 3, "future": 3})
 
