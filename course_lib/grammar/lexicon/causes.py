@@ -60,7 +60,7 @@ CAUSES = (
     A:person kaufen O:goods | O =cheap/beautiful
     A:person kaufen O:bread/milk/cheese/egg/apple/tomato/banana/cake/flower | O =fresh/cheap
     A:person kaufen not O:goods | O =expensive
-    A:person kaufen not O:bag/lamp/table/bed/sofa/bicycle/car/house/wardrobe | O =old/dirty/big
+    A:person kaufen not O:bag/lamp/table/bed/sofa/bicycle/car/house/wardrobe | O =old/dirty
     A:person lesen O:book/letter/newspaper/story | O =interesting/new
     A:person lesen not O:book/newspaper/letter/story | O =boring/long
     A:person wegwerfen O:newspaper/hat/shirt/lamp/chair/bag/cup | O =old
@@ -209,7 +209,7 @@ CAUSES = (
     A:dog =dirty | A spielen @in.garden/in.forest ^perfect
     A:sleeper =tired | A schlafen not ^perfect
     A:person =sad | B:kin anrufen not A ^perfect
-    A:teacher =happy | B:student/child/boy/girl antworten C:teacher ^perfect
+    A:teacher =happy | B:student/child/boy/girl antworten A ^perfect
     A:person suchen O:dog/cat | A verlieren O ^perfect
     A:person gehen not @home | A vergessen O:key ^perfect
     A:person waschen O:shirt/dress/jacket/coat | A anziehen O +want

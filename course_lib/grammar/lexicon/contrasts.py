@@ -64,8 +64,6 @@ CONTRASTS = (
         """
     A:person =happy | B:person =sad
     A:person =tired | B:person =hungry
-    A:human =tired/hungry | B:human =happy
-    A:person =sick | B:kin =happy
     A:person mögen O:tea/coffee/milk | B:person mögen P:beer/water
     A:person mögen O:cheese/chocolate | B:person mögen P:meat/bread
     A:person lieben O:city/museum/church | B:person lieben P:village/forest/garden

@@ -133,12 +133,12 @@ _DAYS = (
 )
 _UNITS = {"hours": "Stunden", "days": "Tagen", "weeks": "Wochen"}
 _MANY_TAGS = ("number", "dative plural", "dative")
-_AGO = tuple(
+AGO = tuple(
     _adverb(f"{NUMBERS[n][0]}/2 {english}/3 ago/1", f"vor/1 {NUMBERS[n][1]}/2 {german}/3", "past", _MANY_TAGS)
     for english, german in _UNITS.items()
     for n in (2, 3, 4, 5)
 )
-_FROM_NOW = tuple(
+FROM_NOW = tuple(
     _adverb(f"in/1 {NUMBERS[n][0]}/2 {english}/3", f"in/1 {NUMBERS[n][1]}/2 {german}/3", "future", _MANY_TAGS)
     for english, german in _UNITS.items()
     for n in (2, 3, 4, 5)
@@ -178,7 +178,7 @@ SEASONS = (
     _adverb(f"{NUMBERS[n][0]}/2 years/3 ago/1", f"vor/1 {NUMBERS[n][1]}/2 Jahren/3", "past", _MANY_TAGS)
     for n in (2, 3, 4, 5)
 )
-TIMES = _DAYS + _AGO + _FROM_NOW + HABITS + SEASONS
+TIMES = _DAYS + AGO + FROM_NOW + HABITS + SEASONS
 FREQUENCIES = tuple(
     _adverb(e, g)
     for e, g in (

@@ -52,7 +52,7 @@ _FEMININE = """
     mouse mice | Maus Maus Mäuse | animal animate own
     cow cows | Kuh Kuh Kühe | animal animate farm
     duck ducks | Ente Ente Enten | animal animate farm
-    soup soups | Suppe Suppe Suppen | food hot fresh
+    soup | Suppe Suppe | food hot fresh
     milk | Milch Milch | drink hot buy fresh
     chocolate | Schokolade Schokolade | food buy sweet
     banana bananas | Banane Banane Bananen | food buy fresh sweet lie small_thing

@@ -96,7 +96,7 @@ _TRANSITIVE = (
         "repair", "reparieren reparierte repariert", "worker", "repairable", manner="quickly carefully alone together",
         season=True,
     ),
-    _verb("paint", "malen", "person", "motif", manner="slowly alone", season=True),
+    _verb("paint", "malen", "person", "motif", manner="alone", season=True),
     _verb(
         "paint", "streichen strich gestrichen", "worker", "paintable", manner="slowly carefully together", season=True,
     ),

@@ -30,6 +30,7 @@ _HOMES = {  # the set of places for a noun class or noun; the first that fits
     "food": "tabletop",
 }
 _TENSES = ("present", "past", "perfect", "future", "progressive", "modal")
+_CLOCKED = {"past": 0.31, "future": 0.31, "modal": 0.31, "present": 0.34}
 _ONLY_NOW = frozenset({words.TODAY})
 _TIMES_IN = {
     (tense, habit, season): tuple(
@@ -37,7 +38,7 @@ _TIMES_IN = {
         for entry in words.TIMES
         if tense in entry.tenses
         and (habit or entry not in words.HABITS)
-        and (season or entry not in words.SEASONS)
+        and (season or entry not in words.SEASONS + words.FROM_NOW)
         and (habit or tense != "present" or entry in _ONLY_NOW)
     )
     for tense in _TENSES
@@ -79,6 +80,8 @@ def direction(chooser: Chooser, verb: Verb, subject: Any, accusative: Any) -> Pr
         sets = _home_of(accusative, "shelf")
     elif sets == "indoors":
         sets = "carried"
+    elif sets == "leap" and type(subject) is NounPhrase and "human" in subject.noun.classes:
+        sets = "romp"
     elif sets in ("goal", "near") and type(subject) is NounPhrase and "animal" in subject.noun.classes:
         sets = "walk"
     options = [where for where in PLACES[sets] if where not in ("here", "there") or verb.frame.location]
@@ -88,17 +91,13 @@ def direction(chooser: Chooser, verb: Verb, subject: Any, accusative: Any) -> Pr
     return phrase
 
 
-def time(chooser: Chooser, tense: str, habit: bool = True, season: bool = True) -> Adverb:
-    """An adverbial of time that goes with a tense (or with the progressive) and with what is done."""
-    if (
-        tense in ("past", "future", "modal")
-        and chooser.chance(0.31)
-        or tense == "present"
-        and habit
-        and chooser.chance(0.34)
-    ):
+def time(chooser: Chooser, tense: str, *, habit: bool, season: bool = True, denied: bool = False) -> Adverb:
+    """An adverbial of time that goes with a tense (or with the progressive) and with what is done, or denied."""
+    likely = _CLOCKED.get(tense, 0) if tense != "present" or habit else 0
+    if chooser.chance(likely):
         return Adverb(chooser.pick(words.CLOCK_TIMES))
-    return Adverb(chooser.pick(_TIMES_IN[tense, habit, season]))
+    options = _TIMES_IN[tense, habit, season]
+    return Adverb(chooser.pick([entry for entry in options if entry not in words.AGO] if denied else options))
 
 
 def _place(chooser: Chooser, clause: Clause, rich: float) -> None:
@@ -127,11 +126,13 @@ def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
             and (clause.accusative is None or is_definite(clause.accusative))
         ):
             clause.manner = Adverb(words.MANNERS[manner])
-    if chooser.chance(0.38 * rich) and not verb.stative:
+    forbidden = clause.negated and clause.modal is not None
+    if not verb.stative and not forbidden and chooser.chance(0.4 * rich):
         tense = "progressive" if clause.progressive else clause.tense
         if clause.modal is not None and tense == "present":
             tense = "modal"
-        clause.time = time(chooser, tense, frame.habit and not clause.negated and _repeatable(clause), frame.season)
+        habit = frame.habit and not clause.negated and _repeatable(clause)
+        clause.time = time(chooser, tense, habit=habit, season=frame.season, denied=clause.negated)
     elif _frequency_fits(clause) and chooser.chance(0.2 * rich):
         clause.frequency = Adverb(chooser.pick(words.FREQUENCIES if clause.tense == "present" else _SOMETIMES))
     settled = clause.frequency or clause.manner or clause.negated or clause.time

@@ -125,7 +125,12 @@ def _quantify(clause: Clause) -> None:
     """Keeps every and no to what is so in general: every boy needs a ball, but the boy loses the ball."""
     if getattr(clause.subject, "determiner", None) in (EVERY, NO):
         objects = [node for node in (clause.accusative, clause.dative, clause.governed) if node is not None]
-        general = clause.tense in ("present", "past") and not clause.progressive and clause.direction is None
+        general = (
+            clause.tense in ("present", "past")
+            and not clause.progressive
+            and clause.direction is None
+            and clause.time is None
+        )
         if not general or (clause.subject.determiner is EVERY and any(map(is_definite, objects))):
             clause.subject.determiner = THE
 

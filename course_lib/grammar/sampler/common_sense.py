@@ -25,7 +25,7 @@ _COLD = ADJECTIVE["cold"]
 _MOODS = frozenset(ADJECTIVE[name] for name in ("tired", "hungry", "sick", "happy", "sad"))
 _DOING = {  # in which mood one does it, where the mood is worth saying
     "tired": "schlafen einschlafen sich_ausruhen sich_setzen sitzen liegen bleiben sein zurückkommen gehen",
-    "hungry": "essen fressen warten suchen sein kaufen weinen kommen",
+    "hungry": "essen fressen warten suchen sein kaufen weinen",
     "sick": "schlafen bleiben liegen sich_ausruhen sein brauchen warten trinken anrufen",
     "happy": "lachen singen tanzen spielen sein danken springen zurückkommen einladen",
     "sad": "weinen bleiben sitzen sein schreiben denken warten",
@@ -81,6 +81,8 @@ def fits(verb: Verb, adjective: Adjective, side: str) -> bool:
 
 def _own_adjectives(clause: Clause, phrase: NounPhrase, side: str) -> tuple[Adjective, ...]:
     """The adjectives of a participant that go with the verb; drinks that are hot are not called cold in passing."""
+    if phrase.noun.english == "doctor":
+        return tuple(a for a in phrase.adjectives if a not in _MOODS)
     tepid = phrase.noun.english in ("coffee", "tea", "soup") and clause.verb is not BE
     return tuple(a for a in phrase.adjectives if fits(clause.verb, a, side) and not (tepid and a is _COLD))
 
@@ -93,10 +95,13 @@ def _settle_object(clause: Clause, node: NounPhrase) -> None:
     if name in _WORN:
         node.plural, node.number = agreement(clause.subject)[1], None
         node.determiner = THE if node.plural and node.determiner in (A, None, MANY) else node.determiner or THE
+    if name in _HAD and clause.negated:
+        node.adjectives = ()
     if name in _HAD and not node.number:
         node.determiner = None if node.plural else A
     if name in _ONE_BY_ONE:
         node.number = None
+        node.determiner = THE if node.determiner is MANY else node.determiner
     if name in AT_HAND and node.determiner is A:
         node.determiner = THE
 

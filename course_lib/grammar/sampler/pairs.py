@@ -63,11 +63,21 @@ def _cast(chooser: Chooser, script: Script, letter: str, role: str, event: Event
             cast[letter] = None
             return None
         cast[letter] = someone(chooser, nouns, role, pronouns=0.32, owner=owner, avoid=tuple(cast.values()))
-        lasting = sum(letter in (part.subject, *part.objects) for part in (script.first, script.second)) > 1
         if len(cast) > 1 and type(cast[letter]) is Pronoun and cast[letter].person == 3:
             cast[letter] = None  # he, without anybody he could be
-        _make_definite(cast[letter], lasting, event.verb is BE)
+        _make_definite(cast[letter], _lasting(script, letter), event.verb is BE)
     return cast[letter]
+
+
+def _lasting(script: Script, letter: str) -> bool:
+    """Whether both events have the participant."""
+    return all(letter in (event.subject, *event.objects) for event in (script.first, script.second))
+
+
+def _point_out(node: Any) -> None:
+    """Says the, of what is denied and yet taken up: he does not buy the lamp because it is old."""
+    if type(node) is NounPhrase and not node.definite:
+        node.determiner = words.THE
 
 
 def _make_definite(node: Any, lasting: bool, described: bool) -> None:
@@ -102,6 +112,9 @@ def _clause(chooser: Chooser, script: Script, event: Event, tense: str, cast: di
         other = _cast(chooser, script, objects.pop(0), "dative" if case == "dative" else "object", event, cast)
         clause.governed = PrepPhrase(english, german, case, other, contracts=case == "dative")
     clause.negated = event.negated
+    for letter in event.objects:
+        if clause.negated and _lasting(script, letter):
+            _point_out(cast[letter])
     clause.progressive = event.time == "ing" and tense in ("present", "past")
     if event.places:
         _place(chooser, clause, chooser.pick(event.places))

@@ -64,6 +64,7 @@ def _ask(chooser: Chooser, clause: Clause, kind: Any) -> bool:
         else:
             clause.location = clause.fronted = Adverb(WHERE)
     elif kind is WHEN or kind is WHY:
+        clause.modal = None
         if kind is WHEN:
             clause.time = None
         if clause.time is not None:

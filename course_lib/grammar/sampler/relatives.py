@@ -1,7 +1,7 @@
 """Random relative clauses, where German can place them unmistakably."""
 
 from course_lib.grammar.lexicon import BE, VERB, Verb
-from course_lib.grammar.lexicon.function_words import THE, A
+from course_lib.grammar.lexicon.function_words import EVERY, NO, THE, A
 from course_lib.grammar.sampler.adverbials import fill_adverbials
 from course_lib.grammar.sampler.chooser import Chooser
 from course_lib.grammar.sampler.clauses import fill_objects
@@ -63,7 +63,7 @@ def relative_clause(chooser: Chooser, head: NounPhrase, main: Clause, tense: str
 
 def attach_relative(chooser: Chooser, clause: Clause, likely: float) -> None:
     """Gives the subject or the last object a relative clause, if German can place it unmistakably."""
-    if not chooser.chance(likely):
+    if not chooser.chance(likely) or getattr(clause.subject, "determiner", None) in (EVERY, NO):
         return
     past = clause.tense == "past"
     tense = chooser.pick(("past", "past", "present") if past else ("present", "present", "past", "perfect"))

@@ -50,7 +50,7 @@ _UNIONS = {
     "thought": "kin child girl boy man woman teacher pet house garden village letter gift forest",
     "dreamt": "kin horse bear lion garden house village city cake gift forest dog cat queen",
     "memorable": "kin teacher neighbor girl boy woman man garden house village school story city museum picture horse",
-    "anticipated": "gift cake book story cinema",
+    "anticipated": "gift cake book story",
     "lovable": "kin child baby girl man woman pet horse garden city village forest chocolate coffee flower book",
     "likable": (
         "kin teacher neighbor doctor student child girl boy animal food drink garden city village forest school museum "

@@ -48,7 +48,7 @@ def simple(chooser: Chooser) -> Sentence | None:
     if chooser.chance(0.2):
         clause = _description(chooser)
         return Sentence(clause) if clause is not None else None
-    clause = new_clause(chooser, arrange=True, negation=0.17)
+    clause = new_clause(chooser, arrange=True, negation=0.24)
     attach_relative(chooser, clause, 0.9)
     return Sentence(clause)
 
@@ -82,12 +82,12 @@ def _content(chooser: Chooser, verb: Verb, speaker: Any, tense: str) -> Clause |
         if clause is not None and verb.name in ("fragen", "wissen"):
             clause.negated = False
         return clause
-    oneself = type(speaker) in (NounPhrase, Name) and verb.name in ("sagen", "hoffen") and chooser.chance(0.35)
+    oneself = type(speaker) in (NounPhrase, Name) and verb.name == "sagen" and chooser.chance(0.35)
     about = speaker if oneself else None
     if hope:
         tense = "future" if chooser.chance(0.6) else "perfect"
     verbs = _HOPED if hope else _TOLD if about is None else _TOLD_BY_ONESELF
-    progressive = 0.9 if tense == "present" else 0
+    progressive = 1 if tense == "present" else 0
     return new_clause(
         chooser, tense=tense, force="subordinate", verbs=verbs, subject=about, pronouns=0.3, rich=0.3,
         progressive=progressive, negation=0.1 if verb.name in ("sagen", "glauben") else 0,
