@@ -36,7 +36,6 @@ CONTRASTS = (
     A:person haben O:cat | A haben not P:dog
     A:person haben O:bicycle | A haben not P:car
     A:person haben O:house | A haben not P:garden
-    A:person haben O:brother | A haben not P:sister
     A:person brauchen O:car/bicycle/table/bed/lamp/coat/book/clock | O =expensive
     A:person suchen O:doctor/teacher/neighbor | O sein @at_home
     O:dress/coat/jacket/hat/picture/house/lamp/sofa/table/bicycle/garden =old | O =beautiful
@@ -64,7 +63,7 @@ CONTRASTS = (
         """
     A:person =happy | B:person =sad
     A:person =tired | B:person =hungry
-    A:person mögen O:tea/coffee/milk | B:person mögen P:beer/water
+    A:person mögen O:tea/coffee/milk | B:person mögen P:water/chocolate
     A:person mögen O:cheese/chocolate | B:person mögen P:meat/bread
     A:person lieben O:city/museum/church | B:person lieben P:village/forest/garden
     A:person trinken O:tea/milk | B:person trinken P:coffee/water/beer

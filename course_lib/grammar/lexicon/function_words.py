@@ -164,10 +164,11 @@ def _clock(hour: int, minute: int, at: bool) -> AdverbEntry:
 
 CLOCK_TIMES = tuple(_clock(hour, minute, at=True) for hour in range(1, 13) for minute in (0, 15, 30, 45))
 CLOCK_PREDICATES = tuple(_clock(hour, minute, at=False) for hour in range(1, 13) for minute in (0, 15, 30, 45))
+AT_NIGHT = _adverb("at/1 night/2", "in/1 der/2 Nacht/2", _HABIT)
 HABITS = (
     _adverb("every/1 day/2", "jeden/1 Tag/2", _HABIT),
     _adverb("every/1 morning/2", "jeden/1 Morgen/2", _HABIT),
-    _adverb("at/1 night/2", "in/1 der/2 Nacht/2", _HABIT),
+    AT_NIGHT,
 )
 SEASONS = (
     _adverb("last/1 year/2", "letztes/1 Jahr/2", "past"),

@@ -59,7 +59,7 @@ _FEMININE = """
     tomato tomatoes | Tomate Tomate Tomaten | food buy fresh fruit lie small_thing
     newspaper newspapers | Zeitung Zeitung Zeitungen | thing readable lie buy small_thing
     story stories | Geschichte Geschichte Geschichten | readable written tellable long
-    flower flowers | Blume Blume Blumen | thing buy colored fresh small_thing
+    flower flowers | Blume Blume Blumen | buy colored fresh small_thing
     bag bags | Tasche Tasche Taschen | thing lie own buy colored openable closable hollow heavy small_thing sized
     cup cups | Tasse Tasse Tassen | thing stand buy colored washable hollow small_thing sized
     bottle bottles | Flasche Flasche Flaschen | thing stand openable hollow buy small_thing sized

@@ -59,7 +59,7 @@ _SETS = {
     "pasture": "into garden, into forest, to village",
     "carried": "into kitchen, into house, into room, into garden, home",
     "leap": "onto table, onto chair, onto bench, onto sofa, onto bed, behind sofa, under table, into garden",
-    "romp": "onto bed, onto sofa, onto bench, into garden",
+    "romp": "onto bed, onto sofa, onto bench",
     "trip": "to city, to village, to school, to station, to museum, to church, to cinema, into forest, home, to city",
     "arrival": "at station, in city, in village, at station, here",
 }

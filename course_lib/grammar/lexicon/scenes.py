@@ -61,7 +61,6 @@ SCENES = (
     A:person essen ^ing O:soup/cake/bread/egg | B:kin/neighbor/doctor/teacher kommen @home/into.kitchen
     A:worker arbeiten @in.garden/in.kitchen ^ing | B:kin/neighbor/doctor/teacher anrufen A
     A:young/pet spielen @in.garden ^ing | B:mother/father/aunt/grandmother/teacher zurückkommen
-    A:person lesen ^ing O:book/newspaper | A einschlafen
     A:person schreiben ^ing O:letter | A hören B:baby/dog/cat/child
     A:person finden O:key/ball/hat/book/letter | A aufräumen P:room/kitchen/house/wardrobe
     A:person verlieren O:key/hat/bag/ball/coat | A laufen @to.bus/to.station/home
@@ -94,7 +93,7 @@ SCENES = (
     A:cat/dog springen @onto.bed/onto.sofa | A =tired
     A:dog/cat kommen @home | A =hungry
     A:dog laufen @into.garden | A hören B:cat/bird/child
-    A:child/baby weinen | A hören B:dog/bear/lion
+    A:child/baby weinen | A hören B:dog/bus
     A:child/baby lachen | A sehen B:dog/cat/horse
     A:person aufsetzen O:hat | A gehen @into.garden/home
     A:person anziehen O:coat/jacket | A gehen @into.garden/home

@@ -117,7 +117,6 @@ _SEPARABLE = (
     _verb("pick", "ab|holen", "worker", "fetched", particle="up", habit=True),
     _verb(
         "tidy", "auf|räumen", "person", "tidy", particle="up", manner="quickly slowly alone together", habit=True,
-        season=True,
     ),
     _verb("wipe", "ab|wischen", "person", "wipeable", manner="quickly carefully", habit=True),
     _verb("close", "zu|machen", "person", "closable", manner="quietly carefully quickly"),

@@ -6,7 +6,7 @@ from course_lib.grammar.lexicon import NOUN, PLACES, Verb
 from course_lib.grammar.lexicon import function_words as words
 from course_lib.grammar.linearizers import is_definite
 from course_lib.grammar.sampler.chooser import Chooser
-from course_lib.grammar.sampler.common_sense import DAILY, ONCE_DONE, USED_UP
+from course_lib.grammar.sampler.common_sense import DAILY, NOCTURNAL, ONCE_DONE, USED_UP
 from course_lib.grammar.sampler.phrases import noun_phrase
 from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, PrepPhrase, Pronoun, RelativePronoun, agreement, place
 
@@ -94,7 +94,7 @@ def direction(chooser: Chooser, verb: Verb, subject: Any, accusative: Any) -> Pr
 def time(chooser: Chooser, tense: str, *, habit: bool, season: bool = True, denied: bool = False) -> Adverb:
     """An adverbial of time that goes with a tense (or with the progressive) and with what is done, or denied."""
     likely = _CLOCKED.get(tense, 0) if tense != "present" or habit else 0
-    if chooser.chance(likely):
+    if not denied and chooser.chance(likely):
         return Adverb(chooser.pick(words.CLOCK_TIMES))
     options = _TIMES_IN[tense, habit, season]
     return Adverb(chooser.pick([entry for entry in options if entry not in words.AGO] if denied else options))
@@ -120,19 +120,22 @@ def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
         manner = chooser.pick(frame.manner)
         plural = agreement(clause.subject)[1]
         judged = clause.modal is not None and manner in ("well", "badly")
+        judged = judged or (clause.governed is not None and manner == "alone")
         if (
             not judged
             and (manner != "together" or plural)
             and (clause.accusative is None or is_definite(clause.accusative))
         ):
             clause.manner = Adverb(words.MANNERS[manner])
-    forbidden = clause.negated and clause.modal is not None
+    forbidden = clause.modal is not None and (clause.negated or clause.modal in (words.CAN, words.MAY))
     if not verb.stative and not forbidden and chooser.chance(0.4 * rich):
         tense = "progressive" if clause.progressive else clause.tense
         if clause.modal is not None and tense == "present":
             tense = "modal"
         habit = frame.habit and not clause.negated and _repeatable(clause)
         clause.time = time(chooser, tense, habit=habit, season=frame.season, denied=clause.negated)
+        if clause.time.entry is words.AT_NIGHT and verb.name not in NOCTURNAL:
+            clause.time = None
     elif _frequency_fits(clause) and chooser.chance(0.2 * rich):
         clause.frequency = Adverb(chooser.pick(words.FREQUENCIES if clause.tense == "present" else _SOMETIMES))
     settled = clause.frequency or clause.manner or clause.negated or clause.time

@@ -36,7 +36,7 @@ _NO_MODAL = frozenset(
     "einschlafen weinen lachen träumen denken stehen liegen sich_freuen".split()
 )
 _BAD_NEWS = frozenset({"verlieren", "vergessen", "weinen"})
-_UNPLANNED = frozenset({"finden", "verlieren", "vergessen"})
+_UNPLANNED = frozenset({"finden", "verlieren", "vergessen", "sehen", "hören"})
 _NO_PERFECT = frozenset({"sitzen", "stehen", "liegen"})
 _NO_PROGRESSIVE = frozenset({"finden", "verlieren", "vergessen", "ankommen", "springen", "sehen", "hören", "danken"})
 
@@ -78,7 +78,7 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
     """Chooses modal, negation and progressive, as far as verb and tense allow."""
     verb = clause.verb
     if chooser.chance(negation):
-        if chooser.chance(0.9) and verb.name not in AT_HAND:
+        if chooser.chance(0.9) and verb.name not in AT_HAND | _UNPLANNED:
             _make_indefinite(clause.accusative)
         clause.negated = negatable(clause)
     if clause.tense in ("present", "past") and _willing(clause) and chooser.chance(modal):
@@ -119,6 +119,7 @@ def _make_indefinite(node: Any) -> None:
     """Prefers kein to nicht: the key becomes a key, the milk becomes milk."""
     if type(node) is NounPhrase and node.definite and node.possessor is None and "kin" not in node.noun.classes:
         node.determiner = None if node.plural or node.noun.mass else A
+        node.adjectives = tuple(a for a in node.adjectives if a.rank > 3)
 
 
 def _quantify(clause: Clause) -> None:

@@ -1,6 +1,6 @@
 """What does not go together inside a clause: adjectives that contradict the verb, what is used up by doing it."""
 
-from course_lib.grammar.lexicon import ADJECTIVE, BE, VERB, Adjective, Verb
+from course_lib.grammar.lexicon import ADJECTIVE, BE, VERB, Adjective, Noun, Verb
 from course_lib.grammar.lexicon.function_words import MANY, THE, THIS, A
 from course_lib.grammar.syntax import Clause, Coordination, NounPhrase, agreement
 
@@ -20,8 +20,10 @@ ONCE_DONE = frozenset(  # what one has already done
 )
 DAILY = frozenset({"aufstehen", "aufwachen", "einschlafen"})  # so nobody says how often
 _ONE_BY_ONE = frozenset({"lesen", "schreiben"})
-AT_HAND = frozenset("aufräumen putzen abwischen zumachen kennen mögen lieben".split())  # not any one
-_COLD = ADJECTIVE["cold"]
+_CHORES = frozenset("aufräumen putzen abwischen zumachen".split())
+AT_HAND = _CHORES | {"kennen", "mögen", "lieben"}  # not any one
+NOCTURNAL = frozenset("schlafen arbeiten lesen träumen aufwachen trinken essen fressen".split())
+_PASSING = frozenset({"cold", "hot", "warm", "empty", "dark"})  # what a place or thing is for a while
 _MOODS = frozenset(ADJECTIVE[name] for name in ("tired", "hungry", "sick", "happy", "sad"))
 _DOING = {  # in which mood one does it, where the mood is worth saying
     "tired": "schlafen einschlafen sich_ausruhen sich_setzen sitzen liegen bleiben sein zurückkommen gehen",
@@ -53,7 +55,7 @@ _UNFIT = {  # the adjectives that the object cannot have
     "schicken geben bringen mitbringen leihen": _SPOILT + " sick",
     "zeigen": "dirty empty boring",
     "anziehen aufsetzen": "dirty cheap expensive",
-    "träumen": "dirty empty boring cheap",
+    "träumen sehen hören finden": "dirty empty boring cheap",
     "abholen": "heavy",
     "suchen": "expensive",
 }
@@ -79,12 +81,23 @@ def fits(verb: Verb, adjective: Adjective, side: str) -> bool:
     return side == "subject" or (verb, adjective) not in _BARRED
 
 
+def _passing(noun: Noun) -> frozenset[str]:
+    """The passing states that a noun is not called by in passing: no cold room is painted, no empty bus repaired."""
+    if "drink" in noun.classes:
+        return frozenset({"cold"}) if noun.english in ("coffee", "tea") else frozenset()
+    if noun.english == "soup":
+        return frozenset({"cold"})
+    if "food" in noun.classes or "clothing" in noun.classes:
+        return frozenset()
+    return _PASSING - {"empty"} if noun.english in ("bottle", "cup", "glass") else _PASSING
+
+
 def _own_adjectives(clause: Clause, phrase: NounPhrase, side: str) -> tuple[Adjective, ...]:
-    """The adjectives of a participant that go with the verb; drinks that are hot are not called cold in passing."""
+    """The adjectives of a participant that go with the verb."""
     if phrase.noun.english == "doctor":
         return tuple(a for a in phrase.adjectives if a not in _MOODS)
-    tepid = phrase.noun.english in ("coffee", "tea", "soup") and clause.verb is not BE
-    return tuple(a for a in phrase.adjectives if fits(clause.verb, a, side) and not (tepid and a is _COLD))
+    barred = frozenset() if clause.verb is BE else _passing(phrase.noun)
+    return tuple(a for a in phrase.adjectives if fits(clause.verb, a, side) and a.english not in barred)
 
 
 def _settle_object(clause: Clause, node: NounPhrase) -> None:
@@ -102,7 +115,9 @@ def _settle_object(clause: Clause, node: NounPhrase) -> None:
     if name in _ONE_BY_ONE:
         node.number = None
         node.determiner = THE if node.determiner is MANY else node.determiner
-    if name in AT_HAND and node.determiner is A:
+    if name in AT_HAND:
+        node.number = None
+    if name in AT_HAND and node.determiner is A or name in _CHORES and not node.definite:
         node.determiner = THE
 
 

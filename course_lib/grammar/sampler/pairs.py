@@ -95,7 +95,7 @@ def _clause(chooser: Chooser, script: Script, event: Event, tense: str, cast: di
     if event.modal is not None and tense not in ("present", "past"):
         return None
     timed = {"perfect": "perfect", "future": "future"}.get(event.time)
-    if (timed and tense != "present") or (verb.stative and tense == "perfect"):
+    if (timed and tense != "present") or ((verb.stative or frame.place_needed) and tense == "perfect"):
         return None
     clause = Clause(None, verb, timed or tense, modal=event.modal)
     if event.subject == "it":
@@ -196,7 +196,7 @@ def _tell(chooser: Chooser, script: Script, relation: _Relation) -> Sentence | N
 def _date(chooser: Chooser, clause: Clause) -> None:
     """Says, in front, when it happened, now and then."""
     if clause.tense == "past" and clause.verb is not BE and not clause.verb.stative and chooser.chance(0.3):
-        clause.time = clause.fronted = time(chooser, "past", habit=False, season=False)
+        clause.time = clause.fronted = time(chooser, "past", habit=False, season=False, denied=clause.negated)
 
 
 def _pair(chooser: Chooser, kind: str) -> Sentence | None:

@@ -31,7 +31,6 @@ _DETERMINERS = {
             "this": 5,
             "every": 3,
             "no": 1.5,
-            "bare": 2,
             "number": 3,
             "many": 2,
             "genitive": 8,
@@ -50,7 +49,7 @@ _OWNED = frozenset(
     "letter sofa chair picture newspaper".split()
 )
 _GROWN = frozenset("son daughter car house garden kitchen sofa lamp horse".split())  # children have none
-_ONE_EACH = frozenset({"mother", "father", "grandmother", "kitchen"})
+ONE_EACH = frozenset({"mother", "father", "grandmother", "kitchen"})
 _PERSONS = Weighted(
     {(1, False, ""): 5, (2, False, ""): 4, (3, False, "m"): 5, (3, False, "f"): 5, (1, True, ""): 4, (3, True, ""): 4}
 )
@@ -91,7 +90,7 @@ def _adjectives(chooser: Chooser, noun: Noun, likely: float) -> tuple:
     if not options or not chooser.chance(likely):
         return ()
     first = chooser.pick(options)
-    if chooser.chance(0.12):
+    if chooser.chance(0.08):
         second = chooser.pick(options)
         if first.rank != second.rank:
             return (first, second) if first.rank < second.rank else (second, first)
@@ -153,11 +152,12 @@ def noun_phrase(
     countable = kind not in ("a", "every", "no") and not noun.mass and not simple
     likely = _PLURAL[role] * (0.2 if _has(noun, _UNCOUNTED) else 1)
     phrase.plural = kind in ("number", "many") or (countable and (chooser.chance(likely) or kind == "bare"))
-    if kind in ("possessive", "genitive") and noun.english in _ONE_EACH:
+    if kind in ("possessive", "genitive") and noun.english in ONE_EACH:
         phrase.plural = False
     phrase.adjectives = _adjectives(chooser, noun, 0.65 if kind == "bare" else adjectives)
     if role == "place":
         phrase.adjectives = tuple(a for a in phrase.adjectives if a.rank in (1, 4, 5))
+        phrase.determiner = THE if phrase.determiner is A and not phrase.adjectives else phrase.determiner
     return phrase
 
 
@@ -166,7 +166,7 @@ def _possessor(chooser: Chooser, noun: Noun) -> Any:
         return Name(chooser.pick(_NAMES))
     owner = chooser.pick(_PARENTS if noun.english in _GROWN else _OWNERS if "kin" in noun.classes else _DEFINITE_HUMANS)
     determiner = chooser.pick(POSSESSIVES) if "kin" in owner.classes else THE
-    plural = owner.english not in _ONE_EACH and chooser.chance(0.15)
+    plural = owner.english not in ONE_EACH and chooser.chance(0.15)
     return NounPhrase(owner, determiner, plural=plural)
 
 

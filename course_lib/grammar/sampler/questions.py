@@ -4,11 +4,11 @@ from collections import Counter
 from typing import Any
 
 from course_lib.grammar.lexicon import VERBS
-from course_lib.grammar.lexicon.function_words import HOW_MANY, WHEN, WHERE, WHERE_TO, WHICH, WHY
+from course_lib.grammar.lexicon.function_words import CAN, HOW_MANY, MAY, MUST, WHEN, WHERE, WHERE_TO, WHICH, WHY
 from course_lib.grammar.sampler.chooser import Chooser
 from course_lib.grammar.sampler.clauses import new_clause
 from course_lib.grammar.sampler.copulas import copula
-from course_lib.grammar.sampler.phrases import someone
+from course_lib.grammar.sampler.phrases import ONE_EACH, someone
 from course_lib.grammar.sampler.selection import NOUNS_OF
 from course_lib.grammar.syntax import Adverb, Clause, Interrogative, NounPhrase, Pronoun, Sentence
 
@@ -33,7 +33,12 @@ def _to_you(clause: Clause) -> Clause:
     """Makes a question about the speaker one about you: nobody asks whether he himself is reading."""
     others = (clause.accusative, clause.dative, clause.governed and clause.governed.noun_phrase)
     taken = any(type(node) is Pronoun and node.person == 2 for node in others)
-    if type(clause.subject) is Pronoun and clause.subject.person == 1 and clause.modal is None and not taken:
+    if (
+        type(clause.subject) is Pronoun
+        and clause.subject.person == 1
+        and clause.modal not in (CAN, MAY, MUST)
+        and not taken
+    ):
         clause.subject = Pronoun(2)
     return clause
 
@@ -98,7 +103,7 @@ def _ask_whom(clause: Clause) -> bool:
 def _ask_object(chooser: Chooser, clause: Clause, kind: str) -> None:
     node = clause.accusative
     people = type(node) is not NounPhrase or "human" in node.noun.classes
-    if kind == "which" and type(node) is NounPhrase and not node.noun.mass:
+    if kind == "which" and type(node) is NounPhrase and not node.noun.mass and node.noun.english not in ONE_EACH:
         node.possessor = node.number = None
         node.determiner = WHICH if not node.plural or chooser.chance(0.3) else HOW_MANY
     else:

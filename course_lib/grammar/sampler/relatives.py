@@ -7,7 +7,7 @@ from course_lib.grammar.sampler.chooser import Chooser
 from course_lib.grammar.sampler.clauses import fill_objects
 from course_lib.grammar.sampler.common_sense import settle
 from course_lib.grammar.sampler.phrases import someone
-from course_lib.grammar.sampler.selection import NOUNS_OF, VERBS_OF_OBJECT, VERBS_OF_SUBJECT
+from course_lib.grammar.sampler.selection import NOUNS_OF, VERBS_OF_OBJECT, VERBS_OF_SUBJECT, objects_of
 from course_lib.grammar.syntax import Clause, NounPhrase, RelativePronoun, agreement
 
 
@@ -49,6 +49,8 @@ def relative_clause(chooser: Chooser, head: NounPhrase, main: Clause, tense: str
         clause = Clause(word, verb, tense, "relative", fronted=word)
     else:
         other = someone(chooser, NOUNS_OF[verb.frame.subject], "subject", pronouns=0.45, avoid=(main.subject,))
+        if not objects_of(verb, (head.noun,), other):
+            return None
         clause = Clause(other, verb, tense, "relative", accusative=word, fronted=word)
     if tense == "past" and agreement(clause.subject)[0] == 2:
         clause.tense = "perfect"

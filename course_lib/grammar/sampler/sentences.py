@@ -22,7 +22,7 @@ _CLAUSAL = {
 _HOPED = tuple(
     VERB[name]
     for name in (
-        "kommen zurückkommen besuchen anrufen helfen finden einladen mitbringen schicken schreiben bringen antworten "
+        "kommen zurückkommen besuchen anrufen helfen einladen mitbringen schicken schreiben bringen antworten "
         "ankommen kaufen reparieren singen tanzen lesen"
     ).split()
 )
@@ -111,11 +111,13 @@ def weather(chooser: Chooser) -> Sentence:
     tense = chooser.pick(("present", "past", "future"))
     it = Pronoun(3, False, "n")
     if chooser.chance(0.35):
-        clause = Clause(it, BE, tense, predicate=Predicate(ADJECTIVE[chooser.pick(("cold", "warm", "dark", "hot"))]))
+        clause = Clause(it, BE, tense, predicate=Predicate(ADJECTIVE[chooser.pick(("cold", "warm", "hot"))]))
     else:
         clause = Clause(it, chooser.pick((RAIN, SNOW)), tense, negated=chooser.chance(0.15))
         clause.progressive = tense == "present" and chooser.chance(0.5)
     if chooser.chance(0.7):
-        clause.time = time(chooser, "progressive" if clause.progressive else tense, habit=False)
+        clause.time = time(
+            chooser, "progressive" if clause.progressive else tense, habit=False, season=False, denied=True
+        )
         clause.fronted = clause.time if chooser.chance(0.5) else None
     return Sentence(clause)
