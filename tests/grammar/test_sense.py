@@ -136,6 +136,8 @@ def oddities(tree):
         if name == "anziehen" and getattr(getattr(part.accusative, "noun", None), "english", "") == "hat":
             found.append("Hut anziehen")
         for node in (subject, part.accusative, part.dative):
+            if getattr(node, "determiner", None) is f.MANY and not node.plural:
+                found.append("many hat")
             if isinstance(node, NounPhrase) and node.plural and node.noun.english in ("mother", "father"):
                 found += ["Paul's mothers"] if node.possessor is not None else []
     return found
@@ -151,6 +153,7 @@ ODD = {
     "where ... come": clause(the("cat"), "kommen", direction="where to", front="direction", force="wh"),
     "the sad ... is happy": clause(the("student", "sad"), "sein", predicate=adjective("happy")),
     "Hut anziehen": clause("he", "anziehen", accusative=the("hat")),
+    "many hat": clause("he", "sehen", accusative=noun(f.MANY, "hat")),
     "Paul's mothers": clause(bare("mother", plural=True, possessor=who("Paul")), "schlafen"),
 }
 

@@ -62,7 +62,6 @@ CONTRASTS = (
         "and but",
         """
     A:person =happy | B:person =sad
-    A:person =tired | B:person =hungry
     A:person mögen O:tea/coffee/milk | B:person mögen P:water/chocolate
     A:person mögen O:cheese/chocolate | B:person mögen P:meat/bread
     A:person lieben O:city/museum/church | B:person lieben P:village/forest/garden
@@ -86,7 +85,8 @@ CONTRASTS = (
     A:dog =big | B:cat/mouse/bird =small
     A:house =big | B:garden/kitchen/room =small
     A:kitchen =clean | B:room/window =dirty
-    A:person singen ~loudly/well | B:person singen ~quietly/badly
+    A:person singen ~loudly | B:person singen ~quietly
+    A:person singen ~well | B:person singen ~badly
     A:person haben O:dog/cat | B:person haben P:horse/bird
     A:person suchen O:key/hat/bag | B:person suchen P:letter/book/ball/newspaper
     A:person abwischen O:table | B:person waschen P:cup/glass

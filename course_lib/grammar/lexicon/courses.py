@@ -15,8 +15,6 @@ COURSES = (
     A:person lesen O:letter/newspaper | A wegwerfen O
     A:person lesen O:book/newspaper/letter | A legen O @on.table/on.shelf/next_to.lamp
     A:person öffnen O:letter | A lesen O
-    A:person schreiben O:letter | A schicken B:kin O
-    A:person schreiben O:letter/story | A zeigen B:kin/teacher/neighbor O
     A:person aufstehen | A sich_waschen
     A:person aufstehen | A trinken O:tea/coffee/water/milk
     A:person aufstehen | A öffnen O:window
@@ -56,6 +54,8 @@ COURSES = (
     A:person finden O:apple/banana/cake/chocolate/cheese @in.kitchen/on.table/on.shelf | A essen O
     A:person malen O:picture | A zeigen B:acquaintance O
     A:person malen O:picture | A schicken B:kin O
+    A:person schreiben O:letter | A schicken B:kin O
+    A:person schreiben O:letter/story | A zeigen B:kin/teacher/neighbor O
     A:person schreiben O:letter | A vergessen O
     A:person kommen @home | A essen O:food
     A:person kommen @home | A sich_ausruhen

@@ -131,16 +131,26 @@ _DAYS = (
     _adverb(f"on/1 {english}/2", f"am/1 {german}/2", "past future modal", ("contraction",))
     for english, german in (("Monday", "Montag"), ("Tuesday", "Dienstag"), ("Friday", "Freitag"), ("Sunday", "Sonntag"))
 )
-_UNITS = {"hours": "Stunden", "days": "Tagen", "weeks": "Wochen"}
+_UNITS = {"hours": "Stunden", "days": "Tagen", "weeks": "Wochen", "years": "Jahren"}
 _MANY_TAGS = ("number", "dative plural", "dative")
-AGO = tuple(
-    _adverb(f"{NUMBERS[n][0]}/2 {english}/3 ago/1", f"vor/1 {NUMBERS[n][1]}/2 {german}/3", "past", _MANY_TAGS)
-    for english, german in _UNITS.items()
-    for n in (2, 3, 4, 5)
-)
+
+
+def _ago(units: str) -> tuple[AdverbEntry, ...]:
+    return tuple(
+        _adverb(
+            f"{NUMBERS[n][0]}/2 {english}/3 ago/1", f"vor/1 {NUMBERS[n][1]}/2 {_UNITS[english]}/3", "past", _MANY_TAGS
+        )
+        for english in units.split()
+        for n in (2, 3, 4, 5)
+    )
+
+
+AGO = _ago("hours days")
+LONG_AGO = _ago("weeks years")
 FROM_NOW = tuple(
     _adverb(f"in/1 {NUMBERS[n][0]}/2 {english}/3", f"in/1 {NUMBERS[n][1]}/2 {german}/3", "future", _MANY_TAGS)
     for english, german in _UNITS.items()
+    if english != "years"
     for n in (2, 3, 4, 5)
 )
 
@@ -175,11 +185,8 @@ SEASONS = (
     _adverb("next/1 year/2", "nächstes/1 Jahr/2", "future"),
     _adverb("in/1 summer/2", "im/1 Sommer/2", _ALL, ("contraction",)),
     _adverb("in/1 winter/2", "im/1 Winter/2", _ALL, ("contraction",)),
-) + tuple(
-    _adverb(f"{NUMBERS[n][0]}/2 years/3 ago/1", f"vor/1 {NUMBERS[n][1]}/2 Jahren/3", "past", _MANY_TAGS)
-    for n in (2, 3, 4, 5)
 )
-TIMES = _DAYS + AGO + FROM_NOW + HABITS + SEASONS
+TIMES = _DAYS + AGO + LONG_AGO + FROM_NOW + HABITS + SEASONS
 FREQUENCIES = tuple(
     _adverb(e, g)
     for e, g in (

@@ -49,7 +49,7 @@ _SETS = {
     # where they lead
     "goal": (
         "into garden, into garden, into kitchen, into house, into room, to city, to school, to church, to village, to "
-        "museum, to cinema, to station, to bus, to window, home, home, into forest"
+        "museum, to cinema, to station, to bus, home, home, into forest"
     ),
     "near": (
         "into garden, into kitchen, into house, into room, to school, to city, home, to station, to village, to "

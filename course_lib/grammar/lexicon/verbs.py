@@ -139,7 +139,7 @@ _DATIVE = (
     _verb("help", "helfen half geholfen", "person", None, "acquaintance", change="hilf", habit=True, season=True),
     _verb("thank", "danken", "person", None, "reachable"),
     _verb(
-        "follow", "folgen", "person_or_pet", None, "followed", auxiliary="sein", direction="goal",
+        "follow", "folgen", "person_or_pet", None, "followed", auxiliary="sein", direction="walk",
         manner="slowly quietly",
     ),
     _verb("answer", "antworten", "person", None, "reachable", manner="quietly quickly"),

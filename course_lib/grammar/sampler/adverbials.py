@@ -38,7 +38,7 @@ _TIMES_IN = {
         for entry in words.TIMES
         if tense in entry.tenses
         and (habit or entry not in words.HABITS)
-        and (season or entry not in words.SEASONS + words.FROM_NOW)
+        and (season or entry not in words.SEASONS + words.LONG_AGO + words.FROM_NOW)
         and (habit or tense != "present" or entry in _ONLY_NOW)
     )
     for tense in _TENSES
@@ -97,7 +97,9 @@ def time(chooser: Chooser, tense: str, *, habit: bool, season: bool = True, deni
     if not denied and chooser.chance(likely):
         return Adverb(chooser.pick(words.CLOCK_TIMES))
     options = _TIMES_IN[tense, habit, season]
-    return Adverb(chooser.pick([entry for entry in options if entry not in words.AGO] if denied else options))
+    return Adverb(
+        chooser.pick([entry for entry in options if entry not in words.AGO + words.LONG_AGO] if denied else options)
+    )
 
 
 def _place(chooser: Chooser, clause: Clause, rich: float) -> None:
@@ -127,14 +129,17 @@ def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
             and (clause.accusative is None or is_definite(clause.accusative))
         ):
             clause.manner = Adverb(words.MANNERS[manner])
-    forbidden = clause.modal is not None and (clause.negated or clause.modal in (words.CAN, words.MAY))
+    forbidden = clause.modal is not None and (clause.negated or clause.modal in (words.CAN, words.MAY, words.SHOULD))
     if not verb.stative and not forbidden and chooser.chance(0.4 * rich):
         tense = "progressive" if clause.progressive else clause.tense
         if clause.modal is not None and tense == "present":
             tense = "modal"
-        habit = frame.habit and not clause.negated and _repeatable(clause)
-        clause.time = time(chooser, tense, habit=habit, season=frame.season, denied=clause.negated)
-        if clause.time.entry is words.AT_NIGHT and verb.name not in NOCTURNAL:
+        habit = frame.habit and not clause.negated and clause.modal is None and _repeatable(clause)
+        clause.time = time(
+            chooser, tense, habit=habit, season=frame.season and clause.modal is None, denied=clause.negated
+        )
+        nightly = clause.time.entry is words.AT_NIGHT and verb.name not in NOCTURNAL
+        if nightly or (verb.name == "schlafen" and clause.time.entry in words.HABITS):
             clause.time = None
     elif _frequency_fits(clause) and chooser.chance(0.2 * rich):
         clause.frequency = Adverb(chooser.pick(words.FREQUENCIES if clause.tense == "present" else _SOMETIMES))

@@ -36,6 +36,7 @@ _NO_MODAL = frozenset(
     "einschlafen weinen lachen träumen denken stehen liegen sich_freuen".split()
 )
 _BAD_NEWS = frozenset({"verlieren", "vergessen", "weinen"})
+_IN_GENERAL = frozenset("lesen schreiben kaufen essen fressen malen haben brauchen".split())
 _UNPLANNED = frozenset({"finden", "verlieren", "vergessen", "sehen", "hören"})
 _NO_PERFECT = frozenset({"sitzen", "stehen", "liegen"})
 _NO_PROGRESSIVE = frozenset({"finden", "verlieren", "vergessen", "ankommen", "springen", "sehen", "hören", "danken"})
@@ -78,6 +79,7 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
     """Chooses modal, negation and progressive, as far as verb and tense allow."""
     verb = clause.verb
     if chooser.chance(negation):
+        _make_one(clause)
         if chooser.chance(0.9) and verb.name not in AT_HAND | _UNPLANNED:
             _make_indefinite(clause.accusative)
         clause.negated = negatable(clause)
@@ -85,8 +87,12 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
         clause.modal = chooser.weighted(_NEGATED_MODALS if clause.negated else _MODALS)
         if clause.tense == "past" and not _has_past(clause):
             clause.modal = WANT
-        if clause.modal is SHOULD and clause.force in ("yes-no", "wh"):
-            clause.modal = CAN
+        if (
+            clause.force in ("yes-no", "wh")
+            and clause.modal in (SHOULD, CAN, MAY)
+            and agreement(clause.subject)[0] == 3
+        ):
+            clause.modal = WANT  # whether somebody else can is seldom asked
         return
     if clause.tense == "present" and not verb.stative and verb.name not in _NO_PROGRESSIVE:
         clause.progressive = chooser.chance(progressive)
@@ -113,6 +119,13 @@ def _has_past(clause: Clause) -> bool:
     if clause.modal is CAN:
         return not clause.negated and clause.force not in ("yes-no", "wh")
     return bool(clause.modal.past)
+
+
+def _make_one(clause: Clause) -> None:
+    """Denies one thing rather than several: he does not forget a jacket, but he does not read books."""
+    node = clause.accusative
+    if type(node) is NounPhrase and node.plural and node.determiner is None and clause.verb.name not in _IN_GENERAL:
+        node.plural, node.determiner, node.number = False, A, None
 
 
 def _make_indefinite(node: Any) -> None:

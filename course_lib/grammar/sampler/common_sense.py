@@ -55,7 +55,7 @@ _UNFIT = {  # the adjectives that the object cannot have
     "schicken geben bringen mitbringen leihen": _SPOILT + " sick",
     "zeigen": "dirty empty boring",
     "anziehen aufsetzen": "dirty cheap expensive",
-    "träumen sehen hören finden": "dirty empty boring cheap",
+    "erzählen träumen sehen hören finden": "dirty empty boring cheap",
     "abholen": "heavy",
     "suchen": "expensive",
 }
@@ -107,9 +107,11 @@ def _settle_object(clause: Clause, node: NounPhrase) -> None:
         node.possessor, node.determiner = None, THE
     if name in _WORN:
         node.plural, node.number = agreement(clause.subject)[1], None
-        node.determiner = THE if node.plural and node.determiner in (A, None, MANY) else node.determiner or THE
+        node.determiner = (
+            THE if node.determiner in ((A, None, MANY) if node.plural else (None, MANY)) else node.determiner
+        )
     if name in _HAD and clause.negated:
-        node.adjectives = ()
+        node.adjectives, node.plural = (), False
     if name in _HAD and not node.number:
         node.determiner = None if node.plural else A
     if name in _ONE_BY_ONE:

@@ -150,7 +150,8 @@ def _describe(chooser: Chooser, clause: Clause, event: Event) -> Clause | None:
     clause.predicate = Predicate(chooser.pick(options))
     if type(node) is NounPhrase:
         taken = clause.predicate.adjective.rank
-        node.adjectives = tuple(a for a in node.adjectives if a.rank != taken and a.rank in (1, 4, 5))
+        kept = (1, 5) if "food" in node.noun.classes else (1, 4, 5)
+        node.adjectives = tuple(a for a in node.adjectives if a.rank != taken and a.rank in kept)
     return clause
 
 

@@ -47,7 +47,7 @@ def wh(chooser: Chooser) -> Sentence:
     """A question with who, what, where, when, why, which or how many."""
     clause = _to_you(new_clause(chooser, force="wh", negation=0, pronouns=0.3, rich=0.3))
     clause.frequency = None
-    options = [WHY] if clause.verb.stative or clause.tense == "perfect" else [WHEN, WHY]
+    options = [] if clause.verb.stative else [WHY] if clause.tense == "perfect" else [WHEN, WHY]
     still = type(clause.subject) is NounPhrase and "animate" not in clause.subject.noun.classes
     if still or clause.verb.name in _UNWILLED:
         options = []
