@@ -77,6 +77,7 @@ def doubtful(tree):
     earlier, later = (tree.second, tree.first) if tree.second_first else (tree.first, tree.second)
     things = [node for node in nodes(earlier) if isinstance(node, NounPhrase)]
     things = [node for node in things if not node.plural and node.noun.pronoun == "it"]
+    things = [node for node in things if node.determiner not in (f.NO, f.EVERY)]  # they name nobody
     found = []
     for slot in ("subject", "accusative", "dative"):
         word = getattr(later, slot)

@@ -16,7 +16,7 @@ _TABLE = """
     friendly | freundlich | 2 | adult young dog
     clever | klug | 2 | adult young pet wild pig mouse
     happy | glücklich | 2 | human pet
-    sad | traurig | 2 | adult young dog story
+    sad | traurig | 2 | adult young story
     hungry | hungrig | 2 | animate
     tired | müde müd | 2 | animate
     sick | krank | 2 | animate

@@ -40,7 +40,8 @@ CAUSES = (
     A:person helfen B:acquaintance | B =sick/old/tired
     A:mother/father/aunt/grandmother anrufen O:doctor | B:baby/child/boy/girl =sick
     A:person =sad | B:kin/dog/cat/horse =sick
-    A:person geben B:child/boy/girl/dog/cat/baby/horse O:apple/bread/banana/meat | B =hungry
+    A:person geben B:child/boy/girl/baby/horse O:apple/bread/banana | B =hungry
+    A:person geben B:dog/cat/child/boy/girl O:meat | B =hungry
     A:mother/father/aunt/grandmother tragen B:baby/child @into.house | B =tired
     A:person bringen B:acquaintance O:soup/tea | B =sick
     A:person anrufen B:kin | A =sad
@@ -134,7 +135,7 @@ CAUSES = (
     A:child/baby sich_ausruhen @on.sofa/on.bed | A =tired/sick
     A:child lesen O:book/story | O =interesting
     A:dog/cat/horse schlafen @behind.house/next_to.house | A =tired
-    A:dog/cat schlafen @on.sofa/under.table/next_to.bed/in.garden | A =tired/sick
+    A:dog/cat schlafen @on.sofa/under.table/next_to.bed/in.garden | A =tired
     """,
     ),
     # wishes, needs, the weather, what others do

@@ -123,8 +123,6 @@ _DAYS = (
     _adverb("soon", "bald", "future"),
     _adverb("yesterday", "gestern", "past"),
     _adverb("this/1 evening/2", "heute/1 Abend/2", "future modal"),
-    _adverb("last/1 week/2", "letzte/1 Woche/2", "past"),
-    _adverb("next/1 week/2", "nächste/1 Woche/2", "future modal"),
     _adverb("in/1 the/2 morning/3", "am/12 Morgen/3", _ALL, ("contraction",)),
     _adverb("in/1 the/2 evening/3", "am/12 Abend/3", _ALL, ("contraction",)),
 ) + tuple(
@@ -181,6 +179,8 @@ HABITS = (
     AT_NIGHT,
 )
 SEASONS = (
+    _adverb("last/1 week/2", "letzte/1 Woche/2", "past"),
+    _adverb("next/1 week/2", "nächste/1 Woche/2", "future"),
     _adverb("last/1 year/2", "letztes/1 Jahr/2", "past"),
     _adverb("next/1 year/2", "nächstes/1 Jahr/2", "future"),
     _adverb("in/1 summer/2", "im/1 Sommer/2", _ALL, ("contraction",)),

@@ -19,6 +19,7 @@ SCENES = (
     A:worker putzen O:window/kitchen | B:sleeper schlafen
     A:worker reparieren O:bicycle/car/chair/lamp/clock | B:young/pet spielen
     A:worker reparieren O:bicycle/car/chair/lamp | B:worker streichen P:bench/house/shelf
+    A:person abwischen O:table | B:person waschen P:cup/glass
     A:worker abwischen O:table/shelf/bench | B:worker aufräumen P:room/wardrobe
     A:person waschen O:cup/glass/shirt/dress | B:person aufräumen P:room/kitchen/wardrobe
     A:person singen | B:person tanzen

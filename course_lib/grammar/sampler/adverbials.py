@@ -6,7 +6,7 @@ from course_lib.grammar.lexicon import NOUN, PLACES, Verb
 from course_lib.grammar.lexicon import function_words as words
 from course_lib.grammar.linearizers import is_definite
 from course_lib.grammar.sampler.chooser import Chooser
-from course_lib.grammar.sampler.common_sense import DAILY, NOCTURNAL, ONCE_DONE, USED_UP
+from course_lib.grammar.sampler.common_sense import BY_THE_CLOCK, DAILY, NOCTURNAL, ONCE_DONE, USED_UP
 from course_lib.grammar.sampler.phrases import noun_phrase
 from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, PrepPhrase, Pronoun, RelativePronoun, agreement, place
 
@@ -30,7 +30,7 @@ _HOMES = {  # the set of places for a noun class or noun; the first that fits
     "food": "tabletop",
 }
 _TENSES = ("present", "past", "perfect", "future", "progressive", "modal")
-_CLOCKED = {"past": 0.31, "future": 0.31, "modal": 0.31, "present": 0.34}
+_CLOCKED = {"past": 0.62, "future": 0.62, "modal": 0.62, "present": 0.62}
 _ONLY_NOW = frozenset({words.TODAY})
 _TIMES_IN = {
     (tense, habit, season): tuple(
@@ -68,6 +68,8 @@ def _home_of(thing: NounPhrase | Pronoun | RelativePronoun, sets: str) -> str:
 def location(chooser: Chooser, verb: Verb, subject: Any) -> PrepPhrase | Adverb:
     """A place where the verb happens, or where its subject is."""
     sets = verb.frame.location or "anywhere"
+    if sets == "hideout" and getattr(subject, "noun", None) is not NOUN["mouse"]:
+        return at(chooser, chooser.pick(PLACES[sets]), subject)
     if type(subject) in (NounPhrase, RelativePronoun) and verb.name != "ankommen":
         sets = _home_of(subject, sets)
     return at(chooser, chooser.pick(PLACES[sets]), subject)
@@ -91,10 +93,10 @@ def direction(chooser: Chooser, verb: Verb, subject: Any, accusative: Any) -> Pr
     return phrase
 
 
-def time(chooser: Chooser, tense: str, *, habit: bool, season: bool = True, denied: bool = False) -> Adverb:
+def time(chooser: Chooser, tense: str, verb: Verb, *, habit: bool, season: bool = True, denied: bool = False) -> Adverb:
     """An adverbial of time that goes with a tense (or with the progressive) and with what is done, or denied."""
     likely = _CLOCKED.get(tense, 0) if tense != "present" or habit else 0
-    if not denied and chooser.chance(likely):
+    if not denied and verb.name.replace(" ", "_") in BY_THE_CLOCK and chooser.chance(likely):
         return Adverb(chooser.pick(words.CLOCK_TIMES))
     options = _TIMES_IN[tense, habit, season]
     return Adverb(
@@ -130,13 +132,13 @@ def fill_adverbials(chooser: Chooser, clause: Clause, rich: float) -> None:
         ):
             clause.manner = Adverb(words.MANNERS[manner])
     forbidden = clause.modal is not None and (clause.negated or clause.modal in (words.CAN, words.MAY, words.SHOULD))
-    if not verb.stative and not forbidden and chooser.chance(0.4 * rich):
+    if not verb.stative and not forbidden and chooser.chance(0.43 * rich):
         tense = "progressive" if clause.progressive else clause.tense
         if clause.modal is not None and tense == "present":
             tense = "modal"
         habit = frame.habit and not clause.negated and clause.modal is None and _repeatable(clause)
         clause.time = time(
-            chooser, tense, habit=habit, season=frame.season and clause.modal is None, denied=clause.negated
+            chooser, tense, verb, habit=habit, season=frame.season and clause.modal is None, denied=clause.negated
         )
         nightly = clause.time.entry is words.AT_NIGHT and verb.name not in NOCTURNAL
         if nightly or (verb.name == "schlafen" and clause.time.entry in words.HABITS):

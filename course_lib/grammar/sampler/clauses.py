@@ -170,7 +170,7 @@ def negatable(clause: Clause) -> bool:
 
 def _others(subject: Any) -> bool:
     """Whether a clause is about somebody known, but not the speaker, who would know."""
-    return is_definite(subject) and agreement(subject)[0] == 3
+    return is_definite(subject) and agreement(subject)[0] == 3 and getattr(subject, "determiner", None) is not EVERY
 
 
 def _arrange(chooser: Chooser, clause: Clause) -> None:
@@ -179,7 +179,7 @@ def _arrange(chooser: Chooser, clause: Clause) -> None:
     crowded = noun and ((clause.negated and is_definite(clause.accusative)) or clause.manner is not None)
     if clause.time is not None and (crowded or chooser.chance(0.45)):
         clause.fronted = clause.time
-    elif clause.time is None and _others(clause.subject) and chooser.chance(0.06):
+    elif clause.time is None and clause.modal is None and _others(clause.subject) and chooser.chance(0.06):
         clause.opener = Adverb(UNFORTUNATELY if clause.negated != (clause.verb.name in _BAD_NEWS) else PERHAPS)
         if clause.opener.entry is PERHAPS and clause.force == "statement" and clause.progressive:
             clause.opener = None

@@ -13,6 +13,11 @@ USED_UP = frozenset(
 _WORN = frozenset({"anziehen", "aufsetzen"})
 _NOT_OWNED = _WORN | {"kaufen", "haben", "schreiben"}
 _HAD = frozenset({"haben"})
+BY_THE_CLOCK = frozenset(  # what is done at half past three
+    "aufstehen aufwachen ankommen kommen zurückkommen gehen fahren essen trinken fressen arbeiten besuchen anrufen "
+    "abholen spielen singen tanzen bringen mitbringen öffnen zumachen sprechen helfen lesen putzen einschlafen "
+    "sich_setzen erzählen zeigen geben aufräumen warten sich_waschen reparieren".split()
+)
 ONCE_DONE = frozenset(  # what one has already done
     "essen trinken fressen lesen schreiben kaufen finden öffnen waschen putzen abwischen reparieren streichen malen "
     "aufstehen aufwachen einschlafen ankommen anrufen abholen aufräumen zumachen zurückkommen besuchen einladen "

@@ -197,7 +197,9 @@ def _tell(chooser: Chooser, script: Script, relation: _Relation) -> Sentence | N
 def _date(chooser: Chooser, clause: Clause) -> None:
     """Says, in front, when it happened, now and then."""
     if clause.tense == "past" and clause.verb is not BE and not clause.verb.stative and chooser.chance(0.3):
-        clause.time = clause.fronted = time(chooser, "past", habit=False, season=False, denied=clause.negated)
+        clause.time = clause.fronted = time(
+            chooser, "past", clause.verb, habit=False, season=False, denied=clause.negated
+        )
 
 
 def _pair(chooser: Chooser, kind: str) -> Sentence | None:

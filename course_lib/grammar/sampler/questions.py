@@ -14,7 +14,10 @@ from course_lib.grammar.syntax import Adverb, Clause, Interrogative, NounPhrase,
 
 _SAID = Counter((verb.english, verb.particle, verb.to) for verb in VERBS)
 _HOMONYMS = frozenset(verb for verb in VERBS if _SAID[verb.english, verb.particle, verb.to] > 1)  # what decides
-_UNWILLED = frozenset({"finden", "verlieren", "vergessen", "ankommen", "sehen", "hören"})  # nobody asks why
+_UNWILLED = frozenset(
+    "finden verlieren vergessen ankommen sehen hören weinen träumen liegen stehen sitzen folgen bleiben denken".split()
+)  # nobody asks why or when
+_OF_THINGS = frozenset({"liegen", "stehen", "gehören"})
 _MOVES = frozenset({"gehen", "fahren", "stellen", "legen"})
 
 
@@ -47,18 +50,28 @@ def wh(chooser: Chooser) -> Sentence:
     """A question with who, what, where, when, why, which or how many."""
     clause = _to_you(new_clause(chooser, force="wh", negation=0, pronouns=0.3, rich=0.3))
     clause.frequency = None
-    options = [] if clause.verb.stative else [WHY] if clause.tense == "perfect" else [WHEN, WHY]
-    still = type(clause.subject) is NounPhrase and "animate" not in clause.subject.noun.classes
-    if still or clause.verb.name in _UNWILLED:
-        options = []
+    options = _whens(clause)
     if clause.accusative is not None:
         options += ["which"] if clause.verb in _HOMONYMS else ["what", "which"]
     if clause.dative is not None or clause.governed is not None:
         options += ["whom", "whom"]
     if clause.location is not None or (clause.direction is not None and clause.verb.name in _MOVES):
         options += [WHERE, WHERE]
-    kind = chooser.pick(options + ["who"])
+    if clause.verb.name not in _OF_THINGS:
+        options += ["who"]
+    if not options:
+        return wh(chooser)
+    kind = chooser.pick(options)
     return Sentence(clause) if _ask(chooser, clause, kind) else wh(chooser)
+
+
+def _whens(clause: Clause) -> list[Any]:
+    """When and why, as far as they can be asked: why of what was or is done, when of what was or will be done."""
+    still = type(clause.subject) is NounPhrase and "animate" not in clause.subject.noun.classes
+    if still or clause.verb.stative or clause.verb.name in _UNWILLED:
+        return []
+    now = clause.tense == "present" and not clause.progressive
+    return ([] if clause.tense == "future" else [WHY]) + ([] if clause.tense == "perfect" or now else [WHEN])
 
 
 def _ask(chooser: Chooser, clause: Clause, kind: Any) -> bool:
@@ -69,7 +82,7 @@ def _ask(chooser: Chooser, clause: Clause, kind: Any) -> bool:
         else:
             clause.location = clause.fronted = Adverb(WHERE)
     elif kind is WHEN or kind is WHY:
-        clause.modal = None
+        clause.modal = clause.manner = None
         if kind is WHEN:
             clause.time = None
         if clause.time is not None:

@@ -8,7 +8,7 @@ from course_lib.grammar.sampler.clauses import fill_objects
 from course_lib.grammar.sampler.common_sense import settle
 from course_lib.grammar.sampler.phrases import someone
 from course_lib.grammar.sampler.selection import NOUNS_OF, VERBS_OF_OBJECT, VERBS_OF_SUBJECT, objects_of
-from course_lib.grammar.syntax import Clause, NounPhrase, RelativePronoun, agreement
+from course_lib.grammar.syntax import Adverb, Clause, NounPhrase, RelativePronoun, agreement
 
 
 def _verbs(names: str) -> frozenset:
@@ -60,12 +60,16 @@ def relative_clause(chooser: Chooser, head: NounPhrase, main: Clause, tense: str
     settle(clause)
     fill_adverbials(chooser, clause, 0 if verb.frame.place_needed or verb not in _HABITS else 1)
     clause.time = clause.frequency = clause.manner = None
-    return clause
+    return None if type(clause.location) is Adverb else clause
 
 
 def attach_relative(chooser: Chooser, clause: Clause, likely: float) -> None:
     """Gives the subject or the last object a relative clause, if German can place it unmistakably."""
-    if not chooser.chance(likely) or getattr(clause.subject, "determiner", None) in (EVERY, NO):
+    if (
+        not chooser.chance(likely)
+        or clause.frequency is not None
+        or getattr(clause.subject, "determiner", None) in (EVERY, NO)
+    ):
         return
     past = clause.tense == "past"
     tense = chooser.pick(("past", "past", "present") if past else ("present", "present", "past", "perfect"))

@@ -117,7 +117,7 @@ def weather(chooser: Chooser) -> Sentence:
         clause.progressive = tense == "present" and chooser.chance(0.5)
     if chooser.chance(0.7):
         clause.time = time(
-            chooser, "progressive" if clause.progressive else tense, habit=False, season=False, denied=True
+            chooser, "progressive" if clause.progressive else tense, clause.verb, habit=False, season=False, denied=True
         )
         clause.fronted = clause.time if chooser.chance(0.5) else None
     return Sentence(clause)
