@@ -37,7 +37,7 @@ _TABLE = """
     sweet | süß | 3 | sweet
     old | alt | 4 | adult animal thing furniture place vehicle cheese bread
     young | jung | 4 | animal man woman doctor teacher neighbor student queen
-    new | neu | 4 | thing furniture place vehicle teacher neighbor student doctor
+    new | neu | 4 | thing furniture vehicle built teacher neighbor student doctor
     red | rot | 5 | colored fruit
     blue | blau | 5 | colored
     green | grün | 5 | colored fruit

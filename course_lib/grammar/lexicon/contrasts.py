@@ -27,7 +27,6 @@ CONTRASTS = (
     A:player spielen +want @in.garden | it regnen
     A:person arbeiten +want @in.garden | it regnen/schneien
     A:person singen +can | A tanzen +can not
-    A:child/boy/girl lesen +can P:book/newspaper | A schreiben O:letter/story +can not
     A:person singen ~well | A tanzen ~badly
     A:person tanzen ~well | A singen ~badly
     A:person kennen B:neighbor/teacher/doctor/queen/woman/man | A mögen not B

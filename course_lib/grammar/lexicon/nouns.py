@@ -35,9 +35,9 @@ _MASCULINE = """
     table tables | Tisch Tisches Tische | furniture stand own buy colored washable sized
     chair chairs | Stuhl Stuhles Stühle | furniture stand own buy colored repairable sized
     wardrobe wardrobes | Schrank Schrankes Schränke | furniture stand buy sized openable closable tidy colored
-    garden gardens | Garten Gartens Gärten | place own sized beautiful_place
+    garden gardens | Garten Gartens Gärten | place built own sized beautiful_place
     forest forests | Wald Waldes Wälder | place dark sized beautiful_place
-    station stations | Bahnhof Bahnhofs Bahnhöfe | place sized
+    station stations | Bahnhof Bahnhofs Bahnhöfe | place built sized
     bus buses | Bus Busses Busse | vehicle awaited repairable colored hollow sized
 """
 _FEMININE = """
@@ -67,10 +67,10 @@ _FEMININE = """
     clock clocks | Uhr Uhr Uhren | thing own buy repairable heavy sized
     jacket jackets | Jacke Jacke Jacken | CLOTHES warm_thing
     bench benches | Bank Bank Bänke | furniture stand colored long repairable sized
-    city cities | Stadt Stadt Städte | place visitable sized beautiful_place interesting
-    school schools | Schule Schule Schulen | place visitable sized
-    kitchen kitchens | Küche Küche Küchen | place tidy room own sized
-    church churches | Kirche Kirche Kirchen | place visitable beautiful_place dark sized
+    city cities | Stadt Stadt Städte | place built visitable sized beautiful_place interesting
+    school schools | Schule Schule Schulen | place built visitable sized
+    kitchen kitchens | Küche Küche Küchen | place built tidy room own sized
+    church churches | Kirche Kirche Kirchen | place built visitable beautiful_place dark sized
 """
 _NEUTER = """
     child children | Kind Kindes Kinder | YOUNG own
@@ -95,11 +95,11 @@ _NEUTER = """
     dress dresses | Kleid Kleides Kleider | CLOTHES long
     gift gifts | Geschenk Geschenks Geschenke | thing openable buy sendable awaited sized
     window windows | Fenster Fensters Fenster | openable closable washable sized
-    house houses | Haus Hauses Häuser | place own tidy room sized beautiful_place
-    room rooms | Zimmer Zimmers Zimmer | place tidy room own sized
-    village villages | Dorf Dorfes Dörfer | place visitable beautiful_place sized
-    museum museums | Museum Museums Museen | place visitable interesting sized
-    cinema cinemas | Kino Kinos Kinos | place sized
+    house houses | Haus Hauses Häuser | place built own tidy room sized beautiful_place
+    room rooms | Zimmer Zimmers Zimmer | place built tidy room own sized
+    village villages | Dorf Dorfes Dörfer | place built visitable beautiful_place sized
+    museum museums | Museum Museums Museen | place built visitable interesting sized
+    cinema cinemas | Kino Kinos Kinos | place built sized
     bed beds | Bett Bettes Betten | furniture stand own buy warm_thing sized
     sofa sofas | Sofa Sofas Sofas | furniture stand own buy colored sized
     shelf shelves | Regal Regals Regale | furniture stand buy colored repairable tidy sized

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from course_lib.grammar.lexicon import VERBS
+from course_lib.grammar.lexicon import VERBS, Modal
 from course_lib.grammar.lexicon.function_words import (
     CAN,
     EVERY,
@@ -32,12 +32,11 @@ _MODALS = Weighted({CAN: 5, MUST: 5, MAY: 2, SHOULD: 3, WANT: 5, WOULD_LIKE: 2})
 _NEGATED_MODALS = Weighted({CAN: 4, MUST: 3, MAY: 4, SHOULD: 2, WANT: 4})
 _NO_MODAL = frozenset(
     "gehören mögen kennen sich_erinnern lieben brauchen haben finden verlieren vergessen hören sehen ankommen "
-    "aufwachen "
-    "einschlafen weinen lachen träumen denken stehen liegen sich_freuen".split()
+    "aufwachen einschlafen weinen lachen träumen denken stehen liegen sich_freuen".split()
 )
 _BAD_NEWS = frozenset({"verlieren", "vergessen", "weinen"})
 _IN_GENERAL = frozenset("lesen schreiben kaufen essen fressen malen haben brauchen".split())
-_UNPLANNED = frozenset({"finden", "verlieren", "vergessen", "sehen", "hören"})
+_UNPLANNED = frozenset("finden,verlieren,vergessen,sehen,hören,sitzen,stehen,liegen,sich setzen".split(","))
 _NO_PERFECT = frozenset({"sitzen", "stehen", "liegen"})
 _NO_PROGRESSIVE = frozenset({"finden", "verlieren", "vergessen", "ankommen", "springen", "sehen", "hören", "danken"})
 
@@ -87,12 +86,8 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
         clause.modal = chooser.weighted(_NEGATED_MODALS if clause.negated else _MODALS)
         if clause.tense == "past" and not _has_past(clause):
             clause.modal = WANT
-        if (
-            clause.force in ("yes-no", "wh")
-            and clause.modal in (SHOULD, CAN, MAY)
-            and agreement(clause.subject)[0] == 3
-        ):
-            clause.modal = WANT  # whether somebody else can is seldom asked
+        if clause.force in ("yes-no", "wh"):
+            clause.modal = _asked(clause)
         return
     if clause.tense == "present" and not verb.stative and verb.name not in _NO_PROGRESSIVE:
         clause.progressive = chooser.chance(progressive)
@@ -101,6 +96,14 @@ def _mood(chooser: Chooser, clause: Clause, modal: float, negation: float, progr
         clause.tense = "perfect"
     if clause.tense == "past" and agreement(clause.subject)[0] == 2:
         clause.tense = "perfect" if not verb.stative else "present"
+
+
+def _asked(clause: Clause) -> Modal:
+    """The modal of a question: may I, can you, does he want to; whether somebody else can is seldom asked."""
+    person = agreement(clause.subject)[0]
+    if person == 3:
+        return WANT if clause.modal in (SHOULD, CAN, MAY) else clause.modal
+    return CAN if person == 2 and clause.modal is MAY else clause.modal
 
 
 def _willing(clause: Clause) -> bool:

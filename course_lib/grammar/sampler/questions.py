@@ -92,6 +92,7 @@ def _ask(chooser: Chooser, clause: Clause, kind: Any) -> bool:
         if not any("human" in noun.classes for noun in NOUNS_OF[clause.verb.frame.subject]):
             return False
         clause.subject = clause.fronted = Interrogative(True)
+        clause.modal = None if clause.modal is MUST else clause.modal
         clause.manner = None
     elif kind == "whom":
         return _ask_whom(clause)

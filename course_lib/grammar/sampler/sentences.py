@@ -95,8 +95,10 @@ def _content(chooser: Chooser, verb: Verb, speaker: Any, tense: str) -> Clause |
 
 
 def _same_person(node: Any, other: Any) -> bool:
-    """Whether two different mentions mean overlapping people: I know that we ..."""
-    return node is not other and type(node) is type(other) is Pronoun and node.person == other.person
+    """Whether two mentions may mean the same people: I know that we ..., the boy knows that he ..."""
+    if node is other or type(other) is not Pronoun:
+        return False
+    return other.person == 3 if type(node) is not Pronoun else node.person == other.person
 
 
 def clock(chooser: Chooser) -> Sentence:
