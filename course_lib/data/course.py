@@ -11,10 +11,10 @@ from course_lib.data.corpus import Corpus
 from course_lib.grammar import SPLITS
 
 CHECKSUMS = {
-    "random": "dfcaa9b9a780ee490afc9f777513caa74be460d870eef73c6185f32ab5915df8",
-    "length": "32ed1a6d1e975061aa6499341053ffa0841c3f6ade876eab42f4776bdbef9b8c",
-    "compositional": "cbedccaceff87b485026c77368961eb67820b204640f32a3caa6d3faa872abde",
-    "one_shot": "b4e6e08224b71864cc27949eae4682a40929828195ca996051dd680025807f2b",
+    "random": "edade1cd1316425cd834462e01b00d41938f5235c1561e0daf37a6414122fc6d",
+    "length": "cefed32366933bec7ba9a27abafe81499b168b8de0278d91f73deb2ea35057bb",
+    "compositional": "86251a73b6feea5e23b9ba0c1a4396a9d0c5f72341b3220e5d59a8e02c0c3ac6",
+    "one_shot": "29e85f12369c4d335afea57d0623a6fc38ac4acdc988cc0cb987931f8e58a446",
 }
 
 
