@@ -121,7 +121,7 @@ def conflicts(pairs):
 
 
 def test_english_determines_german():
-    found, distinct = conflicts(islice(derivations(0), 108_000))
+    found, distinct = conflicts(islice(derivations(0), 120_000))
     assert found == [] and distinct >= 100_000
 
 

@@ -56,7 +56,6 @@ _SETS = {
         "church"
     ),
     "walk": "into garden, into house, into kitchen, into room, into forest, home",
-    "pasture": "into garden, into forest, to village",
     "carried": "into kitchen, into house, into room, into garden, home",
     "leap": "onto table, onto chair, onto bench, onto sofa, onto bed, behind sofa, under table, into garden",
     "romp": "onto bed, onto sofa, onto bench",
