@@ -34,6 +34,8 @@ def test_generate_refuses_a_negative_number():
 
 def test_no_sentence_of_either_language_twice():
     assert len({found.src for found in PAIRS}) == len({found.tgt for found in PAIRS}) == len(PAIRS)
+    drawn = {found.src: found.tgt for found in islice(derivations(1), 6_000)}
+    assert len(set(drawn.values())) < len(drawn)  # she reads, she is reading: as drawn they share their German
 
 
 def test_ambiguous_german_is_not_repeated_either():
