@@ -30,7 +30,7 @@ _HOMES = {  # the set of places for a noun class or noun; the first that fits
     "food": "tabletop",
 }
 _TENSES = ("present", "past", "perfect", "future", "progressive", "modal")
-_CLOCKED = {"past": 0.62, "future": 0.62, "modal": 0.62, "present": 0.62}
+_CLOCKED = frozenset({"past", "future", "modal", "present"})
 _ONLY_NOW = frozenset({words.TODAY})
 _TIMES_IN = {
     (tense, habit, season): tuple(
@@ -95,7 +95,7 @@ def direction(chooser: Chooser, verb: Verb, subject: Any, accusative: Any) -> Pr
 
 def time(chooser: Chooser, tense: str, verb: Verb, *, habit: bool, season: bool = True, denied: bool = False) -> Adverb:
     """An adverbial of time that goes with a tense (or with the progressive) and with what is done, or denied."""
-    likely = _CLOCKED.get(tense, 0) if tense != "present" or habit else 0
+    likely = 0.62 if tense in _CLOCKED and (tense != "present" or habit) else 0
     if not denied and verb.name.replace(" ", "_") in BY_THE_CLOCK and chooser.chance(likely):
         return Adverb(chooser.pick(words.CLOCK_TIMES))
     options = _TIMES_IN[tense, habit, season]

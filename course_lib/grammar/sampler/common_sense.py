@@ -4,15 +4,12 @@ from course_lib.grammar.lexicon import ADJECTIVE, BE, VERB, Adjective, Noun, Ver
 from course_lib.grammar.lexicon.function_words import MANY, THE, THIS, A
 from course_lib.grammar.syntax import Clause, Coordination, NounPhrase, agreement
 
-# The same thing is done to the same object only once.
-USED_UP = frozenset(
+USED_UP = frozenset(  # what is done to the same object only once
     "essen fressen trinken kaufen schreiben malen mitbringen wegwerfen bringen geben erzählen schicken verlieren "
-    "finden "
-    "lesen".split()
+    "finden lesen".split()
 )
 _WORN = frozenset({"anziehen", "aufsetzen"})
 _NOT_OWNED = _WORN | {"kaufen", "haben", "schreiben"}
-_HAD = frozenset({"haben"})
 BY_THE_CLOCK = frozenset(  # what is done at half past three
     "aufstehen aufwachen ankommen kommen zurückkommen gehen fahren essen trinken fressen arbeiten besuchen anrufen "
     "abholen spielen singen tanzen bringen mitbringen öffnen zumachen sprechen helfen lesen putzen einschlafen "
@@ -24,8 +21,8 @@ ONCE_DONE = frozenset(  # what one has already done
     "wegwerfen schicken zeigen geben erzählen antworten gehen".split()
 )
 DAILY = frozenset({"aufstehen", "aufwachen", "einschlafen"})  # so nobody says how often
-_ONE_BY_ONE = frozenset({"lesen", "schreiben"})
-_CHORES = frozenset("aufräumen putzen abwischen zumachen".split())
+_ONE_BY_ONE = frozenset({"lesen", "schreiben"})  # nobody reads eight of them
+_CHORES = frozenset("aufräumen putzen abwischen zumachen".split())  # what is done to the things around one
 AT_HAND = _CHORES | {"kennen", "mögen", "lieben"}  # not any one
 NOCTURNAL = frozenset("schlafen arbeiten lesen träumen aufwachen trinken essen fressen".split())
 _PASSING = frozenset({"cold", "hot", "warm", "empty", "dark"})  # what a place or thing is for a while
@@ -112,12 +109,11 @@ def _settle_object(clause: Clause, node: NounPhrase) -> None:
         node.possessor, node.determiner = None, THE
     if name in _WORN:
         node.plural, node.number = agreement(clause.subject)[1], None
-        node.determiner = (
-            THE if node.determiner in ((A, None, MANY) if node.plural else (None, MANY)) else node.determiner
-        )
-    if name in _HAD and clause.negated:
+        vague = (A, None, MANY) if node.plural else (None, MANY)
+        node.determiner = THE if node.determiner in vague else node.determiner
+    if name == "haben" and clause.negated:
         node.adjectives, node.plural = (), False
-    if name in _HAD and not node.number:
+    if name == "haben" and not node.number:
         node.determiner = None if node.plural else A
     if name in _ONE_BY_ONE:
         node.number = None
