@@ -41,8 +41,6 @@ def train(options: argparse.Namespace) -> None:
     experiment = Experiment(
         training=train_preset(options.preset, **changes),
         model_changes=_model_changes(options),
-        beam_size=options.beam_size,
-        length_penalty=options.length_penalty,
         **{name: getattr(options, name) for name in _EXPERIMENT},
     )
     log = train_translator(_corpus(options), options.out, experiment, device=_device(options))
@@ -117,6 +115,7 @@ def _model_changes(options: argparse.Namespace) -> dict:
 
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
+_EXPERIMENT += ("beam_size", "length_penalty")
 _OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
@@ -156,11 +155,15 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--post-norm", action="store_true", help="normalize after the residual, as the paper does")
     command.add_argument("--augment", action="store_true", help="learn from made-up names, numbers, dates ... as well")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
-    command.add_argument("--average", type=int, default=1, help="last epochs averaged at the end (default: 1)")
-    command.add_argument(
-        "--report", default="test", choices=("valid", "test"), help="part to score at the end: valid while choosing"
-    )
-    _add_search(command)
+    several = "; of several numbers the validation part chooses"
+    average_help = f"last epochs averaged at the end (default: 1){several}"
+    command.add_argument("--average", type=int, nargs="+", default=[1], help=average_help)
+    part_help = "part to score at the end (default: valid): test once, when nothing is left to be chosen"
+    command.add_argument("--report", default="valid", choices=("valid", "test"), help=part_help)
+    command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
+    penalty_help = f"alpha (default: 0.6){several}"
+    command.add_argument("--length-penalty", type=float, nargs="+", default=[0.6], help=penalty_help)
+    _add_device(command)
     for name in _OVERRIDES:
         kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")

@@ -47,6 +47,7 @@ def run(*arguments, text=""):
 def test_train_evaluate_and_translate_from_end_to_end(toy, tmp_path):
     out = tmp_path / "translator"
     sizes = ["--epochs", 2, "--batch-tokens", 512, "--vocab-size", 80, "--warmup-steps", 4, "--device", "cpu"]
+    sizes += ["--report", "test"]
     trained = run("train", "--data", toy, "--preset", "tiny", "--out", out, *sizes)
     assert trained.returncode == 0, trained.stderr
     assert trained.stdout.count("epoch ") == 2 and "test, beam 4: " in trained.stdout
@@ -118,18 +119,22 @@ def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
     "architecture, flags, changes", [("transformer", ["--post-norm"], {"norm_first": False}), ("lstm", [], {})]
 )
 def test_every_option_of_train_reaches_the_training(architecture, flags, changes, tmp_path):
-    options = dict(subword_dropout=0.2, average=3, vocab_size=90, preset="mini", report="valid")
+    options = dict(subword_dropout=0.2, average=(3, 5), vocab_size=90, preset="mini", report="valid")
     options["architecture"] = architecture
     options |= dict(beam_size=7, length_penalty=1.5)
-    given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    given += ["--dropout", "0.4", "--d-ff", "96", "--lowercase", "--decay", "inverse_sqrt", *flags]
+    given = [
+        word
+        for name, value in options.items()
+        for word in (f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else [value]))
+    ]
+    given += ["--augment", "--dropout", "0.4", "--d-ff", "96", "--lowercase", "--decay", "inverse_sqrt", *flags]
     with mock.patch.object(training, "train_translator", return_value={"stopped": "finished"}) as train:
         assert main(["train", "--pairs", "7", "--epochs", "3", "--device", "cpu", "--out", str(tmp_path), *given]) == 0
     (corpus, folder, asked), called = train.call_args
     assert len(corpus.train) == 7 and folder == tmp_path and called == {"device": "cpu"}
     config = train_preset("mini", epochs=3, decay="inverse_sqrt")
     changes = {"dropout": 0.4, "d_ff": 96} | changes
-    assert asked == Experiment(**options, training=config, model_changes=changes, lowercase=True)
+    assert asked == Experiment(**options, training=config, model_changes=changes, lowercase=True, augment=True)
 
 
 def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_path, capsys):

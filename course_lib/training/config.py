@@ -1,5 +1,6 @@
 """What a training run is, and the experiment around it: configurations and named presets; needs no torch."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from course_lib.config import check_preset, from_values, require
@@ -95,9 +96,9 @@ class Experiment:
         subword_dropout: share of merges left out in training, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
-            that comes down to 0, 1 can be better.
-        beam_size, length_penalty: of the final scores, beside greedy search.
-        report: part that is scored at the end: "test", or "valid" while choosing between models.
+            that comes down to 0, 1 can be better. Of several numbers, the validation part chooses.
+        beam_size, length_penalty: of the final scores, beside greedy search; of several penalties as for average.
+        report: part that is scored at the end: "valid", or "test", once, when nothing is left to be chosen.
 
     Raises:
         ValueError: on a preset, an architecture or a part that does not exist, or a beam_size below 1.
@@ -111,12 +112,16 @@ class Experiment:
     model_changes: dict = field(default_factory=dict)
     augment: bool = False
     subword_dropout: float = 0.0
-    average: int = 1
+    average: int | tuple[int, ...] = 1
     beam_size: int = 4
-    length_penalty: float = 0.6
-    report: str = "test"
+    length_penalty: float | tuple[float, ...] = 0.6
+    report: str = "valid"
 
     def __post_init__(self):
+        for name in ("average", "length_penalty"):  # one number, a list of the command line, or a tuple
+            given = getattr(self, name)
+            object.__setattr__(self, name, tuple(given) if isinstance(given, Sequence) else (given,))
+            require(getattr(self, name), f"{name} must be one number or several, got none")
         check_preset(self.preset)
         known = self.architecture in ("transformer", "lstm")
         require(known, f"architecture must be 'transformer' or 'lstm', got {self.architecture!r}")
@@ -124,9 +129,14 @@ class Experiment:
         require(self.report in ("valid", "test"), f"report must be 'valid' or 'test', got {self.report!r}")
 
     @property
+    def averages(self) -> tuple[int, ...]:
+        """Numbers of last epochs to average: those that were asked for, but at most a quarter of all epochs."""
+        return tuple(dict.fromkeys(max(1, min(asked, self.training.epochs // 4)) for asked in self.average))
+
+    @property
     def kept_epochs(self) -> int:
-        """Last epochs whose weights are kept for the average: as many as asked for, but at most a quarter of all."""
-        return max(1, min(self.average, self.training.epochs // 4))
+        """Last epochs whose weights are kept for the averages."""
+        return max(self.averages)
 
 
 def train_preset(name: str, **changes) -> TrainConfig:

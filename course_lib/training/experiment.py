@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
 
 import torch
@@ -10,13 +11,13 @@ import torch
 from course_lib.alternatives import AttentiveLSTM, lstm_like
 from course_lib.config import model_preset
 from course_lib.data import BucketedBatches, Corpus, IdPair, augmented, encode_pairs
-from course_lib.storage import average_checkpoints, load_weights, replacing
+from course_lib.storage import replacing
 from course_lib.tokenizer import Tokenizer
+from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
 from course_lib.training.evaluation import score
 from course_lib.training.loop import History, fit
-from course_lib.training.machine import machine
-from course_lib.training.run import epoch_file
+from course_lib.training.machine import machine, revision
 from course_lib.training.subword_dropout import SubwordDropout
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
@@ -37,8 +38,8 @@ def train_translator(
         progress: show a progress bar and a line for each epoch.
 
     Returns:
-        the log: corpus, model, training, machine, the history's epochs, seconds and cpu_seconds, and the scores of the
-        part to report once finished.
+        the log: corpus, model, training, date, commit, machine, the history's epochs, seconds and cpu_seconds; once
+        finished what was chosen, all choices with their BLEU, and the scores of the part to report.
 
     Raises:
         ValueError: if the folder holds another experiment, a part that is needed is empty, or a sentence is longer than
@@ -62,6 +63,8 @@ def train_translator(
         progress=progress,
     )
     log = _header(corpus, experiment, translator.model) | {
+        "date": date.today().isoformat(),
+        "commit": revision(),
         "machine": machine(device),
         "epochs": history.epochs,
         "seconds": history.seconds,
@@ -69,10 +72,12 @@ def train_translator(
         "stopped": history.stopped,
     }
     if history.stopped == "finished":
-        log["averaged_epochs"] = _average(translator.model, checkpoints, experiment)
+        best, *_ = choices = choose(translator, checkpoints, experiment, corpus.valid)
+        log |= {"averaged_epochs": best.averaged_epochs, "length_penalty": best.length_penalty}
+        log["choices"] = [asdict(choice) for choice in choices]
         if experiment.architecture == "transformer":
             translator.save_pretrained(folder)
-        log[experiment.report] = _final_scores(translator, corpus, experiment, progress)
+        log[experiment.report] = _final_scores(translator, corpus, experiment, best.length_penalty, progress)
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
     return log
@@ -144,21 +149,15 @@ def _header(corpus: Corpus, experiment: Experiment, model: Transformer | Attenti
         "augment": experiment.augment,
         "subword_dropout": experiment.subword_dropout,
         "averaged_epochs": experiment.kept_epochs,
+        "beam_size": experiment.beam_size,
     }
 
 
-def _average(model: Transformer | AttentiveLSTM, checkpoints: Path, experiment: Experiment) -> int:
-    """Gives the model the mean weights of the newest epochs, as far as they are there; returns how many these are."""
-    last = experiment.training.epochs
-    newest = [epoch_file(checkpoints, epoch) for epoch in range(last - experiment.kept_epochs + 1, last + 1)]
-    newest = [path for path in newest if path.exists()]
-    load_weights(model, average_checkpoints(newest))
-    return len(newest)
-
-
-def _final_scores(translator: Translator, corpus: Corpus, experiment: Experiment, progress: bool) -> list[dict]:
+def _final_scores(
+    translator: Translator, corpus: Corpus, experiment: Experiment, penalty: float, progress: bool
+) -> list[dict]:
     """Entries of greedy search and of the beam, on the part to report."""
-    part, penalty, entries = experiment.report, experiment.length_penalty, []
+    part, entries = experiment.report, []
     for size in (1, experiment.beam_size):
         result = score(translator, getattr(corpus, part), beam_size=size, length_penalty=penalty)
         entries.append(result.entry)

@@ -2,9 +2,24 @@
 
 import os
 import platform
+import subprocess
 from pathlib import Path
 
 import torch
+
+HERE = Path(__file__).parent
+
+
+def revision() -> str | None:
+    """The commit of the code, with a plus sign if files differ from it; None where the code is in no repository."""
+
+    def git(*command: str) -> str:
+        return subprocess.run(["git", "-C", str(HERE), *command], capture_output=True, text=True, check=True).stdout
+
+    try:
+        return git("rev-parse", "HEAD").strip() + "+" * bool(git("status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def machine(device: str) -> dict:

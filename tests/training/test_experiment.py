@@ -4,9 +4,11 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import unicodedata
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError, replace
+from datetime import date
 from functools import partial
 from unittest import mock
 
@@ -18,18 +20,18 @@ from course_lib.data import Corpus, Pair
 from course_lib.metrics import bleu, tokenized_bleu
 from course_lib.storage import average_checkpoints, load_tensors
 from course_lib.tokenizer import Tokenizer
-from course_lib.training import experiment
+from course_lib.training import choice, experiment, machine
 from course_lib.training import loop as training
 from course_lib.training.config import Experiment, TrainConfig
 from course_lib.training.evaluation import score
 from course_lib.training.experiment import train_translator
-from course_lib.training.machine import machine
+from course_lib.training.machine import revision
 from course_lib.training.run import Run
 from course_lib.translator import Translator
 from tests.helpers.corpora import CORPUS, PAIRS, Untouchable
 from tests.helpers.laws import patched, raised, tells_apart
 from tests.helpers.tiny import tiny_preset, toy_translator
-from tests.helpers.training import assert_same_weights
+from tests.helpers.training import assert_same_weights, weights_of
 
 CLOCKS = {"seconds": 0, "cpu_seconds": 0}
 CONFIG = TrainConfig(epochs=2, batch_tokens=256, peak_lr=0.01, warmup_steps=4)
@@ -42,6 +44,7 @@ def small_models():
 
 
 def run(folder, *, train=train_translator, corpus=CORPUS, config=CONFIG, vocab_size=60, **options):
+    options = {"report": "test"} | options
     return train(corpus, folder, Experiment("tiny", vocab_size, config, **options), progress=False)
 
 
@@ -71,7 +74,7 @@ def test_the_log_tells_the_whole_experiment(finished):
     assert log["corpus"] == "toy" and log["train_pairs"] == 40 and log["stopped"] == "finished"
     assert ModelConfig.from_dict(log["model"]).num_parameters == log["parameters"]
     assert TrainConfig.from_dict(log["training"]) == CONFIG
-    assert log["machine"] == machine("cpu") and log["machine"]["torch"] == torch.__version__
+    assert log["machine"] == machine.machine("cpu") and log["machine"]["torch"] == torch.__version__
     assert [record["epoch"] for record in log["epochs"]] == [1, 2]
     names = {"epoch", "step", "train_loss", "seconds", "cpu_seconds", "valid_loss", "valid_accuracy", "valid_bleu"}
     assert all(set(record) == names | {"valid_exact_match"} for record in log["epochs"])
@@ -150,18 +153,91 @@ def test_the_test_part_can_be_scored_after_the_choice(wrong, tmp_path):
         the_test_part_can_be_scored_after_the_choice(wrong, tmp_path / "wrong")
 
 
+TABLE = {(1, 0.0): 3.0, (1, 2.0): 7.0, (2, 0.0): 9.0, (2, 2.0): 1.0}  # BLEU of averaged epochs and length penalty
+
+
+def the_validation_part_chooses(train, folder):
+    """Among all that was left open; what it chose is saved, and reported with the test part."""
+    seen = []
+
+    def scored(translator, pairs, *, length_penalty, **search):
+        assert list(pairs) == CORPUS.valid
+        kept = sorted((folder / "checkpoints").glob("epoch-*.safetensors"))
+        weights = weights_of(translator.model)
+        same = [n for n in (1, 2) if all(torch.equal(weights[k], v) for k, v in average_checkpoints(kept[-n:]).items())]
+        seen.append((same[0], length_penalty))
+        found = score(translator, pairs, length_penalty=length_penalty, **search)
+        return replace(found, bleu=replace(found.bleu, score=TABLE[seen[-1]]))
+
+    with mock.patch.object(choice, "score", scored):
+        open_ones = dict(average=(1, 2), length_penalty=(0.0, 2.0), beam_size=2)
+        log = run(folder, train=train, config=replace(CONFIG, epochs=8), **open_ones)
+    assert sorted(seen) == sorted(TABLE)
+    best_first = sorted(TABLE, key=TABLE.get, reverse=True)
+    tried = [(entry["averaged_epochs"], entry["length_penalty"]) for entry in log["choices"]]
+    assert tried == best_first and [entry["bleu"] for entry in log["choices"]] == [9.0, 7.0, 3.0, 1.0]
+    assert (log["averaged_epochs"], log["length_penalty"]) == best_first[0]
+    assert log["test"][1]["length_penalty"] == best_first[0][1]
+    paths = sorted((folder / "checkpoints").glob("epoch-*.safetensors"))
+    assert_same_weights(Translator.from_pretrained(folder).model, average_checkpoints(paths))
+
+
+def choosing(change):
+    """The training with another choice: a mutant."""
+    return patched(train_translator, mock.patch.object(experiment, "choose", change))
+
+
+def test_the_validation_part_chooses(tmp_path):
+    the_validation_part_chooses(train_translator, tmp_path / "ours")
+    wrong = [
+        choosing(lambda translator, folder, asked, pairs: choice.choose(translator, folder, asked, CORPUS.test)),
+        choosing(lambda *arguments: choice.choose(*arguments)[::-1]),
+        with_always(average=1),
+    ]
+    for number, mutant in enumerate(wrong):
+        with pytest.raises(AssertionError):
+            the_validation_part_chooses(mutant, tmp_path / f"wrong {number}")
+
+
+def test_what_is_not_open_is_not_scored(tmp_path):
+    with mock.patch.object(choice, "score", None):
+        log = run(tmp_path, length_penalty=1.0)
+    assert log["choices"] == [{"averaged_epochs": 1, "length_penalty": 1.0, "bleu": None}]
+
+
+def test_the_log_says_when_and_with_which_code(tmp_path):
+    log = run(tmp_path)
+    assert date.fromisoformat(log["date"]) and log["commit"] == revision()
+
+
+def test_the_revision_is_that_of_the_repository(tmp_path):
+    def git(*command):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        return subprocess.run(["git", "-C", tmp_path, *identity, *command], capture_output=True, text=True).stdout
+
+    with mock.patch.object(machine, "HERE", tmp_path):
+        assert revision() is None
+        git("init")
+        (tmp_path / "code").write_text("1")
+        git("add", "code")
+        git("commit", "-m", "first")
+        assert revision() == git("rev-parse", "HEAD").strip() and len(revision()) == 40
+        (tmp_path / "code").write_text("2")
+        assert revision() == git("rev-parse", "HEAD").strip() + "+"
+
+
 def newest_only(paths):
     return average_checkpoints(paths[-1:])
 
 
 def asked_for(corpus, folder, experiment, **options):
     log = train_translator(corpus, folder, experiment, **options)
-    return log | {"averaged_epochs": experiment.average}
+    return log | {"averaged_epochs": experiment.average[0]}
 
 
 def test_the_saved_weights_are_the_average_of_the_newest_epochs(tmp_path):
     weights_are_the_average_of_the_kept_epochs(train_translator, tmp_path / "ours")
-    mutant = patched(train_translator, mock.patch.object(experiment, "average_checkpoints", newest_only))
+    mutant = patched(train_translator, mock.patch.object(choice, "average_checkpoints", newest_only))
     for number, wrong in enumerate((mutant, with_always(average=5), asked_for)):
         with pytest.raises(AssertionError):
             weights_are_the_average_of_the_kept_epochs(wrong, tmp_path / f"wrong {number}")
@@ -195,7 +271,7 @@ def takes_the_last_file(folder, epoch):
 def test_weights_are_those_of_this_run(tmp_path):
     weights_are_those_of_this_run(train_translator, tmp_path / "ours")
     with pytest.raises(AssertionError):
-        mutant = patched(train_translator, mock.patch.object(experiment, "epoch_file", takes_the_last_file))
+        mutant = patched(train_translator, mock.patch.object(choice, "epoch_file", takes_the_last_file))
         weights_are_those_of_this_run(mutant, tmp_path / "mutant")
 
 
@@ -426,7 +502,7 @@ def test_progress_prints_a_line_for_each_epoch(tmp_path, capsys):
     train_translator(CORPUS, tmp_path / "loud", Experiment("tiny", 60, once))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("epoch   1") and "BLEU" in lines[0]
-    assert [line.split(":")[0] for line in lines[1:]] == ["test, beam 1", "test, beam 4"]
+    assert [line.split(":")[0] for line in lines[1:]] == ["valid, beam 1", "valid, beam 4"]
     run(tmp_path / "quiet", config=once)
     assert capsys.readouterr().out == ""
 
