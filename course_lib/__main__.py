@@ -115,7 +115,7 @@ def _model_changes(options: argparse.Namespace) -> dict:
 
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
-_EXPERIMENT += ("beam_size", "length_penalty")
+_EXPERIMENT += ("beam_size", "length_penalty", "snapshots")
 _OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
@@ -158,6 +158,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     several = "; of several numbers the validation part chooses"
     average_help = f"last epochs averaged at the end (default: 1){several}"
     command.add_argument("--average", type=int, nargs="+", default=[1], help=average_help)
+    command.add_argument("--snapshots", type=int, default=0, help="times to keep the weights on the way (default: 0)")
     part_help = "part to score at the end (default: valid): test once, when nothing is left to be chosen"
     command.add_argument("--report", default="valid", choices=("valid", "test"), help=part_help)
     command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from course_lib.config import ModelConfig
 from course_lib.data import pad
-from course_lib.decoding import Hypothesis, beam_search, greedy, normalized
+from course_lib.decoding import Hypothesis, beam_search, check_search, greedy, normalized
 from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared, doubts, prepare
 from course_lib.recording import AttentionMaps, record_attention
-from course_lib.storage import load_tensors, load_weights, replacing, save_tensors
+from course_lib.storage import load_tensors, load_weights, replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer, closed
 from course_lib.transformer import Transformer, eval_mode
 
@@ -105,11 +105,7 @@ class Translator:
         return Prepared((Piece(text),), ())
 
     def sentence(self, text: str) -> Piece:
-        """As prepare, for a text that is looked into and so must be one sentence.
-
-        Raises:
-            ValueError: as prepare, or if it is several.
-        """
+        """As prepare, for a text that is looked into and so must be one sentence; ValueError if it is several."""
         pieces = self.prepare(text).pieces
         if len(pieces) > 1:
             raise ValueError(f"one sentence can be looked into at a time, got {len(pieces)}: {text[:60]!r}")
@@ -143,22 +139,22 @@ class Translator:
             save_tensors(folder / "model.safetensors", self.model.state_dict(), {}, dtype=dtype)
 
     @classmethod
-    def from_pretrained(cls, name_or_folder: str | Path = "everyday") -> "Translator":
+    def from_pretrained(cls, name_or_folder: str | Path = "everyday", *, step: int | None = None) -> "Translator":
         """Reads a translator that comes with the course, or one that save_pretrained wrote.
 
         Args:
             name_or_folder: "everyday", for short everyday sentences; "course", small, for sentences of the course
                 corpus only; or a folder.
+            step: of the training, to see what it knew by then: one of `saved_steps`; None for the finished one.
 
         Raises:
-            FileNotFoundError: if a file is missing.
-            ValueError: if a file is damaged or belongs to something else.
+            FileNotFoundError, ValueError: if a file is missing; if one is damaged or belongs to something else.
         """
-        folder = PRETRAINED / name_or_folder if name_or_folder in SHIPPED else Path(name_or_folder)
+        folder = _folder(name_or_folder)
         config = _read(folder / "config.json", lambda text: ModelConfig.from_dict(json.loads(text)))
         tokenizer = _read(folder / "tokenizer.json", Tokenizer.from_json)
         model = Transformer(config)
-        tensors, _ = load_tensors(folder / "model.safetensors")
+        tensors, _ = load_tensors(folder / "model.safetensors" if step is None else step_file(folder, step))
         load_weights(model, tensors)
         return cls(model.eval(), tokenizer)
 
@@ -170,7 +166,7 @@ class Translator:
         self, texts: list[str], beam_size: int, length_penalty: float, attention: bool
     ) -> list[Translation]:
         """Of each text, made of the translations of its pieces."""
-        _check_search(beam_size, length_penalty)
+        check_search(beam_size, length_penalty)
         prepared = [self.prepare(text) for text in texts]
         pieces = [piece for text in prepared for piece in text.pieces]
         found = iter(zip(pieces, self._pieces(pieces, beam_size, length_penalty, attention), strict=True))
@@ -218,6 +214,15 @@ class Translator:
         )
 
 
+def saved_steps(name_or_folder: str | Path) -> list[int]:
+    """The steps of its training after which a translator's weights were kept, see Experiment.snapshots."""
+    return sorted(int(path.stem.split("-")[1]) for path in (_folder(name_or_folder) / "steps").glob("step-*"))
+
+
+def _folder(name_or_folder: str | Path) -> Path:
+    return PRETRAINED / name_or_folder if name_or_folder in SHIPPED else Path(name_or_folder)
+
+
 def _joined(text: str, found: list[tuple[Piece, Translation]], remarks: tuple[str, ...]) -> Translation:
     """One translation of all pieces of a text, with what was copied in its place."""
     whole = "".join(piece.restore(part.text) + piece.gap for piece, part in found).strip()
@@ -234,13 +239,6 @@ def _joined(text: str, found: list[tuple[Piece, Translation]], remarks: tuple[st
 def _check_text(text: str) -> None:
     if not isinstance(text, str):
         raise ValueError(f"expected the text of a sentence, got {text!r}")
-
-
-def _check_search(beam_size: int, length_penalty: float) -> None:
-    if not isinstance(beam_size, int) or isinstance(beam_size, bool) or beam_size < 1:
-        raise ValueError(f"beam_size must be a whole number from 1, got {beam_size!r}")
-    if isinstance(length_penalty, bool) or not isinstance(length_penalty, int | float):
-        raise ValueError(f"length_penalty must be a number, got {length_penalty!r}")
 
 
 def _read(path: Path, parse: Callable):

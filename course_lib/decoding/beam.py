@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from course_lib.decoding.packed import first_step
-from course_lib.decoding.steps import Hypothesis, output_limits
+from course_lib.decoding.steps import Hypothesis, check_search, output_limits
 from course_lib.transformer import Transformer, eval_mode
 
 KEPT, DROPPED, FINISHED, UNFINISHED = "kept", "dropped", "finished", "unfinished"
@@ -129,8 +129,7 @@ def record_beam(
 def _search(
     model: Transformer, src: Tensor, beam_size: int, length_penalty: float, max_len: int | None, *, record: bool
 ) -> list["_Beam"]:
-    if beam_size < 1:
-        raise ValueError(f"beam_size must be at least 1, got {beam_size}")
+    check_search(beam_size, length_penalty)
     with eval_mode(model):
         limits = output_limits(model, src, max_len)
         steps = first_step(model, src)

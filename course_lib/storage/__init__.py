@@ -6,6 +6,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "files": ["replacing"],
-        "checkpoint": ["average_checkpoints", "load_tensors", "load_weights", "save_tensors"],
+        "checkpoint": ["average_checkpoints", "load_tensors", "load_weights", "save_tensors", "step_file"],
     },
 )

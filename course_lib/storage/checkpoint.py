@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from course_lib.storage.files import replacing
 
 FORMAT = "course_lib checkpoint 1"
+SCALE = ":int8 scale"  # behind the name of a matrix: what each of its rows of int8 is multiplied by
 
 
 def save_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict, *, dtype: torch.dtype | None = None) -> None:
@@ -21,7 +22,8 @@ def save_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict, *, dt
         path: of the .safetensors file.
         tensors: by name; a tensor with several names (tied weights) is stored once.
         info: JSON values for the header.
-        dtype: to store in; None keeps each tensor's own.
+        dtype: to store in; None keeps each tensor's own. torch.int8 is for matrices, each row with a scale of its own
+            (the largest number of the row is 127 then); the rest is stored in half precision.
 
     Raises:
         OSError: if the disk is full or the folder cannot be written; the old file is untouched.
@@ -31,15 +33,30 @@ def save_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict, *, dt
     for name, tensor in tensors.items():
         same = first.setdefault((tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()), name)
         if same == name or tensor.numel() == 0:
-            stored[name] = tensor.detach().to("cpu", dtype).contiguous()
+            stored |= _rows_of_bytes(name, tensor) if dtype is torch.int8 else {name: tensor.detach().to("cpu", dtype)}
         else:
             aliases[name] = same
     metadata = {"format": FORMAT, "info": json.dumps(info), "aliases": json.dumps(aliases)}
     with replacing(path) as temporary:
         try:
-            save_file(stored, temporary, metadata=metadata)
+            tensors = {name: tensor.contiguous() for name, tensor in stored.items()}
+            save_file(tensors, temporary, metadata=metadata)
         except SafetensorError as error:  # the library's own word for an input/output error
             raise OSError(f"could not write {path}: {error}") from error
+
+
+def _rows_of_bytes(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    """A matrix as int8 and a scale for each row; anything else in half precision."""
+    values = tensor.detach().to("cpu", torch.float32)
+    if values.dim() < 2:
+        return {name: values.half()}
+    scale = values.abs().amax(dim=-1, keepdim=True).clamp(min=1e-12) / 127
+    return {name: (values / scale).round().to(torch.int8), name + SCALE: scale}
+
+
+def step_file(folder: str | Path, step: int) -> Path:
+    """Where a translator's folder keeps the weights after a step of its training."""
+    return Path(folder) / "steps" / f"step-{step:06d}.safetensors"
 
 
 def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict]:
@@ -58,6 +75,8 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict]:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # not a dict: it has no iterator
+        for name in [name for name in tensors if name.endswith(SCALE)]:
+            tensors[name.removesuffix(SCALE)] = tensors[name.removesuffix(SCALE)] * tensors.pop(name)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
     if metadata.get("format") != FORMAT:

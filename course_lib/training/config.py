@@ -98,6 +98,8 @@ class Experiment:
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
             that comes down to 0, 1 can be better. Of several numbers, the validation part chooses.
         beam_size, length_penalty: of the final scores, beside greedy search; of several penalties as for average.
+        snapshots: how many times to keep the weights on the way, in the folder's steps/: from step 100 to the last,
+            each time the same factor later.
         report: part that is scored at the end: "valid", or "test", once, when nothing is left to be chosen.
 
     Raises:
@@ -115,6 +117,7 @@ class Experiment:
     average: int | tuple[int, ...] = 1
     beam_size: int = 4
     length_penalty: float | tuple[float, ...] = 0.6
+    snapshots: int = 0
     report: str = "valid"
 
     def __post_init__(self):

@@ -11,7 +11,7 @@ import torch
 from course_lib.alternatives import AttentiveLSTM, lstm_like
 from course_lib.config import model_preset
 from course_lib.data import BucketedBatches, Corpus, IdPair, augmented, encode_pairs
-from course_lib.storage import replacing
+from course_lib.storage import replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
@@ -21,6 +21,8 @@ from course_lib.training.machine import machine, revision
 from course_lib.training.subword_dropout import SubwordDropout
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
+
+FIRST_SNAPSHOT = 100  # step
 
 
 def train_translator(
@@ -59,6 +61,7 @@ def train_translator(
         valid=valid,
         folder=checkpoints,
         keep=experiment.kept_epochs,
+        on_step=_keeping(folder, experiment.snapshots),
         on_epoch=_scoring(translator, corpus, progress),
         progress=progress,
     )
@@ -127,6 +130,22 @@ def _scoring(translator: Translator, corpus: Corpus, progress: bool) -> Callable
         return {"valid_bleu": found.bleu.score, "valid_exact_match": found.exact_match}
 
     return on_epoch
+
+
+def _keeping(folder: Path, snapshots: int) -> Callable[[Transformer, History], None]:
+    """Saves the weights in int8 after some steps."""
+
+    def on_step(model: Transformer, history: History) -> None:
+        if len(history.losses) in snapshot_steps(history.total_steps, snapshots):
+            save_tensors(step_file(folder, len(history.losses)), model.state_dict(), {}, dtype=torch.int8)
+
+    return on_step
+
+
+def snapshot_steps(total: int, count: int) -> list[int]:
+    """Steps from the first to the last, each the same factor after the one before."""
+    factor = total / FIRST_SNAPSHOT
+    return [round(FIRST_SNAPSHOT * factor ** (number / max(1, count - 1))) for number in range(count)]
 
 
 def _line(record: dict, valid_bleu: float) -> str:

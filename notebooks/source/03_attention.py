@@ -960,9 +960,9 @@ figure
 # Our four tokens did it: each looks at the whole sentence and takes a new vector away.
 #
 # What might it be good for?
-# *The cat is hungry because it has not eaten.*
+# *The dog eats the meat because it is hungry.*
 # Who is *it*?
-# German must know, because *it* is *sie* for a cat, *er* for a dog and *es* for a child.
+# German must know, because *it* is *er* for the dog and *es* for the meat.
 # We ask the translator of lesson 00 where *it* looks.
 # Each of its layers holds four attentions side by side, called *heads* (lesson [04](04_multi_head.ipynb)); this is one of the encoder's last layer.
 
@@ -970,36 +970,45 @@ figure
 from course_lib import Translator
 
 translator = Translator.from_pretrained("course")
-text = "The cat is hungry because it has not eaten."
+text = "The dog eats the meat because it is hungry."
 seen = translator.translate(text, attention=True)
 every_head = torch.stack(seen.attention.encoder)  # (layers, heads, queries, keys)
-head = every_head[-1, 3]  # (queries, keys)
-it, noun = (seen.src_tokens.index(token) for token in ("▁it", "▁cat"))
-title = f"In this head, “it” gives {100 * head[it, noun]:.0f} % of its weight to “cat”"
+head = every_head[-1, 1]  # (queries, keys)
+it, noun = (seen.src_tokens.index(token) for token in ("▁it", "▁dog"))
+title = f"In this head, “it” gives {100 * head[it, noun]:.0f} % of its weight to “dog”"
 assert head[it, noun] > 0.8
 assert every_head.shape[:2] == (2, 4)
-assert (every_head[..., it, noun] > 0.5).sum() == 1
+assert (every_head[..., it, noun] > 0.5).nonzero().tolist() == [[1, 1], [1, 3]]
 assert torch.allclose(head.sum(dim=-1), torch.ones(len(head)))
 attention_map(head, seen.src_tokens, seen.src_tokens, title=title)
 
 # %% [markdown]
 # Is that an accident of this sentence?
-# We look at others.
+# We look at others, where a single word decides: whoever eats is hungry, and what is eaten is fresh.
 
 # %% tags=["nbval-check-output"]
-pronouns = {"cat": "sie", "dog": "er", "child": "es"}
-for noun, pronoun in pronouns.items():
-    for rest in ("is hungry because it has not eaten.", "sleeps because it is tired."):
-        seen = translator.translate(f"The {noun} {rest}", attention=True)
-        it = seen.src_tokens.index("▁it")
-        row = seen.attention.encoder[-1][3][it]  # (keys,)
-        print(f"it → {seen.src_tokens[row.argmax()]:8} {seen.text}")
-        assert seen.src_tokens[row.argmax()] == f"▁{noun}" and row.max() > 0.7
-        assert f"▁{pronoun}" in seen.tgt_tokens
+meals = {"dog": "meat", "cat": "cheese", "horse": "apple", "child": "apple"}
+pronouns = {"dog": "er", "cat": "sie", "horse": "es", "child": "es"}
+pronouns |= {"meat": "es", "cheese": "er", "apple": "er"}
+misses = []
+for noun, food in meals.items():
+    for meant, word in ((noun, "hungry"), (food, "fresh")):
+        meal = f"The {noun} eats the {food} because it is {word}."
+        seen = translator.translate(meal, attention=True)
+        row = seen.attention.encoder[-1][1][seen.src_tokens.index("▁it")]  # (keys,)
+        looked_at = seen.src_tokens[row.argmax()]
+        print(f"{word:6} it → {looked_at:8} {seen.text}")
+        misses += [(noun, word)] * (looked_at != f"▁{meant}")
+        assert f"weil {pronouns[meant]} " in seen.text
+assert misses == [("child", "hungry")]
 
 # %% [markdown]
+# Change *hungry* to *fresh*, and the head looks at the food.
+# Once it is wrong: the hungry child's *it* goes to the apple.
+# The German is right all the same (*es*, the child; the apple would be *er*), so the translator does not go by this head's largest weight alone.
+#
 # Nobody told this head to do so: it is what training made of its W_Q and W_K.
-# We picked it among eight by looking; in our first sentence the other seven give *cat* less than half of their weight.
+# We picked it among eight by looking; in our first sentence one other, head 3 of the same layer, gives *dog* more than half of its weight.
 # A weight says where a head looks, not yet what the model does with it.
 #
 # ### The price

@@ -746,7 +746,6 @@ assert max(last[0] + last[3]) < 0.2 < min(last[1] + last[2])
 #
 # Do the heads of a trained model look at different things?
 # We ask the translator of lesson [00](00_welcome.ipynb): two layers, four heads each.
-# *Gives* is two tokens for it, and so is *roten*.
 
 # %% tags=["nbval-check-output"]
 from course_lib import Translator
@@ -779,12 +778,12 @@ for article, noun, own in (("▁dem", "▁child", "▁the"), ("▁einen", "▁ap
     row = tgt_tokens.index(article)
     assert [head[row] for head in looks] == [noun, own, own, own]
 assert all(head[tgt_tokens.index("▁Kind")] == "▁child" for head in looks)
-assert looks[0][tgt_tokens.index("▁Die")] == "."
+assert looks[0][tgt_tokens.index("▁Die")] == "▁The"
 figure
 
 # %% [markdown]
 # Three heads find the word that is being translated.
-# Head 0 looks at the noun when *dem* or *einen* is due (not yet for *Die*: there it looks at the full stop).
+# Head 0 looks at the noun when *dem* or *einen* is due (not yet for *Die*: there it looks at *The*, as the others do).
 # German needs to know the noun: the child is *dem Kind*, the woman is *der Frau*, as the last line above shows.
 #
 # And where could the English *the* learn what it belongs to?
@@ -796,18 +795,18 @@ figure = attention_grid(
     encoder,
     src_tokens,
     src_tokens,
-    title="In the encoder, head 3 takes each article to its noun",
+    title="In the encoder, head 1 takes each article to its noun",
 )
-for row, noun in ((0, "▁woman"), (5, "▁child"), (7, "▁apple")):
+for row, noun in ((0, "▁woman"), (4, "▁child"), (6, "▁apple")):
     assert src_tokens[row].lower() in ("▁the", "▁a")
-    assert src_tokens[encoder[3, row].argmax()] == noun
-verb = src_tokens.index("▁gi")
-assert encoder[2, [5, 7], verb].min() > 0.9 and encoder[2, 0, verb] < 0.1
+    assert src_tokens[encoder[1, row].argmax()] == noun
+verb = src_tokens.index("▁gives")
+assert encoder[3, [4, 6], verb].min() > 0.9 and encoder[3, 0, verb] < 0.1
 figure
 
 # %% [markdown]
-# Head 3: *The* looks at *woman*, *the* at *child*, *a* at *apple*.
-# Head 2: the articles of the two objects look at the verb, whose objects they are; the article of the subject does not.
+# Head 1: *The* looks at *woman*, *the* at *child*, *a* at *apple*.
+# Head 3: the articles of the two objects look at the verb, whose objects they are; the article of the subject does not.
 #
 # These are pictures of one sentence.
 # Does it hold? Try others, and the other heads: type a sentence with several articles.
@@ -815,7 +814,7 @@ figure
 # %%
 from course_lib.widgets import AttentionExplorer
 
-picker = AttentionExplorer(translator, text, kind="encoder", head=3)
+picker = AttentionExplorer(translator, text, kind="encoder", head=1)
 assert picker.view["src"] == src_tokens
 picker
 
@@ -839,8 +838,9 @@ def spans(words, tokens):
     return found
 
 
-words = ["Die", "alte", "Frau", "gibt", "dem", "Kind", "einen", "roten", "Apfel", "."]
-found = zip(words, spans(words, tgt_tokens), strict=True)
+words = ["Die", "Katze", "sieht", "die", "Mäuse", "."]
+mice = translator.tokenizer.tokens("Die Katze sieht die Mäuse.")
+found = zip(words, spans(words, mice), strict=True)
 print(*(f"{word} {list(span)}" for word, span in found), sep=" · ")
 
 # %% tags=["nbval-check-output"]
@@ -917,7 +917,7 @@ on_diagonal = [row in keys for goal in goals for row, keys in goal]
 diagonal = 100 * sum(on_diagonal) / len(on_diagonal)
 best, worst = score.argmax().item(), score.argmin().item()
 assert best >= 4 and score[best] > 90 and score[best] - score[worst] > 25
-assert score[4] < 70 and min(score[5:]) > 85 and diagonal + 5 < score[worst]
+assert score[4] + 8 < min(score[5:]) > 80 and diagonal + 5 < score[worst]
 assert max(one_row_lower) < diagonal and max(one_row_lower[4:]) < 20
 
 # %%
@@ -936,7 +936,7 @@ figure
 # %% [markdown]
 # Heads differ clearly, and each is better than the diagonal.
 # (One row lower, each is worse than the diagonal: the rows do belong to the predicted tokens.)
-# In layer 1, the last one, three heads are very good aligners, and head 0 is far behind them.
+# In layer 1, the last one, three heads are good aligners, and head 0 is behind them.
 #
 # Is it a bad head?
 # We have seen it look at nouns where articles were due.
@@ -982,30 +982,33 @@ figure = bars(
     noun_score,
     xlabel=f"articles that look most at their noun (%), of {len(noun_hits)}",
     title="Two heads of the last layers go from article to noun: "
-    f"encoder head 3 in {noun_score[3]:.0f} %, cross head 0 in {noun_score[4]:.0f} %",
+    f"encoder head 1 in {noun_score[1]:.0f} %, cross head 0 in {noun_score[4]:.0f} %",
 )
-others = noun_score[:3] + noun_score[5:]
-assert noun_score[3] > 90 and noun_score[4] > 60 and max(others) < 10
+others = [noun_score[0], *noun_score[2:4], *noun_score[5:]]
+assert noun_score[1] > 90 and noun_score[4] > 45 and max(others) < 40
 figure
 
 # %% [markdown]
 # In both places one head of four has made the noun of an article its business.
 # But is it the *noun*, or only the next token?
-# And what about the articles that cross head 0 misses?
+# And what about the articles that cross head 0 misses, and those that encoder head 0 finds?
 
 # %%
 opens, apart = torch.tensor(opens), torch.tensor(apart)
 groups = {"noun is not next": apart, "opens the sentence": opens, "later": ~opens}
 percent = {name: 100 * noun_hits[group].mean(dim=0) for name, group in groups.items()}
+columns = {"encoder head 0": 0, "encoder head 1": 1, "cross head 0": 4}
 for name, group in groups.items():
-    in_encoder, in_cross = percent[name][[3, 4]].tolist()
-    print(f"{name:18} {group.sum():4} articles: {in_encoder:3.0f} %, {in_cross:3.0f} %")
-assert percent["noun is not next"][3] > 90
-assert percent["opens the sentence"][4] < 10 and percent["later"][4] > 90
+    shares = (f"{head} {percent[name][row]:3.0f} %" for head, row in columns.items())
+    print(f"{name:18} {group.sum():4} articles:", *shares, sep="  ")
+assert percent["noun is not next"][1] > 90
+opening, elsewhere = percent["opens the sentence"], percent["later"]
+assert opening[4] < 10 and elsewhere[4] > 60 and elsewhere[0] < 20 and opening[0] > 80
 
 # %% [markdown]
-# Encoder head 3 finds the noun also where another word stands between: it does not count places.
-# And cross head 0 finds nearly every noun, unless the article opens the German sentence; then it finds hardly any.
+# Encoder head 1 finds the noun also where another word stands between: it does not count places.
+# Cross head 0 finds most nouns, unless the article opens the German sentence; then it finds hardly any.
+# With encoder head 0 it is the other way round.
 # A mean can hide a rule and its exception.
 #
 # Nobody told these heads to do so, but a German article depends on its noun.
@@ -1021,7 +1024,7 @@ halves = [100 * half.mean(dim=0) for half in noun_hits.chunk(2)]
 for name, half in zip(("first half", "second half"), halves, strict=True):
     print(f"{name:12}", *(f"{percent:3.0f}" for percent in half.tolist()))
 noise = (halves[0] - halves[1]).abs().max().item()
-assert noun_score[3] - max(noun_score[:3]) > 3 * noise
+assert noun_score[1] - max(noun_score[0], *noun_score[2:4]) > 3 * noise
 assert noun_score[4] - max(noun_score[5:]) > 3 * noise
 
 # %% [markdown]

@@ -537,8 +537,6 @@ for row in ids.tolist():
 assert mask.sum(dim=-1).flatten().tolist() == [4, ids.shape[1]]
 
 # %% [markdown]
-# The long one has eleven tokens, because this tokenizer makes two of *gives*.
-#
 # Is `EncoderLayer` what we wrote, in both orders?
 # And are the two orders the same function?
 # We fill all parameters with random numbers, because scales of 1 and biases of 0 hide mistakes.
@@ -608,7 +606,7 @@ for text in texts:
 # That is what lets us stack as many layers as we like.
 #
 # **A common mistake**: "the encoder turns the sentence into a fixed-length representation".
-# The output, the **memory**, has one vector for each source token: 4 for the short sentence, 11 for the long one.
+# The output, the **memory**, has one vector for each source token: 4 for the short sentence, 10 for the long one.
 # Only the width is fixed.
 #
 # ### Do the layers share their weights?
@@ -1069,8 +1067,8 @@ assert post_norm_last.min() > last("8 layers, with").max() + 1
 # We need a word whose translation depends on another word.
 
 # %% tags=["nbval-check-output"]
-cat_text = "The cat is hungry because it has not eaten."
-dog_text = "The dog is hungry because it has not eaten."
+cat_text = "The cat eats the meat because it is hungry."
+dog_text = "The dog eats the meat because it is hungry."
 for text in (cat_text, dog_text):
     print(translator.translate(text))
 assert "weil sie" in translator.translate(cat_text).text

@@ -439,18 +439,18 @@ torch.testing.assert_close(probabilities.sum(dim=-1), torch.ones_like(hidden[...
 # %% [markdown]
 # **A common mistake**: "each output dimension is a word of the target language."
 # It is a *subword*, and the vocabulary is shared by both languages (section 5.1).
-# What must the decoder predict for *einen roten Apfel*?
+# What must the decoder predict for *rote Blumen* (red flowers)?
 
 # %% tags=["nbval-check-output"]
-print(*tokenizer.tokens("Sie gibt dem Kind einen roten Apfel."))
+print(*tokenizer.tokens("Sie gibt dem Kind rote Blumen."))
 vocabulary = tokens(range(tokenizer.vocab_size))
 inside = [piece for piece in vocabulary[4:] if piece[0].isalpha() and len(piece) > 1]
 print(f"{len(inside)} of {len(vocabulary)} subwords are longer pieces inside words")
-assert "en" in inside and "en" in tokenizer.tokens("roten")
+assert "en" in inside and "en" in tokenizer.tokens("Blumen")
 assert {"▁dog", "▁Hund"} <= set(vocabulary)
 
 # %% [markdown]
-# *roten* takes two steps: `▁rot`, then `en`.
+# *Blumen* takes two steps: `▁Blum`, then `en`.
 #
 # Figure 1 ends with a softmax, and our `Transformer` returns logits.
 # During training the softmax is *inside* the loss.
@@ -732,13 +732,13 @@ with torch.no_grad():
         written.append(best.indices[0].item())
 assert written == [bos_id, *tgt_out] and tokenizer.decode(written) == german
 rivals = tokens(probabilities[2].topk(3).indices[1:].tolist())
-assert set(rivals) == {"▁fressen", "▁frisst"}
+assert set(rivals) == {"▁sehen", "▁will"}
 assert all(each.topk(2).values[1] < 0.05 for each in probabilities)
 assert translator.translate(english, beam_size=1).text == german
 
 # %% [markdown]
 # On the left is the newest token that it has read, on the right are its three favorites for the next.
-# After *Die Katze*, second and third are two forms of *fressen*, to eat.
+# After *Die Katze*, second and third are *sehen*, another form of the same verb, and *will* (wants): *Die Katze will den Hund sehen*.
 # But whatever comes second is far behind.
 
 # %%
@@ -947,17 +947,17 @@ explorer
 
 # %% [markdown]
 # **A common mistake** in published plots: the source tokens stand on the axis of the target.
-# *The old woman gives the child a red apple.* and its translation have twelve tokens each, so no shape warns us.
+# *The old woman gives the child a red apple.* and its translation have eleven tokens each, so no shape warns us.
 # But one axis can be told from the other. How?
 
 # %% tags=["nbval-check-output"]
 sentence = "The old woman gives the child a red apple."
 seen = translator.translate(sentence, attention=True)
 weights = seen.attention.cross[-1].mean(dim=0).cpu()  # (tgt_len, src_len)
-assert weights.shape == (len(seen.tgt_tokens), len(seen.src_tokens)) == (12, 12)
+assert weights.shape == (len(seen.tgt_tokens), len(seen.src_tokens)) == (11, 11)
 for name, each in (("as recorded", weights), ("transposed", weights.T)):
     sums_to_one = (each.sum(dim=1) - 1).abs() < 1e-6
-    print(f"{name:12}{int(sums_to_one.sum()):3} of 12 rows sum to 1")
+    print(f"{name:12}{int(sums_to_one.sum()):3} of 11 rows sum to 1")
     assert sums_to_one.all() == (name == "as recorded")
 
 # %% [markdown]

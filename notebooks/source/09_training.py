@@ -637,7 +637,7 @@ for name, divisor in ways.items():
     verdict = "equal" if off[name] < 1e-6 else "off by more than 5 %"
     print(f"{name:30}{verdict}")
 right, means, undivided = off.values()
-assert right < 1e-6 and means > 0.05 and 0.7 < undivided < 1.3  # 1: twice as long
+assert right < 1e-6 and means > 0.05 and 0.7 < undivided < 1.5  # 1: twice as long
 print([part.num_tokens for part in micro], "tokens in the micro-batches")
 
 # %% [markdown]

@@ -145,7 +145,7 @@ assert untrained.exact_match == 0
 from course_lib.training import fit
 from course_lib.widgets import LiveTraining
 
-recipe = train_preset("mini", epochs=8 if device == "cuda" else 4)
+recipe = train_preset("mini", epochs=8 if device == "cuda" else 5)
 batches = BucketedBatches(train_pairs, recipe.batch_tokens, seed=recipe.seed)
 valid = BucketedBatches(encode_pairs(tokenizer, corpus.valid), recipe.batch_tokens)
 live = LiveTraining(translator, samples)
@@ -228,7 +228,7 @@ assert 0 < len(wrong) < 100
 # One LSTM reads the sentence, another one writes, and attention connects the two (Bahdanau et al. 2015, Luong et al. 2015).
 # `course_lib.alternatives` has such a model.
 # It is called like the Transformer, so the same `fit` trains it.
-# We gave both the same sentences, as many parameters, and the same time: about 320 seconds of one CPU thread.
+# We gave both the same sentences, as many parameters, and the same time: about 330 seconds of one CPU thread.
 # The Transformer makes four passes in it, the LSTM five.
 # The Transformer has the learning rate of its preset, the LSTM the better one of two, 0.004 and 0.006, chosen on the validation part.
 # Which one would you bet on?
@@ -236,8 +236,8 @@ assert 0 < len(wrong) < 100
 # The two runs take about ten minutes, so we kept their logs. These commands make them again:
 #
 # ```
-# python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --out runs/transformer
-# python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --out runs/lstm \
+# python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --report test --out runs/transformer
+# python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --report test --out runs/lstm \
 #     --architecture lstm --epochs 5 --peak-lr 0.004
 # ```
 
@@ -288,12 +288,12 @@ curves(
 assert their_minutes[2] > max(our_minutes) / 2  # the LSTM's third pass
 assert their_minutes[2] < our_minutes[2] and theirs[2] > ours[1] + 10
 exact = [log["test"][0]["exact_match"] for log in race.values()]
-assert abs(exact[0] - exact[1]) < 0.01  # ten sentences of a thousand
+assert abs(exact[0] - exact[1]) < 0.015  # fifteen sentences of a thousand
 
 # %% [markdown]
 # The points are the passes.
 # The LSTM is ahead for more than half of the time, and in the end they are less than one point apart.
-# On the test part the difference is less than ten sentences of a thousand: one run of each cannot tell who is better.
+# On the test part the difference is about ten sentences of a thousand: one run of each cannot tell who is better.
 #
 # So a recurrent model with attention is no straw man, on short sentences and one core.
 # Why did the Transformer replace it?
@@ -345,7 +345,7 @@ assert not {translation.text for translation in failures} & set(outside.values()
 #
 # ```
 # python -m course_lib data multi30k
-# python -m course_lib train --data multi30k --preset tiny --out runs/multi30k
+# python -m course_lib train --data multi30k --preset tiny --report test --out runs/multi30k
 # ```
 
 # %% tags=["nbval-check-output"]

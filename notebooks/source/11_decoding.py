@@ -128,35 +128,36 @@ for max_len in (3, 5, 20):
 #
 # ## What the favorite hides
 #
-# *I play.* is *Ich spiele.*
+# *I am playing now.* is *Ich spiele jetzt.*
 # After *Ich*, what does the model want to write?
 
 # %%
-src = encode("I play.")
+src = encode("I am playing now.")
 ich = tokenizer.encode("Ich")
 log_probs = next_log_probs(src, ich).cpu()
 probs, order = log_probs.exp().sort(descending=True)
 others = 100 * probs[8:].sum().item()
 labels = [tokenizer.token(token) for token in order[:8].tolist()]
-assert labels[:3] == ["▁sp", "▁spiel", "▁spielen"]
-assert 0.18 < probs[0] < 0.23 and 35 < others < 50
+assert labels[:2] == ["▁sp", "▁spiel"]
+assert probs[0] > 0.45 > 0.2 > probs[1] > 4 * probs[2] and 25 < others < 35
 bars(
     [*labels, f"{len(probs) - 8:,} others"],
     [*(100 * probs[:8]).tolist(), others],
     xlabel="probability of the token after Ich (%)",
-    title=f"Three favorites, and {others:.0f} % for those below the first eight",
+    title=f"Two favorites, and {others:.0f} % for those below the first eight",
     value_format="{:.1f}",
 )
 
 # %% [markdown]
-# `▁sp`, the favorite, gets a fifth.
+# `▁sp`, the favorite, gets half.
+# The first piece of *spiele* comes second.
 # Greedy search takes it and forgets the rest.
 #
 # ## Sampling: draw the next token
 #
 # The other simple answer is to *draw* a token, each with its probability.
 # If we draw every token, how often do we draw the whole output *Die Katze schläft.*?
-# Its log-probability was −0.56.
+# Its log-probability was −0.51.
 
 # %%
 many = encode("The cat sleeps.").expand(1000, -1)
@@ -301,7 +302,7 @@ curves(
 # %%
 from course_lib.widgets import SamplingSliders
 
-sliders = SamplingSliders(translator, "I play.", place=1)
+sliders = SamplingSliders(translator, "The cat sleeps.", place=1)
 assert len(sliders.probs) == possible
 assert sliders.probs[0].item() == max(sliders.probs.tolist())
 sliders
@@ -388,7 +389,7 @@ assert abs(whole - at_one["all tokens"]) < 0.15
 #
 # ## Greedy search does not find the most probable output
 #
-# *The cat sleeps when I run home.*
+# *Which child do you invite?*
 # We score two outputs with one parallel pass each: what greedy search writes, and what is right.
 
 
@@ -402,25 +403,25 @@ def token_log_probs(src, ids):
 
 
 # %% tags=["nbval-check-output"]
-home = encode("The cat sleeps when I run home.")
-(by_greedy,) = greedy(model, home)
-correct = tokenizer.encode("Die Katze schläft, wenn ich nach Hause laufe.")
-sums, ninth = [], []
+invite = encode("Which child do you invite?")
+(by_greedy,) = greedy(model, invite)
+correct = tokenizer.encode("Welches Kind lädst du ein?")
+sums, third = [], []
 for ids in (by_greedy.ids, correct):
-    each = token_log_probs(home, ids)
+    each = token_log_probs(invite, ids)
     sums.append(sum(each))
-    ninth.append(each[8])
+    third.append(each[2])
     print(f"{sums[-1]:.2f} {tokenizer.decode(ids)}")
     shown = zip([*ids, eos_id], each, strict=True)
-    print("  …", *(f"{tokenizer.token(i)} {lp:.2f}  " for i, lp in list(shown)[8:]))
-assert by_greedy.ids[:8] == correct[:8] and sums[1] > sums[0] + 1
-assert 0 < ninth[0] - ninth[1] < 0.2
+    print("  …", *(f"{tokenizer.token(i)} {lp:.2f}  " for i, lp in list(shown)[2:]))
+assert by_greedy.ids[:2] == correct[:2] and sums[1] > sums[0] + 0.5
+assert third[0] > third[1] + 0.5
 assert math.isclose(sums[0], by_greedy.log_prob, abs_tol=1e-4)
 
 # %% [markdown]
-# The model itself prefers the right one: −3.10 against −4.88.
+# The model itself prefers the right one: −3.21 against −4.18.
 # Greedy search never saw it.
-# At one step `▁lä` is a little better than `▁lau`, so greedy takes it, and then nothing good can follow.
+# At one step `▁l` is more probable than `▁lä`, so greedy takes it, and then nothing good can follow: `ade` and `▁du` cost more than a nat each.
 # A search that looks one token ahead is led up the garden path.
 #
 # ## Beam search
@@ -458,7 +459,7 @@ def beam_by_hand(src, beam_size, max_len=20, scores=next_log_probs, keep_finishe
 # %% tags=["nbval-check-output"]
 from course_lib.decoding import beam_search, record_beam
 
-for source in (src, home, encode(texts[3])):
+for source in (src, invite, encode(texts[3])):
     ours = beam_by_hand(source, beam_size=3)
     (theirs,) = beam_search(model, source, beam_size=3, length_penalty=0.0, max_len=20)
     assert [ids[:-1] for _, ids in ours] == [each.ids for each in theirs]
@@ -468,11 +469,11 @@ for source in (src, home, encode(texts[3])):
     print()
 
 # %% [markdown]
-# With three beginnings *laufe* survives, and wins.
+# With three beginnings `▁lä` survives, and wins.
 # What is a beam that keeps only one?
 
 # %%
-for text in [*texts, "I play.", "The cat sleeps when I run home."]:
+for text in [*texts, "I am playing now.", "Which child do you invite?"]:
     ((best,),) = beam_search(model, encode(text), beam_size=1, length_penalty=0.0)
     (first,) = greedy(model, encode(text))
     assert (best.ids, best.finished) == (first.ids, first.finished)
@@ -484,7 +485,7 @@ for text in [*texts, "I play.", "The cat sleeps when I run home."]:
 # ### The beam as a tree
 #
 # `record_beam` searches the same way and hands out all that it considered.
-# Here is *I play.* with a beam of 3.
+# Here is *I am playing now.* with a beam of 3.
 # Each box has a token and the log-probability of everything up to it.
 # Follow greedy search along the top, then the winner: when does it fall behind, and when does it take the lead?
 
@@ -497,7 +498,7 @@ best = tokenizer.decode(tree.tokens(tree.best[0]))
 beam_figure(
     tree,
     [tokenizer.token(node.token) for node in tree.nodes],
-    title=f"Third best after two tokens, it wins: {best}",
+    title=f"Second best after two tokens and after three, it wins: {best}",
 )
 
 # %%
@@ -506,42 +507,47 @@ for node in (tree.nodes[index] for index in tree.path(tree.best[0])[1:]):
     level = [each.total for each in tree.nodes if each.step == node.step]
     ranks.append(1 + sorted(level, reverse=True).index(node.total))
 print("ranks of the winner, step by step:", *ranks)
-assert ranks == [1, 3, 1, 1]
+assert ranks == [1, 2, 2, 1, 1, 1]
 (found,) = beam_search(model, src, beam_size=3, length_penalty=0.0)
 assert [[*each.ids, eos_id] for each in found] == [tree.tokens(i) for i in tree.best]
 assert all(node.total < tree.nodes[node.parent].total for node in tree.nodes[1:])
 (first,) = greedy(model, src)
-assert tokenizer.decode(first.ids) == "Ich sprang."
-assert winner.total > first.log_prob + 3
+assert tokenizer.decode(first.ids) == "Ich spranche jetzt."
+assert winner.total > first.log_prob + 1
 paid = [log_prob < -1.5 for log_prob in token_log_probs(src, first.ids)]
-assert paid == [False, True, True, True, False, False]  # ▁sp, ran and g
+assert paid == [False, False, True, True, False, False, False]  # ran and che
 
 # %% [markdown]
 # A total can only fall, because each token adds the logarithm of a probability.
-# What matters is who falls least: greedy search leads with `▁sp`, and then it pays twice more, for `ran` and for `g`.
+# What matters is who falls least: greedy search leads with `▁sp`, and then it pays twice, for `ran` and for `che`.
 #
 # Here is the search for any sentence, with every beam.
-# Which beam puts the right *Ich spiele.* on top, and do wider ones leave it there?
+# Which beam puts the right *Ich spiele jetzt.* on top, and do wider ones leave it there?
+# And is it the same for *Do they help their grandmother?*, which is *Helfen sie ihrer Großmutter?*
 
 # %%
 from course_lib.widgets import BeamTreeExplorer
 
-explorer = BeamTreeExplorer(translator, "I play.", beam_size=3)
+explorer = BeamTreeExplorer(translator, "I am playing now.", beam_size=3)
 for ours, shown in zip(tree.nodes, explorer.tree.nodes, strict=True):
     assert ours.total == shown.total
 explorer
 
 # %%
 tops = []
-for width in range(1, 7):
-    (found,) = beam_search(model, src, beam_size=width, length_penalty=0.0)
-    tops.append(tokenizer.decode(found[0].ids))
-print(*tops)
-assert tops == ["Ich sprang.", "Ich spiele.", *["Ich spielen."] * 4]
+for source in (src, encode("Do they help their grandmother?")):
+    for width in range(1, 7):
+        (found,) = beam_search(model, source, beam_size=width, length_penalty=0.0)
+        tops.append(tokenizer.decode(found[0].ids))
+        print(f"beam {width}: {tops[-1]}")
+assert tops[:6] == ["Ich spranche jetzt.", *["Ich spiele jetzt."] * 5]
+help_her = [f"{verb} sie ihrer Großmutter?" for verb in ("Hilfen", "Helfen", "Hilft")]
+assert tops[6:] == [*help_her, *[help_her[-1]] * 3]
 
 # %% [markdown]
-# Only the beam of two.
-# Every wider one finds *Ich spielen.*, which is more probable, and wrong; *Ich spiele.* comes second.
+# *Ich spiele jetzt.* stays on top from a beam of two on.
+# *Helfen sie ihrer Großmutter?* does not.
+# Every wider beam finds *Hilft sie ihrer Großmutter?*, which is more probable, and wrong: it asks about one woman.
 # The search has done its work, it found the more probable output.
 # The *model* is wrong about this one.
 # Search errors and model errors are two things, and a better search mends only the first kind.
@@ -637,7 +643,7 @@ def raw_logits(src, ids):
 
 logits = raw_logits(src, ich)
 torch.testing.assert_close((logits + 7).log_softmax(0), logits.log_softmax(0))
-favorites = [raw_logits(home, correct[:t]).max().item() for t in range(len(correct))]
+favorites = [raw_logits(invite, correct[:t]).max().item() for t in range(len(correct))]
 assert min(favorites) > 1
 
 # %% [markdown]
@@ -653,8 +659,8 @@ mistakes = {
     "raw logits": {"scores": raw_logits},
     "dropped": {"keep_finished": False},
 }
-for source in (src, home):
-    totals = []
+for text in ("I am falling asleep.", "Is the chicken old?"):
+    source, totals = encode(text), []
     for name, options in mistakes.items():
         best = beam_by_hand(source, beam_size=3, **options)[0][1]
         totals.append(sum(token_log_probs(source, best[:-1])))
@@ -780,17 +786,16 @@ for alpha in (0.0, 0.6, 2.0):
 # Back to the *good* translator, and a sentence in which the penalty decides.
 
 # %% tags=["nbval-check-output"]
-dream = "their happy sister dreamed of the boy and the girl."
-bear = encode(f"When the bear ate a banana, {dream}")
-(grown,) = record_beam(model, bear, beam_size=4, length_penalty=0.0)
+aunt = encode("In the morning his aunt saw you and followed you.")
+(grown,) = record_beam(model, aunt, beam_size=4, length_penalty=0.0)
 two = sorted((grown.nodes[i] for i in grown.best), key=lambda node: -node.total)[:2]
 for node in two:
     text = tokenizer.decode(grown.tokens(grown.nodes.index(node)))
-    print(f"{node.total:.2f}  {node.step} tokens  …{text[30:]}")
+    print(f"{node.total:.2f}  {node.step} tokens  {text}")
 assert two[0].step < two[1].step and two[0].total > two[1].total
 
 # %% [markdown]
-# The shorter one forgets the girl, and is a little more probable.
+# The shorter one forgets *dich*, and is a little more probable.
 # From which α on does the longer one win?
 # Set both scores equal and solve: α = ln(ratio of the log-probabilities) / ln(ratio of the lengths plus 5).
 
@@ -798,10 +803,10 @@ assert two[0].step < two[1].step and two[0].total > two[1].total
 crossing = math.log(two[1].total / two[0].total)
 crossing /= math.log((5 + two[1].step) / (5 + two[0].step))
 for alpha, wins in ((0.0, 0), (crossing - 0.01, 0), (crossing + 0.01, 1), (0.6, 1)):
-    ((best, *_),) = beam_search(model, bear, beam_size=4, length_penalty=alpha)
+    ((best, *_),) = beam_search(model, aunt, beam_size=4, length_penalty=alpha)
     assert len(best.ids) + 1 == two[wins].step
-print(f"above α = {crossing:.2f} the girl is not forgotten")
-assert 0.2 < crossing < 0.35
+print(f"above α = {crossing:.2f} dich is not forgotten")
+assert 0.25 < crossing < 0.4
 
 # %% [markdown]
 # And on the whole, with the rounded translator?
@@ -896,10 +901,10 @@ def write(model, src, ids, cached):
     return torch.stack(logits, dim=1), cache  # (batch, tgt_len, vocab)
 
 
-uncached, _ = write(precise, home, tgt_in, cached=False)
-logits, cache = write(precise, home, tgt_in, cached=True)
+uncached, _ = write(precise, invite, tgt_in, cached=False)
+logits, cache = write(precise, invite, tgt_in, cached=True)
 torch.testing.assert_close(logits, uncached, rtol=1e-9, atol=1e-9)
-torch.testing.assert_close(logits, precise(home, tgt_in), rtol=1e-9, atol=1e-9)
+torch.testing.assert_close(logits, precise(invite, tgt_in), rtol=1e-9, atol=1e-9)
 
 # %% [markdown]
 # The same logits, to nine digits.
@@ -909,7 +914,7 @@ torch.testing.assert_close(logits, precise(home, tgt_in), rtol=1e-9, atol=1e-9)
 for number, layer in enumerate(cache):
     shapes = {name: tuple(kept.shape) for name, kept in vars(layer).items()}
     print(f"layer {number}", *(f"{name} {shape}" for name, shape in shapes.items()))
-config, lengths = model.config, home.shape[1] + tgt_in.shape[1]
+config, lengths = model.config, invite.shape[1] + tgt_in.shape[1]
 numbers = sum(kept.numel() for layer in cache for kept in vars(layer).values())
 assert numbers == 2 * config.num_layers * config.d_model * lengths
 base = 2 * 6 * 512 * (30 + 30) * 4 / 1e6
@@ -932,14 +937,14 @@ def count_keys(cached):
         hook = attn.key_proj.register_forward_hook(
             lambda _, inputs, __, tally=tally: tally.append(inputs[0].shape[1])
         )
-        write(model, home, tgt_in, cached)
+        write(model, invite, tgt_in, cached)
         hook.remove()
         counted.append(sum(tally))
     return counted
 
 
 # %% tags=["nbval-check-output"]
-src_len, tgt_len = home.shape[1], tgt_in.shape[1]
+src_len, tgt_len = invite.shape[1], tgt_in.shape[1]
 for cached in (False, True):
     own, cross = count_keys(cached)
     print(f"cached {cached!s:5}  self-attention {own:3}  cross-attention {cross:3}")
@@ -955,7 +960,7 @@ assert count_keys(True) == [tgt_len, src_len]
 
 # %%
 sentences, longest = (1024, 128) if device == "cuda" else (4, 64)
-many = home.expand(sentences, -1)
+many = invite.expand(sentences, -1)
 any_ids = torch.arange(4, 4 + longest, device=device).expand(sentences, -1)
 out_lengths = [2**n for n in range(3, 8) if 2**n <= longest]
 
@@ -1005,7 +1010,7 @@ def ids_of(*starts):
 
 old = ids_of("Die Katze", "Der Hund")
 new = ids_of("Der Hund sieht", "Der Hund schläft")
-src_two = home.expand(2, -1)
+src_two = encode(texts[1]).expand(2, -1)
 assert old.shape == (2, 3) and new.shape == (2, 4)
 
 # %% tags=["nbval-check-output"]
@@ -1097,34 +1102,42 @@ assert len({result.signature for result in rulers.values()}) == len(rulers)
 # Two more numbers are called BLEU now and then, and have no signature at all.
 #
 # **A common mistake**: BLEU averaged over sentences.
-# In the mean, an endless output counts no more than a perfect one of four words.
 # BLEU counts n-grams over the whole corpus, where long failures weigh as much as they are long.
+# In the mean, an endless output counts no more than one of four words, and an output of three tokens has no 4-gram at all.
+# What does that do to the outputs of our searches?
 
 # %%
-ours = table["cased, 13a tokens"]
-each_alone = [bleu([o], [r]).score for o, r in zip(outputs, references, strict=True)]
-table["mean over sentences"] = mean(each_alone)
-words = [len(text.split()) for text in outputs]
-by_words = sum(s * n for s, n in zip(each_alone, words, strict=True)) / sum(words)
-print(f"corpus {ours:.1f}, mean {mean(each_alone):.1f}", end="")
-print(f", mean with outputs weighted by their words {by_words:.1f}")
-assert mean(each_alone) > ours + 2 and abs(by_words - ours) < 2.5
+means, zeros = {}, set()
+print("beam  corpus  mean over sentences")
+for size in trees:
+    found = [tokenizer.decode(output(tree, tree.best[0])) for tree in trees[size]]
+    alone = [bleu([o], [r]).score for o, r in zip(found, references, strict=True)]
+    means[size] = mean(alone)
+    rows = zip(found, references, alone, strict=True)
+    zeros |= {text for text, wanted, score in rows if text == wanted and score == 0}
+    print(f"{size:4}{facts[size][3]:8.1f}{means[size]:6.1f}")
+print("perfect, and scored 0:", *sorted(zeros))
+assert "Wer lacht?" in zeros and all(len(each.split()) < 4 for each in zeros)
+assert facts[1][3] - means[1] < 1 < facts[4][3] - means[4]
 
 # %% [markdown]
-# Weighted by its words, the mean comes back near the corpus score.
+# Perfect outputs of three tokens get 0.
+# And the gap to the corpus score depends on the search: next to nothing for greedy search (a beam of 1), 2 points for a beam of 4.
 #
 # **A common mistake**: BLEU of the teacher-forced argmax.
 # It scores an output that nobody can produce, because its beginning is corrected at each step.
 
 # %%
+ours = table["cased, 13a tokens"]
+table["mean over sentences"] = means[1]
 forced_ids = [ids[row].tolist() for ids, row in zip(forced, real, strict=True)]
 pretended = [tokenizer.decode(ids) for ids in forced_ids]  # leaves out </s>
 table["teacher-forced argmax"] = bleu(pretended, references).score
 scores = list(table.values())
 for same in ("cased, intl tokens", "lower-cased, 13a", "lower-cased, Moses tokens"):
     assert abs(table[same] - ours) < 1
-assert sum(abs(score - ours) > 2 for score in scores) >= 4
-assert table["teacher-forced argmax"] > ours + 4 and table["characters"] > ours + 12
+assert table["teacher-forced argmax"] > ours + 2 and table["characters"] > ours + 10
+assert table["words as they stand"] < ours - 2
 low, high = min(scores), max(scores)
 title = f"One translator, called anything from {low:.0f} to {high:.0f} BLEU"
 bars(list(table), scores, xlabel="BLEU", title=title, value_format="{:.1f}")

@@ -38,7 +38,7 @@ assert not model.training
 # How many maps does one translation leave behind?
 
 # %% tags=["nbval-check-output"]
-text = "The old woman gives the child a red apple."
+text = "The old woman shows the child a sweet apple."
 seen = translator.translate(text, attention=True)
 src, tgt = seen.src_tokens, seen.tgt_tokens
 maps = {kind: torch.stack(getattr(seen.attention, kind)).cpu() for kind in KINDS}
@@ -85,11 +85,11 @@ finders = [
     for head in range(4)
     if all(src[first[layer, head, row]] == noun for row, noun in nouns.items())
 ]
-assert finders == [(1, 3)]
-draw("encoder", "Layer 1, head 3 is the only one that takes each article to its noun")
+assert finders == [(1, 1)]
+draw("encoder", "Layer 1, head 1 is the only one that takes each article to its noun")
 
 # %% [markdown]
-# Head 3 of layer 1: *The* → *woman*, *the* → *child*, *a* → *apple*.
+# Head 1 of layer 1: *The* → *woman*, *the* → *child*, *a* → *apple*.
 #
 # Now the decoder's self-attention.
 # Its rows are named by what they *predict*, its columns by what was *read*.
@@ -109,17 +109,17 @@ draw("decoder", "The decoder looks back, never ahead: all above the diagonal is 
 
 # %%
 first = maps["cross"].argmax(dim=-1)
-dictionary = {"▁alte": "▁old", "▁Frau": "▁woman", "▁Kind": "▁child", "▁rot": "▁red"}
+dictionary = {"▁alte": "▁old", "▁Frau": "▁woman", "▁Kind": "▁child", "▁süß": "▁sweet"}
 dictionary |= {"▁Die": "▁The", "▁dem": "▁the", "▁einen": "▁a", "▁Apfel": "▁apple"}
 found = torch.zeros(2, 4, dtype=torch.long)
 for word, translation in dictionary.items():
     found += first[:, :, tgt.index(word)] == src.index(translation)
 print("words found, of 8:", found.tolist())
-assert (found[1, 1:] == 8).all() and found[0].max() < 8 and found[1, 0] < 8
-draw("cross", "Heads 1 to 3 of layer 1 find the word that is translated")
+assert (found == 8).tolist() == [[False, False, True, False], [False, True, True, True]]
+draw("cross", "Head 0.2 and heads 1.1 to 1.3 find the word that is translated")
 
 # %% [markdown]
-# Three heads of layer 1 find all eight words; no other head does.
+# Head 2 of layer 0 and three heads of layer 1 find all eight words; no other head does.
 #
 # **A common mistake** in published plots: the source tokens stand on the axis of the target.
 # Both sentences have twelve tokens here, so no shape warns us.
@@ -200,7 +200,7 @@ assert len(recorded) == count and recorded[0]["cross"].shape[:2] == (2, 4)
 
 # %% [markdown]
 # Links connect words, and attention connects subwords.
-# What should we do with *gives*, which is `▁gi` and `ves`?
+# What should we do with *shows*, which is `▁show` and `s`?
 # A key in two pieces gets the sum of both weights; a query in two pieces, the mean of both rows (as Clark et al. 2019 do).
 # Whatever goes to `</s>` gets a column of its own: "no word".
 
@@ -217,8 +217,8 @@ def spans(pair):
 
 
 woman, child = grammar.the("woman", "old"), grammar.the("child")
-apple = grammar.a("apple", "red")
-example = grammar.pair(grammar.clause(woman, "geben", dative=child, accusative=apple))
+apple = grammar.a("apple", "sweet")
+example = grammar.pair(grammar.clause(woman, "zeigen", dative=child, accusative=apple))
 assert (example.src, example.tgt) == (text, seen.text)
 
 # %%
@@ -253,10 +253,10 @@ for name, only in (("predicted", predicted - gold), ("gold", gold - predicted)):
     print(f"{name} only:", " · ".join(f"{src} = {tgt}" for src, tgt in words))
 print(f"alignment error rate of head 1.0: {by_formula:.2f}")
 assert predicted == strongest_links(by_hand)
-assert by_formula == alignment_error_rate(predicted, gold) > 0.5
+assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 
 # %% [markdown]
-# Where an adjective or an article is due, head 1.0 goes to the *noun*; only for *Die*, the first word, it goes to the full stop.
+# Where an adjective or an article is due, head 1.0 goes to the *noun*; only for *Die*, the first word, it stays with the article.
 # So as a dictionary it is a bad one.
 # Keep that in mind: a bad aligner may be busy with something else.
 #
@@ -417,8 +417,9 @@ def one_a_word(pair):
 rates_before = error_rates(head_links(choosing), choosing)
 best = divmod(rates_before[:, :4].argmin().item(), 4)
 bound, diagonal, ibm_1 = map(error_of, (one_a_word, by_place, by_words))
-assert best == (1, 1) and 0.01 < bound < rates[best] < 0.8 * ibm_1
-assert rates[1, [2, 4]].max() < ibm_1 < rates[1, 3] < 1.5 * ibm_1
+assert best == (1, 2) and 0.01 < bound < rates[best] < 0.8 * ibm_1
+assert rates[1, 4] < ibm_1 < rates[1, [1, 3]].min()
+assert rates[1, [1, 3]].max() < 1.5 * ibm_1
 assert 2 * ibm_1 < min(rates[0, :4].min(), rates[1, 0], diagonal)
 
 # %%
@@ -428,7 +429,7 @@ for layer in range(2):
     rows |= {f"head {layer}.{head}": rate for head, rate in enumerate(each)}
 rows |= {"diagonal": diagonal, "IBM model 1": ibm_1, "best with one link a word": bound}
 rows = dict(sorted(rows.items(), key=lambda row: row[1]))
-assert rows["head 1.1"] < rows["IBM model 1"] < rows["diagonal"]
+assert rows["head 1.2"] < rows["IBM model 1"] < rows["diagonal"]
 bars(
     list(rows),
     [100 * rate for rate in rows.values()],
@@ -440,7 +441,8 @@ bars(
 
 # %% [markdown]
 # The best head is below both baselines, though nobody ever told it what a link is.
-# Head 1.2 is below both as well, and head 1.3 not far behind; the other five err more than twice as often as IBM model 1.
+# Heads 1.1 and 1.3 are not far behind IBM model 1; the other five err more than twice as often as it does.
+# Head 0.2 is one of them, though it found all eight words of our first sentence: one sentence is an anecdote.
 #
 # What does the head know that model 1 does not?
 # One guess: *which* of two equal words; there are two *the* in *gives the child the apple*.
@@ -462,7 +464,7 @@ def found_share(find, repeated):
 # %%
 sources = [pairs[number].src for number in reporting]
 links_of = dict(zip(sources, links[best], strict=True))
-finders = {"head 1.1": lambda pair: links_of[pair.src], "IBM model 1": by_words}
+finders = {"head 1.2": lambda pair: links_of[pair.src], "IBM model 1": by_words}
 single = [found_share(find, repeated=False) for find in finders.values()]
 twice = [found_share(find, repeated=True) for find in finders.values()]
 assert abs(single[0] - single[1]) < 4 and twice[0] > twice[1] + 20
@@ -622,23 +624,23 @@ panels(
 # %% [markdown]
 # Read the numbers in pairs: only the difference to the distance is knowledge.
 #
-# - **Real**: encoder 1.3 takes pronouns and determiners to their nouns, decoder 1.0 a last verb to its conjunction, decoder 1.2 a prefix to its verb, cross 1.0 a determiner to its noun.
-# - **Seeming**: "encoder 1.0 finds subjects" and "encoder 1.3 finds the nouns of adjectives" would make fine pictures, but a fixed distance does about as well.
+# - **Real**: encoder 1.1 takes pronouns and determiners to their nouns, decoder 0.2 a last verb to its conjunction, decoder 0.0 a prefix to its verb, cross 1.0 an adjective to its noun.
+# - **Seeming**: "encoder 1.0 finds subjects" and "encoder 1.1 finds the nouns of adjectives" would make fine pictures, but a fixed distance does about as well, or better.
 
 # %%
 assert {
-    ("encoder", "pronoun → its noun (1.3)"),
-    ("encoder", "determiner → noun (1.3)"),
-    ("decoder", "finite verb → conjunction (1.0)"),
-    ("decoder", "prefix → verb (1.2)"),
-    ("cross", "determiner → noun (1.0)"),
+    ("encoder", "pronoun → its noun (1.1)"),
+    ("encoder", "determiner → noun (1.1)"),
+    ("decoder", "finite verb → conjunction (0.2)"),
+    ("decoder", "prefix → verb (0.0)"),
+    ("cross", "adjective → noun (1.0)"),
 } <= real
-for task in ("finite verb → subject (1.0)", "adjective → noun (1.3)"):
+for task in ("finite verb → subject (1.0)", "adjective → noun (1.1)"):
     by_head, by_distance, _ = tasks["encoder", task]
-    assert by_head > 0.75 and by_head - by_distance < 0.05
-assert tasks["encoder", "determiner → noun (1.3)"][1] > 0.5
-conjunction = tasks["decoder", "finite verb → conjunction (1.0)"]
-assert conjunction[0] > 0.99
+    assert by_head > 0.65 and by_head - by_distance < 0.05
+assert tasks["encoder", "determiner → noun (1.1)"][1] > 0.5
+pronoun = tasks["encoder", "pronoun → its noun (1.1)"]
+assert min(pronoun[2][5], pronoun[2][7]) > 0.6  # encoder 1.1 and 1.3
 
 # %% [markdown]
 # So a head of our model does what the paper's figure suggests of its heads; for ours we have counted it.
@@ -647,16 +649,16 @@ assert conjunction[0] > 0.99
 # %%
 src, tgt = ([*tokenizer.tokens(each), "</s>"] for each in pairs[chosen][:2])
 read = ["<s>", *tgt[:-1]]
-anaphora = recorded[chosen]["encoder"][1, 3, : len(src), : len(src)]
-last_verb = recorded[chosen]["decoder"][1, 0, : len(tgt), : len(tgt)]
-assert src[anaphora[src.index("▁it")].argmax()] == "▁station"
-assert read[last_verb[tgt.index("▁mag")].argmax()] == "▁weil"
+anaphora = recorded[chosen]["encoder"][1, 1, : len(src), : len(src)]
+last_verb = recorded[chosen]["decoder"][0, 2, : len(tgt), : len(tgt)]
+assert src[anaphora[src.index("▁it")].argmax()] == "▁city"
+assert read[last_verb[tgt.index("▁ist")].argmax()] == "▁weil"
 panels(
     [
-        Panel(anaphora, src, src, "encoder 1.3", "weights", ylabel="query"),
-        Panel(last_verb, tgt, read, "decoder 1.0", "weights", ylabel="predicted"),
+        Panel(anaphora, src, src, "encoder 1.1", "weights", ylabel="query"),
+        Panel(last_verb, tgt, read, "decoder 0.2", "weights", ylabel="predicted"),
     ],
-    title="Row it looks at station; row mag, the last verb, looks at weil",
+    title="Row it looks at city; row ist, the last verb, looks at weil",
 )
 
 # %% [markdown]
@@ -710,7 +712,7 @@ def right(silent=(), batches=batches):
 # %% [markdown]
 # Now all 24 heads, one at a time.
 # Predict: which loss hurts most?
-# That of cross 1.1, the best aligner?
+# That of cross 1.2, the best aligner?
 
 # %%
 all_right = right()
@@ -720,29 +722,29 @@ cost = {head: start - each.float().mean().item() for head, each in without.items
 costliest = max(cost, key=cost.get)
 least = start - cost[costliest]
 print(f"exact match {start:.1%}, without the costliest head {least:.1%}: {costliest}")
-assert start > 0.95 and costliest == ("decoder", 0, 2)
-assert cost[costliest] > 0.25 > 0.2 > sorted(cost.values())[-2]
+assert start > 0.95 and costliest == ("decoder", 0, 3)
+assert min(cost[costliest], cost["encoder", 1, 1]) > 0.25
+assert sorted(cost.values())[-3] < 0.2
 
 # %%
 places = [f"{kind}, layer {layer}" for kind in KINDS for layer in range(2)]
 costs = torch.tensor(list(cost.values())).unflatten(0, (6, 4))
 figure = panels(
     [Panel(100 * costs, places, heads, "one head silent")],
-    title="The costliest head is decoder 0.2, which never sees an English word",
+    title="The costliest head is decoder 0.3, which never sees an English word",
     words={"signed": "exact match lost, in points"},
 )
-assert divmod(figure.axes[0].images[0].get_array().argmax(), 4) == (2, 2)
 quality, lost = (1 - rates[:, :4]).flatten().tolist(), costs[4:].flatten().tolist()
-assert min(lost[5:]) > max(lost[:5]) and min(quality) == quality[4]  # 4 is head 1.0
-assert lost[4] > max(lost[1:4])
+assert min(lost[4:]) > max(lost[:4])
+assert abs(quality[4] - quality[2]) < 0.05 and lost[4] > 2 * lost[2]  # 1.0 and 0.2
 figure
 
 # %% [markdown]
-# One head of the decoder's self-attention is worth more than 25 points, and no other head is worth 20.
-# It has no alignment error rate at all, because its keys are German.
+# Two heads are worth more than 25 points each, and no other head is worth 20.
+# Neither has an alignment error rate at all: the keys of decoder 0.3 are German, and the queries of encoder 1.1 are English.
 #
-# Among the eight heads of the cross-attention, the three aligners do cost most.
-# So aligning and mattering agree, up to a point: 1.0, the *worst* aligner, still costs more than three heads that align better.
+# Among the eight heads of the cross-attention, the four of the last layer cost most.
+# So aligning and mattering agree, up to a point: 1.0 aligns no better than 0.2, and costs more than twice as much.
 # It has another task: nouns.
 #
 # ### One at a time is not the whole story
@@ -780,39 +782,39 @@ assert (intact - alone[:, 4] > added_up).all()
 #
 # ### A pattern is not yet a task
 #
-# Two heads had striking patterns: encoder 1.3 takes *it* to its noun, decoder 1.0 takes the last verb to its conjunction.
-# If these are their tasks, then without encoder 1.3 sentences with such a pronoun should break, and without decoder 1.0 those with a verb at the end.
-# We split the sentences by what they contain.
-# On which of the two predictions would you bet?
+# Two heads had striking patterns: encoder 1.1 takes *it* to its noun, decoder 0.2 takes the last verb to its conjunction.
+# Encoder 1.3 takes *it* to its noun about as often as 1.1 does.
+# If these are their tasks, then without encoder 1.1 or 1.3 sentences with such a pronoun should break, and without decoder 0.2 those with a verb at the end.
+# We split the sentences by what they contain, and keep to those of two clauses, because longer sentences break more easily.
+# On which of the three predictions would you bet?
 
 # %%
-suspects = [("encoder", 1, 3), ("decoder", 1, 0), ("decoder", 0, 2)]
+suspects = [("encoder", 1, 1), ("encoder", 1, 3), ("decoder", 0, 2)]
 columns, damage = [], []
+double = torch.tensor([tree_of[n].second is not None for n in order])
 for tag in ("pronoun gender", "verb final"):
     tagged = torch.tensor([tag in pairs[n].phenomena for n in order])
     for name, part in ((tag, tagged), (f"no {tag}", ~tagged)):
-        part = part & all_right
+        part = part & double & all_right
         columns.append(f"{name} ({part.sum()})")
         damage.append([1 - without[head][part].float().mean() for head in suspects])
 damage = torch.tensor(damage).T  # (heads, columns)
 
 # %%
-assert damage[0, 0] > 0.5 > 0.2 > damage[0, 1]
-assert abs(damage[1, 2] - damage[1, 3]) < 0.06 and damage[1, 2] < 0.2
-assert damage[2, 2] > 0.5 > 0.2 > damage[2, 3] and conjunction[2][2] < 0.2
+assert damage[0, 0] > damage[0, 1] + 0.15 and damage[0, 0] > 0.4
+assert damage[1, :2].max() < 0.15
+assert damage[2, 2] < damage[2, 3] + 0.05 and damage[2, 2] < 0.25
 rows = [f"{kind} {layer}.{head}" for kind, layer, head in suspects]
 panels(
     [Panel(damage, rows, columns, "silent", "weights")],
-    title="Losing encoder 1.3 hits pronouns; losing decoder 1.0 spares last verbs",
+    title="Losing encoder 1.1 hits pronouns; losing its double 1.3 does not",
     words={"weights": "share of right sentences that become wrong"},
 )
 
 # %% [markdown]
-# The first prediction holds: without encoder 1.3, most sentences with such a pronoun break, and few others.
-#
-# The second fails.
-# Decoder 1.0 looks at the conjunction nearly every time, and without it sentences with a last verb break about as often as others.
-# They do break without decoder 0.2, which rarely looks there (in less than 20 % of the cases).
+# The first prediction holds: without encoder 1.1, about half of the sentences with such a pronoun break, and about a third of the others.
+# The second fails: encoder 1.3 looks at the same noun as often, and hardly any sentence needs it.
+# The third fails too: without decoder 0.2, sentences with a last verb break no more often than others.
 # A pattern is a hypothesis; switching off is a test.
 #
 # ## Where attention misleads
@@ -924,11 +926,11 @@ for name, exact in whole.items():
     print(f"{name:16}{exact:.1f} %")
 assert all(whole[f"head 0.{head}"] > untouched - 8 for head in range(4))
 silent = 100 * without["cross", 1, 2][sample].float().mean().item()
-assert whole["head 1.2"] < min(untouched - 20, silent - 10)
+assert whole["head 1.2"] < min(untouched - 10, silent - 5)
 
 # %% [markdown]
 # In layer 0 few sentences break, so the map of such a head explains little, however convincing it looks.
-# But head 1.2, looking at random places, costs more than 20 points of exact match, and more than 10 points more than silencing it does.
+# But head 1.2, looking at random places, costs more than 10 points of exact match, and more than 5 points more than silencing it does.
 # So whether the map of *one* head explains anything depends on the head, and on what we count.
 #
 # And where a whole layer looks does matter.
@@ -939,20 +941,21 @@ assert whole["head 1.2"] < min(untouched - 20, silent - 10)
 #
 # A row must sum to 1, even where a head has nothing to look for.
 # Where does it put its weight then?
-# In the figure of the cross-attention, several heads went to the full stop or to `</s>`.
+# In the figure of the cross-attention, head 0.1 went to `</s>` in the row that predicts *zeigt*.
 #
 # What counts is not the weight alone, but what it carries: weight times value (Kobayashi et al. 2020).
-# We measure the length of the vector that each head of the last layer adds to a row, through its slice of W_O.
+# We measure the length of the vector that each head of layer 0 adds to a row, through its slice of W_O.
 # A head is *at rest* in a row if its largest weight lies on a punctuation mark or on `</s>`, while a word is being predicted.
 
 # %%
 marks = [tokenizer.encode(f"Hund{mark}")[-1] for mark in ".?,"]
 marks = torch.tensor([*marks, model.config.eos_id, model.config.pad_id]).to(device)
-last = attentions(model, "cross")[1]
-slices = last.output_proj.weight.detach().T.unflatten(0, (4, -1))
-closing = maps["cross"][:, :, :-2].argmax(dim=-1) >= 10  # first sentence: "." and </s>
-assert closing.any(dim=-1).sum() >= 4  # heads that go there in the row of a word
-assert slices.shape == (4, last.output_proj.in_features // 4, model.config.d_model)
+layer_0 = attentions(model, "cross")[0]
+slices = layer_0.output_proj.weight.detach().T.unflatten(0, (4, -1))
+zeigt = maps["cross"][0, 1, labels["cross"][0].index("▁zeigt")]
+print(f"weight of head 0.1 on </s> in the row of zeigt: {zeigt[-1]:.2f}")
+assert zeigt[-1] > 0.9
+assert slices.shape == (4, layer_0.output_proj.in_features // 4, model.config.d_model)
 
 
 # %%
@@ -960,13 +963,13 @@ assert slices.shape == (4, last.output_proj.in_features // 4, model.config.d_mod
 def look(batch):
     """Rests, words, lengths of what is added: (batch, heads, queries) each."""
     contexts, keep = [], lambda module, args, context: contexts.append(context)
-    handle = last.fused.register_forward_hook(keep)
+    handle = layer_0.fused.register_forward_hook(keep)
     with record_attention(model) as maps:
         model(batch.src, batch.tgt_in)
     handle.remove()
     words = ~torch.isin(batch.tgt_out, marks)[:, None].expand(-1, 4, -1)
     closing = torch.isin(batch.src, marks)[:, None].expand(-1, 4, -1)
-    resting = closing.gather(2, maps.cross[1].argmax(dim=-1)) & words
+    resting = closing.gather(2, maps.cross[0].argmax(dim=-1)) & words
     return resting, words, (contexts[0] @ slices).norm(dim=-1)
 
 
@@ -978,25 +981,23 @@ added = {}
 for head in range(4):
     rest, busy = resting[head], words[head] & ~resting[head]
     share = (rest.sum() / words[head].sum()).item()
-    print(f"head 1.{head} rests in {share:.1%} of the rows")
-    if share > 0.05:
-        added[f"head 1.{head}, at rest"] = lengths[head][rest].mean().item()
-        added[f"head 1.{head}, on a word"] = lengths[head][busy].mean().item()
+    print(f"head 0.{head} rests in {share:.1%} of the rows")
+    added[f"head 0.{head}, at rest"] = lengths[head][rest].mean().item()
+    added[f"head 0.{head}, on a word"] = lengths[head][busy].mean().item()
 
 # %%
-assert list(added)[::2] == ["head 1.0, at rest", "head 1.3, at rest"]
-for head in (0, 3):
-    assert added[f"head 1.{head}, at rest"] < added[f"head 1.{head}, on a word"] / 2
+for head in range(4):
+    assert added[f"head 0.{head}, at rest"] < 0.8 * added[f"head 0.{head}, on a word"]
 bars(
     list(added),
     list(added.values()),
     xlabel="length of what the head adds to a row (mean)",
-    title="Both heads add less than half as much at rest as on a word",
+    title="At rest, each head adds at least a fifth less than on a word",
     value_format="{:.1f}",
 )
 
 # %% [markdown]
-# The weights sum to 1 either way, but less than half as much arrives.
+# The weights sum to 1 either way, but less arrives.
 # So a dark cell on the full stop need not say that the full stop mattered.
 #
 # ### 3. A position is not a word
@@ -1070,7 +1071,8 @@ animate, made = [noun for noun in NOUNS if "animate" in noun.classes], []
 for subject, thing in permutations(animate, 2):
     who, whom = grammar.the(subject.english), grammar.the(thing.english)
     pair = grammar.pair(grammar.clause(who, "sehen", accusative=whom))
-    if pair.src not in known:
+    whole_words = all(len(tokenizer.tokens(each)) == 6 for each in pair[:2])
+    if pair.src not in known and whole_words:
         made.append((subject, thing, pair))
 short = [pair for *_, pair in made]
 batch = make_batch(encode_pairs(tokenizer, short)).to(device)
@@ -1082,7 +1084,7 @@ assert model.config.pad_id not in batch.src and len(short) > 500
 pair = short[0]
 weights, costs_of = mean_weights(pair, record([pair])[0]), effects(pair)
 assert weights[0, 1] < 0.02 and costs_of[0, 1] > 2  # Der, man
-assert weights[0, 5] > 0.2 > costs_of[0, 5]  # Der, full stop
+assert weights[0, 0] > 0.9  # Der, The
 axes = pair.tgt_words, pair.src_words
 panels(
     [
@@ -1096,7 +1098,7 @@ panels(
 
 # %% [markdown]
 # *Der* needs *man*, because the article depends on the gender of the noun.
-# But in the last layer its row looks at *The* and at the full stop.
+# But in the last layer its row looks at *The*.
 # How does it know?
 #
 # Our guess: the encoder has carried the gender to *The*.
@@ -1157,17 +1159,16 @@ bars(
 with torch.no_grad(), record_attention(model) as short_maps:
     model(batch.src, batch.tgt_in)
 row_0 = torch.cat([each[:, :, 0].mean(dim=0) for each in short_maps.cross]).cpu()
-assert row_0[1, 1] > 0.95 and row_0[4, 5] > 0.95  # head 0.1: the noun; 1.0: the stop
-assert row_0[[0, 2, 3, 5, 6, 7], 0].min() > 0.95  # all others: The
+assert row_0[:, 0].min() > 0.9 and row_0[:, 1].max() < 0.1  # The, the noun
 names = [f"head {number // 4}.{number % 4}" for number in range(8)]
 panels(
     [Panel(row_0, names, list(turned), "row that predicts the article", "weights")],
-    title="Head 0.1 looks at the noun, where the gender is not read",
+    title="All heads look at The; the noun that decides gets next to nothing",
 )
 
 # %% [markdown]
-# Head 0.1 has nearly all its weight on the noun, and exchanging what it finds there changes next to no article.
-# An arrow from *The* to its noun is in another map: that of encoder head 1.3.
+# All eight heads have nearly all their weight on *The*, and what they read there comes from the noun.
+# An arrow from *The* to its noun is in another map: that of encoder head 1.1.
 # "Which word was used?" cannot be read from the cross-attention alone.
 
 # %% [markdown]
@@ -1176,7 +1177,7 @@ panels(
 # A row of cross-attention belongs to the token that is predicted: one row lower, the error rate of every head is above 70 %.
 # The best head of our translator aligns words better than the diagonal and IBM model 1, and its lead is in knowing which of two equal words is meant.
 # Counted against a fixed distance, some heads do find grammar, such as the noun of a pronoun, and others only seem to.
-# What a head is for shows when it is silent: the costliest head is no aligner, and the loss of a head with a perfect pattern may do no special harm there.
+# What a head is for shows when it is silent: the costliest head is no aligner, and the loss of a head with a striking pattern may do no special harm there.
 # A map misleads where another head can stand in, where a head rests, and where a position holds more than its word.
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.

@@ -101,13 +101,13 @@ def test_the_bars_are_the_librarys_probabilities(widget, translator):
         dict(temperature=0.5, top_k=5),
         dict(top_p=0.05),
         dict(top_p=0.95, temperature=0.7),
-        dict(temperature=2.0, top_k=7, top_p=0.5),
+        dict(temperature=2.0, top_k=7, top_p=0.75),
     ):
         slide(widget, "temperature", options.get("temperature", 1.0))
         slide(widget, "top-k", options.get("top_k", 0))
         slide(widget, "top-p", options.get("top_p", 1.0))
         shows(widget, translator, **options)
-    for wrong in (dict(temperature=2.0, top_k=7), dict(temperature=1.9, top_k=7, top_p=0.5)):
+    for wrong in (dict(temperature=2.0, top_k=7), dict(temperature=1.9, top_k=7, top_p=0.75)):
         with pytest.raises(AssertionError):
             shows(widget, translator, seconds=0.2, **wrong)
 

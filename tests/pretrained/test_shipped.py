@@ -1,5 +1,6 @@
 """The translator that comes with the course: good at its own sentences, small, and described truthfully."""
 
+import json
 import re
 
 import pytest
@@ -7,7 +8,7 @@ from safetensors import safe_open
 
 from course_lib.data.course import load_course
 from course_lib.training.evaluation import score
-from course_lib.translator import PRETRAINED, Translator
+from course_lib.translator import PRETRAINED, Translator, saved_steps
 
 COURSE = PRETRAINED / "course"
 
@@ -40,7 +41,7 @@ def test_its_subwords_are_those_of_the_training_part(shipped, corpus):
 
 
 def test_its_files_are_small_and_half_precision():
-    assert sum(path.stat().st_size for path in COURSE.iterdir()) < 4_000_000
+    assert sum(path.stat().st_size for path in COURSE.iterdir() if path.is_file()) < 4_000_000
     with safe_open(COURSE / "model.safetensors", framework="pt") as file:
         assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # file is not a dict
 
@@ -51,3 +52,29 @@ def test_the_model_card_gives_its_sizes(shipped):
     assert f"d_model {config.d_model}, {config.num_heads} heads, d_ff {config.d_ff}" in card
     assert f"{config.num_layers} + {config.num_layers} layers" in card
     assert re.search(rf"{shipped.tokenizer.vocab_size:,} byte-pair subwords", card)
+
+
+def law_it_learns_on_the_way(steps, corpus):
+    """Ten files of less than a megabyte; each knows more than the one before, and the last as much as it."""
+    files = sorted((COURSE / "steps").iterdir())
+    assert len(steps) == len(files) == 10 and max(path.stat().st_size for path in files) < 1_000_000
+    assert steps[0] == 100 and steps == sorted(set(steps))
+    translators = [Translator.from_pretrained("course", step=step) for step in steps[::3]]
+    exact = [score(translator, corpus.test[:200], beam_size=1).exact_match for translator in translators]
+    assert exact == sorted(exact) and exact[0] < 0.05 < 0.5 < exact[-2] and exact[-1] >= 0.95
+
+
+def test_it_learns_on_the_way(corpus):
+    law_it_learns_on_the_way(saved_steps("course"), corpus)
+    for wrong in (saved_steps("course")[::-1], saved_steps("course")[:-1]):
+        with pytest.raises(AssertionError):
+            law_it_learns_on_the_way(wrong, corpus)
+
+
+def test_the_model_card_gives_its_scores():
+    """Those of the log, which is that of the recipe."""
+    card, log = (COURSE / "README.md").read_text(encoding="utf-8"), json.loads((COURSE / "log.json").read_text())
+    for entry in log["test"]:
+        line = f"| {100 * entry['exact_match']:.1f} % | {entry['bleu']:.1f} | `{entry['signature']}` |"
+        assert line in card, line
+    assert f"{log['parameters']:,}" in card and f"dropout {log['model']['dropout']}" in card

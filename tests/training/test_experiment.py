@@ -27,7 +27,7 @@ from course_lib.training.evaluation import score
 from course_lib.training.experiment import train_translator
 from course_lib.training.machine import revision
 from course_lib.training.run import Run
-from course_lib.translator import Translator
+from course_lib.translator import Translator, saved_steps
 from tests.helpers.corpora import CORPUS, PAIRS, Untouchable
 from tests.helpers.laws import patched, raised, tells_apart
 from tests.helpers.tiny import tiny_preset, toy_translator
@@ -203,6 +203,39 @@ def test_what_is_not_open_is_not_scored(tmp_path):
     with mock.patch.object(choice, "score", None):
         log = run(tmp_path, length_penalty=1.0)
     assert log["choices"] == [{"averaged_epochs": 1, "length_penalty": 1.0, "bleu": None}]
+
+
+def law_snapshots_are_the_weights_on_the_way(train, folder):
+    """The last is the finished model, and the translator of a step is the model of then."""
+    weights = {}
+    fit = training.fit
+
+    def watched(model, *arguments, on_step, **options):
+        def both(model, history):
+            on_step(model, history)
+            weights[len(history.losses)] = weights_of(model)
+
+        return fit(model, *arguments, on_step=both, **options)
+
+    with mock.patch.object(experiment, "fit", watched), mock.patch.object(experiment, "FIRST_SNAPSHOT", 3):
+        log = run(folder, train=train, snapshots=4)
+    steps = saved_steps(folder)
+    total = log["epochs"][-1]["step"]
+    assert steps == [3, round((3 * 3 * total) ** (1 / 3)), round((3 * total * total) ** (1 / 3)), total]
+    for step in steps:
+        ours = Translator.from_pretrained(folder, step=step).model
+        assert_same_weights(ours, weights[step], atol=0.02)
+        own = ours.state_dict()
+        far = {n: sum((own[k] - v).square().sum() for k, v in then.items()) for n, then in weights.items()}
+        assert min(far, key=far.get) == step
+    assert saved_steps(folder.parent) == []
+
+
+def test_snapshots_are_the_weights_on_the_way(tmp_path):
+    law_snapshots_are_the_weights_on_the_way(train_translator, tmp_path / "ours")
+    always_last = mock.patch.object(experiment, "snapshot_steps", lambda total, count: [total])
+    with pytest.raises(AssertionError):
+        law_snapshots_are_the_weights_on_the_way(patched(train_translator, always_last), tmp_path / "wrong")
 
 
 def test_the_log_says_when_and_with_which_code(tmp_path):

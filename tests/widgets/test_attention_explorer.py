@@ -19,6 +19,7 @@ APPLE = grammar.a("apple", "red")
 PAIR = grammar.pair(
     grammar.clause(grammar.the("woman", "old"), "geben", dative=grammar.the("child"), accusative=APPLE)
 )
+LOSES = grammar.pair(grammar.clause(grammar.the("student"), "verlieren", accusative=grammar.a("letter")))
 
 
 def widget(text=PAIR.src, **options):
@@ -70,14 +71,16 @@ def test_it_sends_the_librarys_weights(wrong):
 
 
 def test_gold_links_go_from_words_to_tokens_and_only_with_the_true_translation():
-    explorer = widget(pairs=[PAIR])
+    explorer = widget(LOSES.src, pairs=[PAIR, LOSES])
     src, tgt = explorer.view["src"], explorer.view["tgt"]
     links = {(src[s], tgt[t]) for s, t in explorer.view["gold"]}
-    assert {("▁gi", "▁gibt"), ("ves", "▁gibt"), ("▁red", "▁rot"), ("▁red", "en"), (".", ".")} <= links
-    assert len(links) == len(explorer.view["gold"]) == 12
+    split = {(s, t) for s in ("▁lo", "ses") for t in ("▁verli", "ert")}
+    assert split | {("▁a", "▁einen"), (".", ".")} <= links
+    assert len(links) == len(explorer.view["gold"]) == 9
+    explorer = widget(pairs=[PAIR])
     rates = np.array(explorer.view["rates"])
-    assert rates.shape == (2, 4) and rates[1, 1] == alignment_error_rate(set(PAIR.links), set(PAIR.links)) == 0
-    assert rates[1, 0] > 0.5
+    assert rates.shape == (2, 4) and rates[1, 2] == alignment_error_rate(set(PAIR.links), set(PAIR.links)) == 0
+    assert rates[1, 0] > 0.4
     explorer.forced = [explorer.view["candidates"][0][1][0]]
     assert explorer.view["text"] != PAIR.tgt and explorer.view["gold"] is explorer.view["rates"] is None
     assert widget().view["gold"] is None
@@ -119,7 +122,7 @@ def test_a_bad_sentence_changes_nothing_else():
 
 
 def test_a_long_translation_is_cut_and_its_maps_fit():
-    explorer = widget("😀 <b onclick=alert(1)>bold</b> & 'so' on")
+    explorer = widget("a " * 25)
     assert len(explorer.exploration.tgt_tokens) > MAX_TOKENS == len(explorer.view["tgt"]) == explorer.shown
     assert sent(explorer)["decoder"].shape[-2:] == (MAX_TOKENS, MAX_TOKENS)
 

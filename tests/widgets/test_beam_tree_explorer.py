@@ -130,7 +130,7 @@ def test_bad_arguments_are_refused(arguments, message, translator):
 
 def test_the_stored_picture_says_what_is_seen(translator):
     tree = BeamTreeExplorer(translator, BEAR, beam_size=4, length_penalty=0.6)
-    assert tree.picture().get_suptitle().replace("\n", " ").endswith("vom Jungen und dem Mädchen.")
+    assert tree.picture().get_suptitle().replace("\n", " ").endswith("ihre glückliche Schwester vom Jungen.")
     tree.length_penalty = 0.0
     assert tree.picture().get_suptitle().replace("\n", " ") == (
         "A beam of 4 finds: Als der Bär eine Banane fraß, träumte ihre glückliche Schwester vom Jungen."

@@ -113,8 +113,8 @@ def test_bad_arguments_are_refused(arguments, message, translator):
 
 def test_the_stored_picture_says_what_is_seen(translator):
     stepper = DecoderStepper(translator, TEXT, step=3, head=0)
-    assert stepper.picture().get_suptitle() == "Having read <s> ▁Die ▁Katze, the decoder predicts ▁sieht (84 %)"
+    assert stepper.picture().get_suptitle() == "Having read <s> ▁Die ▁Katze, the decoder predicts ▁sieht (92 %)"
     stepper.step = 1
-    assert stepper.picture().get_suptitle() == "Having read <s>, the decoder predicts ▁Die (90 %)"
+    assert stepper.picture().get_suptitle() == "Having read <s>, the decoder predicts ▁Die (89 %)"
     words = stored_words(stepper)
     assert words.startswith("Having read <s>,") and CANDIDATES == 5
