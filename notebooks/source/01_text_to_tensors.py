@@ -1016,7 +1016,7 @@ assert (zeroed.weight[PAD_ID] + sinusoidal(5, 128)).any(dim=1).all()
 # We take the table of the small course translator, and ask which rows point in the same direction.
 
 # %%
-from course_lib.grammar.lexicon import NOUN
+from course_lib.grammar import NOUN
 
 directions = torch.nn.functional.normalize(trained, dim=1)
 for word in ("the", "cat", "dog", "house"):

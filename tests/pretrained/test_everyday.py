@@ -192,6 +192,11 @@ def test_it_scores_on_the_test_part_what_its_log_says(corpus, log):
         scores_as_logged(translator, corpus, log)
 
 
+# To go with the weights of the second edition, which are in training.
+BEFORE = "the first edition's subwords: digits were not cut apart, and eight pairs about noodles were not there"
+
+
+@pytest.mark.xfail(strict=True, reason=BEFORE)
 def test_its_subwords_are_those_of_the_training_part(corpus):
     shipped = Translator.from_pretrained("everyday").tokenizer
     texts = [text for pair in corpus.train for text in (pair.src, pair.tgt)]
