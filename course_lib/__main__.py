@@ -161,10 +161,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--snapshots", type=int, default=0, help="times to keep the weights on the way (default: 0)")
     part_help = "part to score at the end (default: valid): test once, when nothing is left to be chosen"
     command.add_argument("--report", default="valid", choices=("valid", "test"), help=part_help)
-    command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
-    penalty_help = f"alpha (default: 0.6){several}"
-    command.add_argument("--length-penalty", type=float, nargs="+", default=[0.6], help=penalty_help)
-    _add_device(command)
+    _add_search(command, several)
     for name in _OVERRIDES:
         kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
@@ -202,9 +199,11 @@ def _add_model(command: argparse.ArgumentParser, default: str) -> None:
     command.add_argument("--model", default=default, help=names)
 
 
-def _add_search(command: argparse.ArgumentParser) -> None:
+def _add_search(command: argparse.ArgumentParser, several: str = "") -> None:
+    """`several` says what becomes of several length penalties; without it there is one."""
     command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
-    command.add_argument("--length-penalty", type=float, default=0.6, help="alpha (default: 0.6)")
+    number = dict(nargs="+", default=[0.6]) if several else dict(default=0.6)
+    command.add_argument("--length-penalty", type=float, help=f"alpha (default: 0.6){several}", **number)
     _add_device(command)
 
 

@@ -82,6 +82,13 @@ def test_translate_takes_sentences_or_standard_input(model, capsys, monkeypatch)
         assert capsys.readouterr().out.splitlines() == expected
 
 
+def test_translate_says_what_the_reader_should_know(model, capsys):
+    """On standard error, so that the output is translations only."""
+    assert main(["translate", "--model", str(model), "--device", "cpu", "a dog 12345"]) == 0
+    said = capsys.readouterr()
+    assert said.err == "note: not in the translation: 12345\n" and len(said.out.splitlines()) == 1
+
+
 def the_search_is_what_was_asked_for(read, model, toy):
     asked, reached = dict(beam_size=3, length_penalty=2.5), []
 

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from course_lib import translator as translator_module
-from course_lib.decoding import Hypothesis, beam, beam_search, greedy, one_path, output_limits
+from course_lib.decoding import beam, beam_search, greedy, one_path, output_limits
 from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared
 from course_lib.tokenizer import Tokenizer
 from course_lib.translator import Translator
 from tests.helpers.corpora import TEXTS
 from tests.helpers.decoding import ATTENDS_TO_PADDING
 from tests.helpers.laws import patched, raised, tells_apart
-from tests.helpers.tiny import tiny_model, toy_translator
+from tests.helpers.tiny import Echo, toy_translator
 
 # --- translating --------------------------------------------------------------------------------
 
@@ -206,18 +206,6 @@ def test_what_is_no_text_and_no_number_is_refused(arguments, options, message):
 def test_a_batch_is_several_texts(texts):
     with pytest.raises(ValueError, match=f"expected several texts, got {texts!r}"):
         toy_translator().translate_batch(texts)
-
-
-class Echo(Translator):
-    """Knows placeholders, and says what it read."""
-
-    def __init__(self):
-        tokenizer = Tokenizer.train([*TEXTS, *PLACEHOLDERS, "Is it 5 or 1234567890? , !"], 90)
-        super().__init__(tiny_model(vocab_size=tokenizer.vocab_size), tokenizer)
-
-    def _search(self, src, beam_size, length_penalty):
-        rows = [[i for i in row if i not in (0, 2)] for row in src.tolist()]
-        return [Hypothesis(row, -1.0, -1.0, True) for row in rows]
 
 
 def law_what_is_copied_comes_back(translate):

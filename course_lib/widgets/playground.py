@@ -52,13 +52,14 @@ class Playground(CourseWidget):
             return pieces | {"text": found.text, "remarks": [*prepared.remarks, *doubts(self.text, found.text)]}
         if len(self.text.split()) > MAX_WORDS:
             raise ValueError(f"the text has {len(self.text.split())} words; the widget takes up to {MAX_WORDS}")
-        whole = self._translator.translate(self.text, beam_size=1)
+        self.exploration, whole = None, self._translator.translate(self.text, beam_size=1)
         return {"src": [], "tgt": [], "probabilities": [], "text": whole.text, "remarks": list(whole.remarks)}
 
     def picture(self) -> CourseFigure:
         """How sure the model is of each German piece."""
         if self.exploration is None:
-            return bars(["—"], [0.0], xlabel="probability", title=f"Translation playground: {self.message}")
+            told = self.message or self.view["text"]
+            return bars(["—"], [0.0], xlabel="probability", title=f"Translation playground: {told}")
         found = self.exploration
         title = f"{self.text} → {found.text}"
         return bars(found.tgt_tokens, found.probabilities, xlabel="probability", title=title, value_format="{:.2f}")

@@ -99,7 +99,7 @@ assert bucketed < 0.05 < at_random
 # ## The model
 #
 # The parts of lessons 01 to 08, in a size that two CPU cores can train.
-# A GPU gets the larger model of the preset `tiny` and twice the passes.
+# A GPU gets the larger model of the preset `tiny` and more passes.
 # Layers normalize first (pre-norm), which trains without a long warm-up; the paper's post-norm is one switch away.
 
 # %% tags=["nbval-check-output"]

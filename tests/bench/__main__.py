@@ -38,8 +38,9 @@ def main() -> None:
         results[part] = {"machine": about, "rounds": rounds, "lines": lines}
         print(table(lines), flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    for name, figure in importlib.import_module("tests.bench.cost").pictures(results["cost"]["lines"]).items():
-        figure.savefig(RESULTS.with_name(name), dpi=100)
+    if "cost" in results:
+        for name, figure in importlib.import_module("tests.bench.cost").pictures(results["cost"]["lines"]).items():
+            figure.savefig(RESULTS.with_name(name), dpi=100)
 
 
 def table(lines: list[dict]) -> str:

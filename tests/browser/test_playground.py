@@ -52,6 +52,15 @@ def test_any_text_is_answered(playground):
     assert playground.locator("b").count() == 0
 
 
+def test_what_the_reader_should_know_is_told(playground):
+    remarks, box = playground.locator(".cw-remarks"), playground.get_by_label("English")
+    expect(remarks).to_have_text("")
+    box.fill("The cat sees 12345 dogs.")
+    expect(remarks).to_have_text("not in the translation: 12345")
+    box.fill("The cat sleeps.")
+    expect(remarks).to_have_text("")
+
+
 def test_a_key_is_answered_soon(playground, lab):
     """The pause after the last key is part of it; what the kernel and the page need comes on top."""
     texts = [f"The {noun} sees the dog." for noun in "cat dog bird man woman child".split()] * 4

@@ -7,6 +7,9 @@ import pytest
 from safetensors import safe_open
 
 from course_lib.data.course import load_course
+from course_lib.grammar.lexicon import ADJECTIVE as ADJECTIVES
+from course_lib.grammar.lexicon import NOUNS
+from course_lib.grammar.lexicon.verbs import ALL_VERBS
 from course_lib.training.evaluation import score
 from course_lib.translator import PRETRAINED, Translator, saved_steps
 
@@ -78,3 +81,8 @@ def test_the_model_card_gives_its_scores():
         line = f"| {100 * entry['exact_match']:.1f} % | {entry['bleu']:.1f} | `{entry['signature']}` |"
         assert line in card, line
     assert f"{log['parameters']:,}" in card and f"dropout {log['model']['dropout']}" in card
+    assert f"It took {log['seconds'] / 60:.0f} minutes" in card
+    *early, last = (f"{step:,}" for step in saved_steps("course"))
+    assert f"{', '.join(early)} and {last} steps" in card
+    assert f"{len(NOUNS)} nouns, {len(ADJECTIVES)} adjectives and {len(ALL_VERBS)} verbs" in card
+    assert abs(len(NOUNS) + len(ADJECTIVES) + len(ALL_VERBS) - 215) < 5 and "about 215 words" in card

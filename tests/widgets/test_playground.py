@@ -5,7 +5,8 @@ import pytest
 from course_lib.analysis.exploration import explore
 from course_lib.widgets import Playground
 from course_lib.widgets.playground import MAX_TOKENS
-from tests.helpers.tiny import toy_translator
+from tests.helpers.laws import tells_apart
+from tests.helpers.tiny import Echo, toy_translator
 
 TRANSLATOR = toy_translator(spread=4)
 TEXTS = ["a dog sees a cat .", "a man hears a bird .", "a", "😀 <b>x</b>"]
@@ -52,3 +53,37 @@ def test_its_picture_shows_both_sentences_and_the_probabilities():
     figure = playground.picture()
     assert figure.get_suptitle().replace("\n", " ") == f"{TEXTS[0]} → {playground.view['text']}"
     assert [bar.get_width() for bar in figure.axes[0].patches] == playground.view["probabilities"]
+
+
+LONG = "a dog sees a cat. a bird hears a man! a child knows a horse. " * 3
+
+
+def law_a_long_text_is_translated_whole(playground_class):
+    """Without pieces, and with the remark that it was split; one sentence has its pieces again."""
+    playground = playground_class(Echo(), LONG)
+    assert playground.view["text"] == LONG.strip() and playground.message == ""
+    assert playground.view["src"] == playground.view["tgt"] == playground.view["probabilities"] == []
+    assert playground.view["remarks"] == ["a long text: 9 sentences, translated one by one"]
+    assert "a dog sees a cat." in playground.picture().get_suptitle()
+    playground.text = "a dog"
+    assert playground.view["src"] and playground.view["remarks"] == []
+    playground.text = LONG * 10
+    assert playground.message == "the text has 450 words; the widget takes up to 300"
+
+
+class OfTheSentenceBefore(Playground):
+    def _answer(self):
+        return super()._answer() | {"src": ["a"]}
+
+
+class WithoutRemarks(Playground):
+    def _answer(self):
+        return super()._answer() | {"remarks": []}
+
+
+def test_a_long_text_is_translated_whole():
+    tells_apart(law_a_long_text_is_translated_whole, Playground, OfTheSentenceBefore, WithoutRemarks)
+
+
+def test_a_number_that_got_lost_is_remarked():
+    assert Playground(TRANSLATOR, "a dog 12345").view["remarks"] == ["not in the translation: 12345"]

@@ -35,7 +35,7 @@ _IN_YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 
 
 def augmented(pairs: Sequence[Pair], *, seed: int = 0) -> list[Pair]:
-    """The pairs, and after them the made ones: about a fifth as many.
+    """The pairs, and after them the made ones: about a quarter as many.
 
     Args:
         pairs: everyday sentences, as of Tatoeba's training part.
