@@ -1,4 +1,4 @@
-"""How good an output is: exact match, and BLEU with its signature."""
+"""How good an output is: exact match, BLEU with its signature; and how sure a mean or a share is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -73,6 +73,48 @@ def exact_match(outputs: Sequence[str], references: References) -> float:
     """
     lists = _as_lists(outputs, references)
     return sum(output in texts for output, texts in zip(outputs, lists, strict=True)) / len(outputs)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean or a share, and the interval that holds the true one in 95 of 100 such measurements."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_estimate(values: Sequence[float], *, level: float = 0.95) -> Estimate:
+    """The mean of what several seeds gave, with Student's interval.
+
+    Args:
+        values: two or more, of independent runs.
+        level: how often such an interval holds the true mean.
+
+    Raises:
+        ValueError: with fewer than two values nothing is known of their spread.
+    """
+    from scipy.stats import sem, t  # here, because it takes long to load and few need it
+
+    if len(values) < 2:
+        raise ValueError(f"an interval needs two values or more, got {len(values)}")
+    mean = sum(values) / len(values)
+    half = t.ppf((1 + level) / 2, len(values) - 1) * sem(values)
+    return Estimate(float(mean), float(mean - half), float(mean + half))
+
+
+def share_estimate(count: int, total: int, *, level: float = 0.95) -> Estimate:
+    """The share of `count` in `total` independent cases, with Wilson's interval.
+
+    Raises:
+        ValueError: unless 0 <= count <= total and total is above 0.
+    """
+    from scipy.stats import binomtest
+
+    if not 0 <= count <= total or total == 0:
+        raise ValueError(f"expected a count from 0 to a total above 0, got {count} of {total}")
+    interval = binomtest(count, total).proportion_ci(level, method="wilson")
+    return Estimate(count / total, float(interval.low), float(interval.high))
 
 
 def _corpus_bleu(outputs: Sequence[str], lists: list[list[str]], tokenize: str, lowercase: bool) -> Bleu:

@@ -1,12 +1,12 @@
 """Scores: corpus BLEU with its signature, and exact match."""
 
 import math
-from statistics import mean
+from statistics import mean, stdev
 
 import pytest
 import sacrebleu
 
-from course_lib.metrics import Bleu, bleu, exact_match, tokenized_bleu
+from course_lib.metrics import Bleu, Estimate, bleu, exact_match, mean_estimate, share_estimate, tokenized_bleu
 from tests.helpers.laws import raised, tells_apart
 
 # A short perfect sentence and a long bad one: their mean says 50, but most of the text is wrong.
@@ -141,3 +141,41 @@ def test_outputs_and_references_must_pair_up(score):
     assert str(raised(ValueError, lambda: score(["a", "b"], ["a"]))).endswith("got 2 outputs and 1")
     assert str(raised(ValueError, lambda: score([], []))).endswith("got 0 outputs and 0")
     assert str(raised(ValueError, lambda: score(["a", "b"], ["a", []]))) == "output 1 has no reference"
+
+
+# --- how sure a number is -----------------------------------------------------------------------
+
+
+def interval_of_a_mean(estimate):
+    """By hand, from a table of Student's t: mean 2, deviation 1, and t = 4.303 with two degrees of freedom."""
+    found = estimate([1.0, 2.0, 3.0])
+    assert found.value == 2.0
+    assert found.high - 2 == pytest.approx(4.3027 / 3**0.5, abs=1e-4) == 2 - found.low
+
+
+def with_a_normal_interval(values):
+    half = 1.96 * stdev(values) / len(values) ** 0.5
+    return Estimate(2.0, 2 - half, 2 + half)
+
+
+def test_a_mean_of_few_seeds_has_students_interval():
+    tells_apart(interval_of_a_mean, mean_estimate, with_a_normal_interval)
+    assert str(raised(ValueError, lambda: mean_estimate([1.0]))) == "an interval needs two values or more, got 1"
+
+
+def interval_of_a_share(estimate):
+    """Wilson 1927, by hand."""
+    assert [round(bound, 4) for bound in (estimate(0, 10).low, estimate(0, 10).high)] == [0.0, 0.2775]
+    assert [round(bound, 4) for bound in (estimate(5, 10).low, estimate(5, 10).high)] == [0.2366, 0.7634]
+    assert estimate(5, 10).value == 0.5
+
+
+def with_walds_interval(count, total):
+    share, half = count / total, 1.96 * (count * (total - count) / total**3) ** 0.5
+    return Estimate(share, share - half, share + half)
+
+
+def test_a_share_has_wilsons_interval():
+    tells_apart(interval_of_a_share, share_estimate, with_walds_interval)
+    for count, total in ((3, 2), (-1, 2), (0, 0)):
+        assert f"got {count} of {total}" in str(raised(ValueError, lambda c=count, t=total: share_estimate(c, t)))

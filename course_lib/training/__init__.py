@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "evaluation": ["Score", "batch_loss", "score", "validate"],
         "subword_dropout": ["SubwordDropout"],
         "experiment": ["train_translator"],
+        "machine": ["describe_machine", "revision"],
         "benchmark": ["VARIANTS", "run_benchmark"],
     },
 )

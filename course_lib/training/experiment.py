@@ -17,7 +17,7 @@ from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
 from course_lib.training.evaluation import score
 from course_lib.training.loop import History, fit
-from course_lib.training.machine import machine, revision
+from course_lib.training.machine import describe_machine, revision
 from course_lib.training.subword_dropout import SubwordDropout
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
@@ -68,7 +68,7 @@ def train_translator(
     log = _header(corpus, experiment, translator.model) | {
         "date": date.today().isoformat(),
         "commit": revision(),
-        "machine": machine(device),
+        "machine": describe_machine(device),
         "epochs": history.epochs,
         "seconds": history.seconds,
         "cpu_seconds": history.cpu_seconds,

@@ -22,7 +22,7 @@ def revision() -> str | None:
         return None
 
 
-def machine(device: str) -> dict:
+def describe_machine(device: str) -> dict:
     """What a timing depends on.
 
     Args:

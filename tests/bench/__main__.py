@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from course_lib.training.machine import machine
+from course_lib.training.machine import describe_machine
 
 PARTS = {"training": 20, "decoding": 7, "start": 7, "cost": 5}
 ON_A_GPU = {"gpu": 20}  # and the rounds of each
@@ -33,7 +33,7 @@ def main() -> None:
     for part in arguments.parts or PARTS:
         module, rounds = importlib.import_module(f"tests.bench.{part}"), arguments.rounds or all_parts[part]
         lines = module.rows(rounds=rounds, threads=arguments.threads)
-        about = machine(getattr(module, "DEVICE", "cpu"))
+        about = describe_machine(getattr(module, "DEVICE", "cpu"))
         about |= {name: version(name) for name in ("transformers", "ctranslate2")}
         results[part] = {"machine": about, "rounds": rounds, "lines": lines}
         print(table(lines), flush=True)

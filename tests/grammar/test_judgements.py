@@ -5,12 +5,12 @@ sheet and head anew; the laws below say what the sheet must hold.
 """
 
 import re
-from math import sqrt
 from pathlib import Path
 
 import pytest
 
 from course_lib.grammar import generate
+from course_lib.metrics import share_estimate
 
 LINES = (Path(__file__).parent / "judgements.tsv").read_text(encoding="utf-8").splitlines()
 HEAD = [line for line in LINES if line.startswith("#")]
@@ -18,12 +18,6 @@ ROWS = [tuple(line.split("\t")) for line in LINES[len(HEAD) + 1 :]]
 SEED = int(re.search(r"generate\(404, (\d+)\)", HEAD[0])[1])
 FAMILIAR = 4
 LIMITS = {"absurd": 0.02, "incoherent": 0.05, "English": 0.01, "German": 0.0}
-
-
-def wilson(count, total, z=1.96):
-    """The 95 % interval of a share."""
-    center, width = count + z * z / 2, z * sqrt(count * (total - count) / total + z * z / 4)
-    return (center - width) / (total + z * z), (center + width) / (total + z * z)
 
 
 def counted(rows, verdict):
@@ -34,9 +28,9 @@ def counted(rows, verdict):
 
 def summary(rows, verdict):
     count, total = counted(rows, verdict)
-    low, high = (100 * bound for bound in wilson(count, total))
-    share = 100 * count / total
-    return f"# {verdict}: {count} of {total}, {share:.1f} %, 95 % Wilson interval {low:.1f} to {high:.1f} %"
+    share = share_estimate(count, total)
+    value, low, high = (100 * number for number in (share.value, share.low, share.high))
+    return f"# {verdict}: {count} of {total}, {value:.1f} %, 95 % Wilson interval {low:.1f} to {high:.1f} %"
 
 
 def assert_told(rows):
@@ -71,8 +65,3 @@ def test_another_verdict_is_noticed(verdict):
     changed = [(*row[:3], verdict, "changed") if here == at else row for here, row in enumerate(ROWS)]
     with pytest.raises(AssertionError):
         assert_told(changed)
-
-
-def test_a_wilson_interval_by_hand():
-    assert [round(bound, 4) for bound in wilson(0, 10)] == [0.0, 0.2775]
-    assert [round(bound, 4) for bound in wilson(5, 10)] == [0.2366, 0.7634]

@@ -135,6 +135,65 @@ LAWS = (
 )
 
 
+def visible_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in code_cells(notebook) if "hide-input" not in cell.metadata.get("tags", [])]
+
+
+def lines_of(cell: NotebookNode) -> list[str]:
+    return [line for line in cell.source.splitlines() if line.strip()]
+
+
+def minutes_to_read(notebook: NotebookNode) -> float:
+    """150 words a minute, ten lines of code a minute."""
+    words = sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
+    return words / 150 + sum(len(lines_of(cell)) for cell in visible_cells(notebook)) / 10
+
+
+def reads_within_an_hour(notebook: NotebookNode) -> None:
+    minutes = minutes_to_read(notebook)
+    assert minutes <= 60, f"expected an hour at most, got {minutes:.0f} minutes"
+    told = re.search(r"\*\*Time\*\*: (\d+) minutes to read", notebook.cells[0].source)
+    assert told and abs(int(told[1]) - minutes) <= 5, f"expected **Time**: {5 * round(minutes / 5)} minutes to read"
+
+
+def asserting_lines(cell: NotebookNode) -> int:
+    tree = ast.parse(TransformerManager().transform_cell(cell.source))
+    return sum(
+        node.end_lineno - node.lineno + 1
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assert)
+        or isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and re.search(r"\bassert_\w+$", ast.unparse(node.value.func))
+    )
+
+
+def shows_more_than_it_asserts(notebook: NotebookNode) -> None:
+    """Of the lines that a reader sees at most one in twelve asserts."""
+    cells = visible_cells(notebook)
+    proof, lines = sum(map(asserting_lines, cells)), sum(len(lines_of(cell)) for cell in cells)
+    assert 12 * proof <= lines, f"expected at most {lines // 12} asserting lines of {lines}, got {proof}"
+
+
+def tells_few_mistakes(notebook: NotebookNode) -> None:
+    told = sum(cell.source.count("**A common mistake**") for cell in notebook.cells)
+    assert told <= 4, f"expected at most four mistakes, got {told}"
+
+
+def explains_its_terms(notebook: NotebookNode) -> None:
+    """Before the summary a glossary, of terms that were in bold where they were explained."""
+    glossary = notebook.cells[-2].source
+    assert glossary.startswith("## Glossary"), "expected the glossary before the summary"
+    terms = re.findall(r"^- \*\*(.+?)\*\*: \S", glossary, re.MULTILINE)
+    bold = {term.lower() for cell in notebook.cells[:-2] for term in re.findall(r"\*\*(.+?)\*\*", cell.source)}
+    unexplained = [term for term in terms if term.lower() not in bold]
+    assert len(terms) >= 3 and not unexplained, f"expected terms in bold in the text, got {terms}, not {unexplained}"
+
+
+# Of the lessons of the second edition: what makes them readable.
+READABLE = (reads_within_an_hour, shows_more_than_it_asserts, tells_few_mistakes, explains_its_terms)
+
+
 def is_fresh(generated: NotebookNode, stored: NotebookNode) -> None:
     found = build.differences(generated, stored)
     assert not found, f"run `make notebooks`: {found}"

@@ -20,8 +20,10 @@ from notebooks.source import build_lessons as build
 from tests.helpers.notebook_laws import (
     CHECKED,
     LAWS,
+    READABLE,
     asserts_on_the_data_of_each_figure,
     code_cells,
+    explains_its_terms,
     fits_a_narrow_page,
     has_checked_cells,
     has_output_wherever_it_is_checked,
@@ -32,17 +34,27 @@ from tests.helpers.notebook_laws import (
     names_no_path_of_a_machine,
     never_switches_nbval_off,
     pair_up,
+    reads_within_an_hour,
     says_what_it_is_for,
+    shows_more_than_it_asserts,
     stores_no_error_and_no_warning,
     stores_no_widget_state,
+    tells_few_mistakes,
 )
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 LESSONS = [path.stem for path in build.lessons()]
+SECOND_EDITION = [lesson for lesson in LESSONS if lesson[:2] >= "13"]
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_lesson(lesson: str, law: Callable[[NotebookNode], None]) -> None:
+    law(nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4))
+
+
+@pytest.mark.parametrize("law", READABLE)
+@pytest.mark.parametrize("lesson", SECOND_EDITION)
+def test_lesson_is_readable(lesson: str, law: Callable[[NotebookNode], None]) -> None:
     law(nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4))
 
 
@@ -69,7 +81,7 @@ TOY = '''# %% [markdown]
 #
 # 1. tell.
 #
-# **You need** nothing. **Time**: none.
+# **You need** nothing. **Time**: 2 minutes to read.
 
 # %% tags=["nbval-check-output"]
 print("checked")
@@ -88,8 +100,18 @@ figure, axes = pyplot.subplots()
 axes.plot([1, 2])
 pyplot.show()
 
-# %%
+# %% tags=["hide-input"]
 assert len(axes.lines) == 1
+
+# %% [markdown]
+# A **line** has **points**, and **ends**.
+
+# %% [markdown]
+# ## Glossary
+#
+# - **line**: what is drawn.
+# - **points**: where it is.
+# - **ends**: where it is not.
 
 # %% [markdown]
 # ## Summary
@@ -135,7 +157,7 @@ ERROR = nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])
 VIEW = nbformat.v4.new_output("display_data", {build.WIDGET_VIEW: {"model_id": "0"}})
 REPR = nbformat.v4.new_output("display_data", {"text/plain": "Path('/root/x')"})
 
-# Cells: 0 text, 1 checked, 2 progress, 3 figure, 4 its assertion, 5 summary.
+# Cells: 0 text, 1 checked, 2 progress, 3 figure, 4 its assertion, 5 terms, 6 glossary, 7 summary.
 WIDGETS = {
     "00_welcome": ("Playground", "AttentionExplorer"),
     "01_text_to_tensors": ("MergeStepper",),
@@ -207,14 +229,23 @@ MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode]
         links_to_notebooks_that_exist,
         change(5, source="[99](assignments/release/99_none/99_none.ipynb)"),
     ),
+    "more than an hour": (reads_within_an_hour, change(5, source="word " * 9000)),
+    "another time": (reads_within_an_hour, lambda notebook: _append(notebook, 5, "word " * 1500)),
+    "no time": (reads_within_an_hour, change(0, source="# A toy lesson")),
+    "proof in sight": (shows_more_than_it_asserts, tag(4)),
+    "proof by a function": (shows_more_than_it_asserts, change(1, source="torch.testing.assert_close(1, 1)")),
+    "five mistakes": (tells_few_mistakes, lambda notebook: _append(notebook, 5, "**A common mistake**" * 5)),
+    "no glossary": (explains_its_terms, change(6, source="Text.")),
+    "a term that is never explained": (explains_its_terms, change(5, source="A **line** has **points**.")),
+    "two terms": (explains_its_terms, change(6, source="## Glossary\n\n- **line**: a\n- **points**: b")),
 }
 
 
 def test_every_law_has_a_mutant() -> None:
-    assert {law for law, _ in MUTANTS.values()} == set(LAWS)
+    assert {law for law, _ in MUTANTS.values()} == {*LAWS, *READABLE}
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", LAWS + READABLE)
 def test_a_good_lesson_keeps_each_law(toy: NotebookNode, law: Callable[[NotebookNode], None]) -> None:
     law(toy)
 

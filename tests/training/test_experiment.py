@@ -74,7 +74,7 @@ def test_the_log_tells_the_whole_experiment(finished):
     assert log["corpus"] == "toy" and log["train_pairs"] == 40 and log["stopped"] == "finished"
     assert ModelConfig.from_dict(log["model"]).num_parameters == log["parameters"]
     assert TrainConfig.from_dict(log["training"]) == CONFIG
-    assert log["machine"] == machine.machine("cpu") and log["machine"]["torch"] == torch.__version__
+    assert log["machine"] == machine.describe_machine("cpu") and log["machine"]["torch"] == torch.__version__
     assert [record["epoch"] for record in log["epochs"]] == [1, 2]
     names = {"epoch", "step", "train_loss", "seconds", "cpu_seconds", "valid_loss", "valid_accuracy", "valid_bleu"}
     assert all(set(record) == names | {"valid_exact_match"} for record in log["epochs"])

@@ -1,0 +1,12 @@
+"""Experiments that take longer than a lesson: grids of runs, each made again by one command."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "catalog": ["NAMES", "find_grid"],
+        "grid": ["Grid", "run_grid"],
+        "record": ["final_results", "read_record"],
+    },
+)
