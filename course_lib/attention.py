@@ -111,7 +111,7 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of the input and of the output.
         num_heads: heads; must divide d_model.
-        relative: position.ALiBi or position.Rotary, for self-attention that is told the positions here.
+        relative: position.RelativeBias, ALiBi or Rotary, for self-attention that is told the positions here.
 
     Raises:
         ValueError: if num_heads does not divide d_model.

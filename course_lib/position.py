@@ -1,4 +1,4 @@
-"""Where a token stands: added to it (sinusoidal, learned), put beside it, or told to attention (ALiBi, rotary)."""
+"""Where a token stands: added to it (sinusoidal, learned), put beside it, or told to attention (biases, rotary)."""
 
 import torch
 from torch import Tensor, nn
@@ -34,13 +34,14 @@ class SinusoidalPosition(nn.Module):
     Args:
         max_len: longest sentence in tokens.
         d_model: width; even.
+        base: as in `sinusoidal`.
 
     Paper: section 3.5.
     """
 
-    def __init__(self, max_len: int, d_model: int):
+    def __init__(self, max_len: int, d_model: int, *, base: float = 10000.0):
         super().__init__()
-        self.register_buffer("table", sinusoidal(max_len, d_model), persistent=False)
+        self.register_buffer("table", sinusoidal(max_len, d_model, base=base), persistent=False)
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """x plus the encodings of positions start, start + 1, …
@@ -62,14 +63,16 @@ class LearnedPosition(nn.Module):
     Args:
         max_len: longest sentence in tokens.
         d_model: width.
+        std: standard deviation of the numbers that it starts from; 1 / √d_model where none is given. Sinusoids have
+            √½, and a table that is to be compared with them should be given the same chance.
 
     Paper: section 3.5 and table 3, row (E).
     """
 
-    def __init__(self, max_len: int, d_model: int):
+    def __init__(self, max_len: int, d_model: int, *, std: float | None = None):
         super().__init__()
         self.table = nn.Parameter(torch.empty(max_len, d_model))
-        nn.init.normal_(self.table, std=d_model**-0.5)
+        nn.init.normal_(self.table, std=d_model**-0.5 if std is None else std)
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """As SinusoidalPosition.forward."""
@@ -105,6 +108,38 @@ class ConcatenatedPosition(nn.Module):
         return torch.cat([x, table.expand(len(x), -1, -1)], dim=-1)
 
 
+class RelativeBias(nn.Module):
+    """Attention with one learned number for each head and offset, added to the scores; all start at 0.
+
+    Offsets beyond `farthest` words share the number at that end. Shaw et al. 2018 learn a vector for each offset and
+    clip as we do; Raffel et al. 2020 (T5) learn a number as we do, and put far offsets into ever wider buckets.
+
+    Args:
+        num_heads: heads.
+        farthest: the largest offset that has a number of its own, in words, on either side of the query.
+
+    Raises:
+        ValueError: if farthest is below 1, where before, here and after could not be told apart.
+    """
+
+    def __init__(self, num_heads: int, farthest: int):
+        super().__init__()
+        if farthest < 1:
+            raise ValueError(f"farthest must be 1 or more, got {farthest}")
+        self.farthest = farthest
+        self.table = nn.Parameter(torch.zeros(num_heads, 2 * farthest + 1))
+
+    def bias(self, queries: int, keys: int) -> Tensor:
+        """As ALiBi.bias."""
+        offset = _offsets(queries, keys, self.table.device).clamp(-self.farthest, self.farthest)
+        return self.table[:, offset + self.farthest]  # (heads, queries, keys)
+
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As ALiBi.forward."""
+        _check_last(query, keys)
+        return query, keys, self.bias(query.shape[-2], keys.shape[-2]).to(query.dtype)
+
+
 class ALiBi(nn.Module):
     """Attention with linear biases: each head prefers near keys, with a slope of its own; nothing is learned.
 
@@ -114,17 +149,17 @@ class ALiBi(nn.Module):
 
     Args:
         num_heads: heads.
+        scale: factor on all slopes; 1 is Press et al.'s.
     """
 
-    def __init__(self, num_heads: int):
+    def __init__(self, num_heads: int, *, scale: float = 1.0):
         super().__init__()
         exponents = -8.0 * torch.arange(1, num_heads + 1, dtype=torch.float64) / num_heads
-        self.register_buffer("slopes", (2**exponents).to(torch.get_default_dtype()), persistent=False)
+        self.register_buffer("slopes", (scale * 2**exponents).to(torch.get_default_dtype()), persistent=False)
 
     def bias(self, queries: int, keys: int) -> Tensor:
         """What is added to the scores, (heads, queries, keys); the queries are the last of the keys' positions."""
-        query_position = torch.arange(keys - queries, keys, device=self.slopes.device)
-        offset = torch.arange(keys, device=self.slopes.device) - query_position[:, None]  # (queries, keys), 0 at itself
+        offset = _offsets(queries, keys, self.slopes.device)
         before, after = self.slopes[:, None, None], self.slopes.flip(0)[:, None, None]
         return torch.where(offset > 0, -after * offset, before * offset)  # (heads, queries, keys)
 
@@ -170,6 +205,12 @@ class Rotary(nn.Module):
         """Turns query (batch, heads, queries, d_k), the last of the keys' positions, and keys; adds no bias."""
         _check_last(query, keys)
         return self.rotate(query, start=keys.shape[-2] - query.shape[-2]), self.rotate(keys), None
+
+
+def _offsets(queries: int, keys: int, device: torch.device) -> Tensor:
+    """How many words each key is after each query, which are the last of the keys' positions; (queries, keys)."""
+    position = torch.arange(keys, device=device)
+    return position - position[keys - queries :, None]  # 0 at itself
 
 
 def _check(x: Tensor, table: Tensor, start: int, *, width: int | None = None) -> None:
