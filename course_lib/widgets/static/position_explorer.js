@@ -1,12 +1,12 @@
 import { makeClocks } from "./position_explorer/clocks.js";
 import { product, TRAITS } from "./position_explorer/encoding.js";
-import { watchTheme } from "./position_explorer/pixels.js";
 import { makeProducts } from "./position_explorer/products.js";
 import { makeTable } from "./position_explorer/table.js";
 import { choice, slider } from "./shared/controls.js";
 import { el, fill, row, status } from "./shared/dom.js";
 import { listen, send, unhurried } from "./shared/model.js";
 import { grouped, signed } from "./shared/numbers.js";
+import { watchTheme } from "./shared/pixels.js";
 
 /** Both dot products in words. */
 function tell(now) {

@@ -3,8 +3,8 @@
 import { el, svg } from "../shared/dom.js";
 import { dragging } from "../shared/focus.js";
 import { clamp, grouped, signed } from "../shared/numbers.js";
+import { makePixels } from "../shared/pixels.js";
 import { encoding, wavelength } from "./encoding.js";
-import { makePixels } from "./pixels.js";
 
 const LEFT = 62, WIDTH = 300, TOP = 20, HEIGHT = 300, BESIDE = 72; // of the drawing, in pixels
 const NARROW = 12; // pixels between two marks, less have no room for words
@@ -69,7 +69,9 @@ function listenTo(overlay, canvas, stateOf, set, tell) {
 export function makeTable(stateOf, set, tell) {
   const place = { left: LEFT, top: TOP, width: WIDTH, height: HEIGHT };
   const style = Object.entries(place).map(([name, pixels]) => `${name}: ${pixels}px`).join("; ");
-  const { canvas, draw: drawPixels, takeColors } = makePixels(style);
+  const keyOf = ({ length, d_model, base }) => [length, d_model, base];
+  const rowsOf = (now) => Array.from({ length: now.length }, (_, position) => encoding(position, now));
+  const { canvas, draw: drawPixels, takeColors } = makePixels(style, keyOf, rowsOf);
   const marks = svg("g"), axes = svg("g");
   const size = { width: END + BESIDE, height: BOTTOM + 36 };
   const overlay = svg("svg", { ...size, class: "cw-drags", role: "img" }, axes, marks);

@@ -1,7 +1,6 @@
-// The table of encodings as pixels of a canvas, in the colors of the page.
+// A table of signed numbers as pixels of a canvas, in the colors of the page.
 
-import { el } from "../shared/dom.js";
-import { encoding } from "./encoding.js";
+import { el } from "./dom.js";
 
 /** Red, green and blue of colors, which the page's theme decides. */
 function channels(root, ...colors) {
@@ -15,11 +14,11 @@ function channels(root, ...colors) {
   return found;
 }
 
-function pixelsOf(now, [page, accent, second]) {
-  const picture = new ImageData(now.d_model, now.length);
+function pixelsOf(rows, [page, accent, second]) {
+  const picture = new ImageData(rows[0].length, rows.length);
   let place = 0;
-  for (let position = 0; position < now.length; position++)
-    for (const value of encoding(position, now)) {
+  for (const row of rows)
+    for (const value of row) {
       const color = value < 0 ? accent : second;
       for (let index = 0; index < 3; index++)
         picture.data[place++] = page[index] + Math.abs(value) * (color[index] - page[index]);
@@ -28,16 +27,20 @@ function pixelsOf(now, [page, accent, second]) {
   return picture;
 }
 
-/** A canvas, what draws on it, and what takes the colors of the page once the widget stands on one. */
-export function makePixels(style) {
+/**
+ * A canvas, what draws on it, and what takes the colors of the page once the widget stands on one.
+ * `keyOf` tells of a state what its table depends on, `rowsOf` makes the table: rows of numbers in -1..1.
+ */
+export function makePixels(style, keyOf, rowsOf) {
   const canvas = el("canvas", { class: "cw-pixels", style });
   let colors = null, drawn = ""; // what is on the canvas already
   const draw = (now) => {
-    const wanted = JSON.stringify([now.length, now.d_model, now.base, colors]);
+    const wanted = JSON.stringify([keyOf(now), colors]);
     if (!colors || wanted === drawn) return;
     drawn = wanted;
-    Object.assign(canvas, { width: now.d_model, height: now.length });
-    canvas.getContext("2d").putImageData(pixelsOf(now, colors), 0, 0);
+    const picture = pixelsOf(rowsOf(now), colors);
+    Object.assign(canvas, { width: picture.width, height: picture.height });
+    canvas.getContext("2d").putImageData(picture, 0, 0);
   };
   const takeColors = (root) => {
     colors = root.isConnected ? channels(root, "var(--cw-page)", "var(--cw-accent)", "var(--cw-second)") : null;

@@ -1,0 +1,126 @@
+"""The offset explorer: what a score knows of two positions, and what becomes of it when both are shifted."""
+
+import torch
+import traitlets as t
+from torch import Tensor
+
+from course_lib.attention import attention_scores
+from course_lib.figures import CourseFigure, Panel, panels
+from course_lib.position import ALiBi, RelativeBias, Rotary, sinusoidal
+from course_lib.widgets.base import CourseWidget
+
+LENGTH, HEADS = 64, 8
+FARTHEST = 16  # shift; query and key stay so far from the end
+ENCODINGS = {
+    "rotary": "rotary",
+    "relative": "relative bias",
+    "alibi": "ALiBi",
+    "sinusoids": "sinusoids alone",
+    "words": "words + sinusoids",
+}
+VECTORS = ("rotary", "sinusoids", "words")  # scores that are dot products; the others are biases
+BASES = (10, 100, 1_000, 10_000, 100_000_000)
+WIDTHS = (8, 16, 32)
+
+
+class OffsetExplorer(CourseWidget):
+    """Shows scores of one query and one key at all pairs of positions, as a matrix, along a row, and as hands.
+
+    The vectors of the query and the key are the same at every position; what differs is what the encoding does.
+
+    Args:
+        relative: the biases to show, of 8 heads; without it, small random ones.
+        encoding: to begin with, one of ENCODINGS.
+        query, key: their positions, 0 to 47.
+        shift: words that both are moved on, 0 to 16.
+        seed: of the two vectors.
+
+    Raises:
+        ValueError: if one of them is not so.
+    """
+
+    encoding = t.Enum(list(ENCODINGS), "rotary").tag(sync=True)
+    base = t.Enum(BASES, 10_000).tag(sync=True)
+    d_k = t.Enum(WIDTHS, 16).tag(sync=True)
+    head = t.Int(0, min=0, max=HEADS - 1).tag(sync=True)
+    query = t.Int(0, min=0, max=LENGTH - FARTHEST - 1).tag(sync=True)
+    key = t.Int(0, min=0, max=LENGTH - FARTHEST - 1).tag(sync=True)
+    shift = t.Int(0, min=0, max=FARTHEST).tag(sync=True)
+    scores = t.Bytes().tag(sync=True)  # (64, 64), float32
+    query_rows = t.Bytes().tag(sync=True)  # (64, d_k), float32; none where the score is a bias
+    key_rows = t.Bytes().tag(sync=True)
+    limits = t.Dict(
+        {"length": LENGTH, "shift": FARTHEST, "heads": HEADS, "bases": list(BASES), "widths": list(WIDTHS)}
+        | {"encodings": [list(each) for each in ENCODINGS.items()]}
+    ).tag(sync=True)
+
+    def __init__(
+        self,
+        relative: RelativeBias | None = None,
+        *,
+        encoding: str = "rotary",
+        query: int = 20,
+        key: int = 14,
+        shift: int = 8,
+        seed: int = 0,
+    ):
+        last = LENGTH - FARTHEST - 1
+        if encoding not in ENCODINGS:
+            raise ValueError(f"encoding must be one of {', '.join(ENCODINGS)}; got {encoding!r}")
+        if not (0 <= query <= last and 0 <= key <= last):
+            raise ValueError(f"positions must be in 0..{last}, got {query} and {key}")
+        if not 0 <= shift <= FARTHEST:
+            raise ValueError(f"shift must be in 0..{FARTHEST}, got {shift}")
+        if relative is not None and len(relative.table) != HEADS:
+            raise ValueError(f"expected biases of {HEADS} heads, got {len(relative.table)}")
+        generator = torch.Generator().manual_seed(seed)
+        self._vectors = torch.randn(2, max(WIDTHS), generator=generator, dtype=torch.float64)
+        self._table = torch.randn(HEADS, 31, generator=generator) if relative is None else relative.table.detach().cpu()
+        super().__init__(encoding=encoding, query=query, key=key, shift=shift)
+        self._compute()
+        self.observe(lambda _: self._compute(), ["encoding", "base", "d_k", "head"])
+
+    def compute(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Scores (64, 64) of queries (64, d_k) and keys (64, d_k); a bias (64, 64), None and None."""
+        if self.encoding == "alibi":
+            return ALiBi(HEADS).bias(LENGTH, LENGTH)[self.head], None, None
+        if self.encoding == "relative":
+            biases = RelativeBias(HEADS, self._table.shape[1] // 2)
+            biases.load_state_dict({"table": self._table})
+            return biases.bias(LENGTH, LENGTH)[self.head].detach(), None, None
+        query, key = (each[: self.d_k].expand(LENGTH, -1) for each in self._vectors)
+        if self.encoding == "rotary":
+            rotary = Rotary(LENGTH, self.d_k, base=self.base).double()
+            query, key = rotary.rotate(query), rotary.rotate(key)
+        else:
+            table = sinusoidal(LENGTH, self.d_k, base=self.base).double()
+            query, key = (table, table) if self.encoding == "sinusoids" else (query + table, key + table)
+        return attention_scores(query, key), query, key
+
+    def name(self) -> str:
+        """The encoding with what was chosen for it."""
+        chosen = f"base {self.base:,}, d_k {self.d_k}" if self.encoding in VECTORS else f"head {self.head}"
+        return f"{ENCODINGS[self.encoding]}, {chosen}"
+
+    def _compute(self) -> None:
+        scores, *vectors = (b"" if each is None else each.float().numpy().tobytes() for each in self.compute())
+        with self.hold_sync():
+            self.scores, self.query_rows, self.key_rows = scores, *vectors
+
+    def picture(self) -> CourseFigure:
+        """The present scores, and by how much the shift changes each of them."""
+        scores, shift = self.compute()[0].float(), self.shift
+        there, later = (scores[self.query + on, self.key + on].item() for on in (0, shift))
+        changes = scores[shift:, shift:] - scores[: LENGTH - shift, : LENGTH - shift]
+        words = f"query {self.query}, key {self.key}: {there:.2f}"
+        if shift:
+            words += f"; both {shift} words on: {later:.2f}"
+        inside = range(LENGTH - shift)
+        axes = dict(xlabel="position of the key", ylabel="position of the query")
+        return panels(
+            [
+                Panel(scores, range(LENGTH), range(LENGTH), name="score" if self.query_rows else "bias", **axes),
+                Panel(changes, inside, inside, name=f"change when both move {shift} words on", **axes),
+            ],
+            title=f"{self.name()}: {words}",
+        )
