@@ -7,7 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.position import ALiBi, ConcatenatedPosition, LearnedPosition, Rotary, SinusoidalPosition, sinusoidal
+from course_lib.position import (
+    ALiBi,
+    ConcatenatedPosition,
+    LearnedPosition,
+    RelativeBias,
+    Rotary,
+    SinusoidalPosition,
+    sinusoidal,
+)
 from tests.helpers.laws import tells_apart
 from tests.helpers.parity import close, noise
 
@@ -180,6 +188,36 @@ def test_learned_positions_are_learned_and_sinusoids_are_not():
     assert module.table.grad[:, 0].tolist() == [2, 2, 2, 0]  # each sentence of the batch counts, unused places do not
 
 
+def law_the_base_is_passed_on(module_class):
+    for base in (10.0, 1e4, 1e8):
+        close(module_class(9, 8, base=base)(torch.zeros(1, 9, 8))[0], sinusoidal(9, 8, base=base))
+
+
+class FixedBase(SinusoidalPosition):
+    def __init__(self, max_len, d_model, *, base):
+        super().__init__(max_len, d_model)
+
+
+def test_the_base_is_passed_on():
+    tells_apart(law_the_base_is_passed_on, SinusoidalPosition, FixedBase)
+
+
+def law_the_table_starts_as_wide_as_asked(module_class):
+    for std, expected in ((None, 64**-0.5), (0.5**0.5, 0.5**0.5), (0.01, 0.01)):
+        torch.manual_seed(0)
+        found = module_class(500, 64, std=std).table.std().item()
+        assert math.isclose(found, expected, rel_tol=0.02), (std, found)
+
+
+class OneWidth(LearnedPosition):
+    def __init__(self, max_len, d_model, *, std):
+        super().__init__(max_len, d_model)
+
+
+def test_the_table_starts_as_wide_as_asked():
+    tells_apart(law_the_table_starts_as_wide_as_asked, LearnedPosition, OneWidth)
+
+
 # --- positions beside the tokens ----------------------------------------------------------------
 
 
@@ -273,6 +311,34 @@ class AlibiStartsAgain(ALiBi):
         return super().bias(keys, keys)[:, :queries]
 
 
+def relative_bias(num_heads, farthest, kind=RelativeBias):
+    """With random numbers: at the start all are 0."""
+    module = kind(num_heads, farthest)
+    nn.init.normal_(module.table, generator=torch.Generator().manual_seed(0))
+    return module.requires_grad_(False)
+
+
+class BiasStartsAgain(RelativeBias):
+    def bias(self, queries, keys):
+        return super().bias(keys, keys)[:, :queries]
+
+
+class AbsoluteBias(RelativeBias):
+    """A number for each key's position, not for its offset."""
+
+    def bias(self, queries, keys):
+        return self.table[:, :keys][:, None].expand(-1, queries, -1)
+
+
+class Even(RelativeBias):
+    def bias(self, queries, keys):
+        bias = super().bias(keys, keys)
+        return (bias + bias.transpose(-2, -1))[:, keys - queries :]
+
+    def forward(self, query, keys):
+        return torch.ones_like(query), torch.ones_like(keys), self.bias(query.shape[-2], keys.shape[-2])
+
+
 class Symmetric(ALiBi):
     def forward(self, query, keys):
         bias = super().forward(query, keys)[2].tril()
@@ -283,9 +349,11 @@ RELATIVE_LAWS = [law_only_the_distance_counts, law_queries_are_the_last_position
 
 
 @pytest.mark.parametrize("law", RELATIVE_LAWS)
-@pytest.mark.parametrize("module_class, sizes", [(ALiBi, (4,)), (Rotary, (12, 8))])
-def test_relative_positions_obey(law, module_class, sizes):
-    law(module_class(*sizes))
+@pytest.mark.parametrize(
+    "make, sizes", [(ALiBi, (4,)), (Rotary, (12, 8)), (relative_bias, (4, 11)), (relative_bias, (4, 3))]
+)
+def test_relative_positions_obey(law, make, sizes):
+    law(make(*sizes))
 
 
 @pytest.mark.parametrize(
@@ -295,11 +363,48 @@ def test_relative_positions_obey(law, module_class, sizes):
         (law_queries_are_the_last_positions, StartsAgain, (12, 8)),
         (law_queries_are_the_last_positions, AlibiStartsAgain, (4,)),
         (law_left_is_not_right, Symmetric, (4,)),
+        (law_only_the_distance_counts, partial(relative_bias, kind=AbsoluteBias), (4, 11)),
+        (law_queries_are_the_last_positions, partial(relative_bias, kind=BiasStartsAgain), (4, 11)),
+        (law_left_is_not_right, partial(relative_bias, kind=Even), (4, 11)),
     ],
 )
 def test_a_wrong_relative_position_breaks(law, wrong, sizes):
     with pytest.raises(AssertionError):
         law(wrong(*sizes))
+
+
+def law_each_offset_has_its_number_and_far_ones_share(module_class):
+    module = relative_bias(3, 2, module_class)
+    bias = module.bias(6, 6)
+    for query in range(6):
+        for key in range(6):
+            column = max(-2, min(2, key - query)) + 2
+            assert bias[:, query, key].tolist() == module.table[:, column].tolist(), (query, key)
+
+
+class Backwards(RelativeBias):
+    def bias(self, queries, keys):
+        return super().bias(queries, keys).transpose(-2, -1)
+
+
+class ComesRound(RelativeBias):
+    """Far offsets begin again at the other end of the table."""
+
+    def bias(self, queries, keys):
+        offset = torch.arange(keys) - torch.arange(keys - queries, keys)[:, None]
+        return self.table[:, (offset + self.farthest) % self.table.shape[1]]
+
+
+def test_each_offset_has_its_number_and_far_ones_share():
+    tells_apart(law_each_offset_has_its_number_and_far_ones_share, RelativeBias, Backwards, ComesRound)
+
+
+def test_relative_biases_start_at_0_and_learn_from_the_offsets_that_occur():
+    module = RelativeBias(2, 4)
+    assert module.table.shape == (2, 9) and not module.table.any()
+    assert [name for name, _ in module.named_parameters()] == ["table"]
+    module.bias(3, 3).sum().backward()
+    assert module.table.grad[0].tolist() == [0, 0, 1, 2, 3, 2, 1, 0, 0]
 
 
 def law_alibi_before_the_query_is_the_papers(module_class):
@@ -319,6 +424,10 @@ class SlopesFromOne(ALiBi):
 
 def test_alibi_before_the_query_is_the_papers():
     tells_apart(law_alibi_before_the_query_is_the_papers, ALiBi, SlopesFromOne)
+
+
+def test_alibi_is_as_steep_as_asked():
+    close(ALiBi(8, scale=16.0).bias(5, 7), 16 * ALiBi(8).bias(5, 7))
 
 
 def test_alibi_after_the_query_takes_the_slopes_in_reverse_order():
@@ -346,7 +455,7 @@ def test_rotation_is_a_complex_product():
 
 
 def test_relative_positions_refuse_what_does_not_fit():
-    for relative in (ALiBi(4), Rotary(12, 8)):
+    for relative in (ALiBi(4), Rotary(12, 8), RelativeBias(4, 3)):
         with pytest.raises(ValueError, match="the last of the keys' positions, got 5 queries and 4 keys"):
             relative(noise(1, 4, 5, 8), noise(1, 4, 4, 8))
     with pytest.raises(ValueError, match="the sentence has 13 tokens, the model has positions for 12"):
@@ -355,3 +464,5 @@ def test_relative_positions_refuse_what_does_not_fit():
         Rotary(12, 8).rotate(noise(1, 4, 3, 6))
     with pytest.raises(ValueError, match="must be even, got 7"):
         Rotary(12, 7)
+    with pytest.raises(ValueError, match="farthest must be 1 or more, got 0"):
+        RelativeBias(4, 0)

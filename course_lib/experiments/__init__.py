@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "catalog": ["NAMES", "find_grid"],
         "grid": ["Grid", "run_grid"],
-        "positions": ["Reader", "named_last", "right_answers", "train_reader"],
+        "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
         "record": ["final_results", "read_record"],
     },
 )

@@ -46,12 +46,12 @@ class OffsetExplorer(CourseWidget):
     query = t.Int(0, min=0, max=LENGTH - FARTHEST - 1).tag(sync=True)
     key = t.Int(0, min=0, max=LENGTH - FARTHEST - 1).tag(sync=True)
     shift = t.Int(0, min=0, max=FARTHEST).tag(sync=True)
-    scores = t.Bytes().tag(sync=True)  # (64, 64), float32
+    scores = t.Bytes().tag(sync=True)  # (8, 64, 64) of all heads, or (1, 64, 64), float32
     query_rows = t.Bytes().tag(sync=True)  # (64, d_k), float32; none where the score is a bias
     key_rows = t.Bytes().tag(sync=True)
     limits = t.Dict(
         {"length": LENGTH, "shift": FARTHEST, "heads": HEADS, "bases": list(BASES), "widths": list(WIDTHS)}
-        | {"encodings": [list(each) for each in ENCODINGS.items()]}
+        | {"encodings": [list(each) for each in ENCODINGS.items()], "vectors": list(VECTORS)}
     ).tag(sync=True)
 
     def __init__(
@@ -78,16 +78,16 @@ class OffsetExplorer(CourseWidget):
         self._table = torch.randn(HEADS, 31, generator=generator) if relative is None else relative.table.detach().cpu()
         super().__init__(encoding=encoding, query=query, key=key, shift=shift)
         self._compute()
-        self.observe(lambda _: self._compute(), ["encoding", "base", "d_k", "head"])
+        self.observe(lambda _: self._compute(), ["encoding", "base", "d_k"])
 
     def compute(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Scores (64, 64) of queries (64, d_k) and keys (64, d_k); a bias (64, 64), None and None."""
+        """Scores (1, 64, 64) of queries (64, d_k) and keys (64, d_k); or biases (8, 64, 64), None and None."""
         if self.encoding == "alibi":
-            return ALiBi(HEADS).bias(LENGTH, LENGTH)[self.head], None, None
+            return ALiBi(HEADS).bias(LENGTH, LENGTH), None, None
         if self.encoding == "relative":
             biases = RelativeBias(HEADS, self._table.shape[1] // 2)
             biases.load_state_dict({"table": self._table})
-            return biases.bias(LENGTH, LENGTH)[self.head].detach(), None, None
+            return biases.bias(LENGTH, LENGTH).detach(), None, None
         query, key = (each[: self.d_k].expand(LENGTH, -1) for each in self._vectors)
         if self.encoding == "rotary":
             rotary = Rotary(LENGTH, self.d_k, base=self.base).double()
@@ -95,7 +95,7 @@ class OffsetExplorer(CourseWidget):
         else:
             table = sinusoidal(LENGTH, self.d_k, base=self.base).double()
             query, key = (table, table) if self.encoding == "sinusoids" else (query + table, key + table)
-        return attention_scores(query, key), query, key
+        return attention_scores(query, key)[None], query, key
 
     def name(self) -> str:
         """The encoding with what was chosen for it."""
@@ -110,6 +110,7 @@ class OffsetExplorer(CourseWidget):
     def picture(self) -> CourseFigure:
         """The present scores, and by how much the shift changes each of them."""
         scores, shift = self.compute()[0].float(), self.shift
+        scores = scores[self.head if len(scores) > 1 else 0]
         there, later = (scores[self.query + on, self.key + on].item() for on in (0, shift))
         changes = scores[shift:, shift:] - scores[: LENGTH - shift, : LENGTH - shift]
         words = f"query {self.query}, key {self.key}: {there:.2f}"

@@ -31,7 +31,10 @@ def states():
 def sent(explorer):
     """The numbers that the page gets: scores, queries, keys."""
     shown = (np.frombuffer(raw, np.float32) for raw in (explorer.scores, explorer.query_rows, explorer.key_rows))
-    return [torch.tensor(each).view(LENGTH, -1) for each in shown]
+    scores, *rows = (torch.tensor(each) for each in shown)
+    scores = scores.view(-1, LENGTH, LENGTH)
+    assert len(scores) == (1 if explorer.encoding in VECTORS else 8)
+    return [scores[explorer.head if len(scores) > 1 else 0], *(each.view(LENGTH, -1) for each in rows)]
 
 
 def law_scores_are_the_librarys(scores_of):

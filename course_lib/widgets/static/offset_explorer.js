@@ -7,20 +7,22 @@ import { listen, numbers, send, unhurried } from "./shared/model.js";
 import { grouped, signed } from "./shared/numbers.js";
 import { watchTheme } from "./shared/pixels.js";
 
-const PLACES = ["query", "key", "shift"], CHOSEN = ["encoding", "base", "d_k", "head"];
+const PLACES = ["query", "key", "shift", "head"], CHOSEN = ["encoding", "base", "d_k"];
 const ROWS = ["scores", "query_rows", "key_rows"];
 
-/** Numbers of the kernel as rows. */
-function rowsOf(model, name, count) {
-  const found = numbers(model.get(name), Float32Array), width = found.length / count;
-  return Array.from({ length: count }, (_, index) => found.subarray(index * width, (index + 1) * width));
+/** Numbers of the kernel as rows, from a first one on. */
+function rowsOf(model, name, count, width, first = 0) {
+  const found = numbers(model.get(name), Float32Array), from = (index) => (first + index) * width;
+  return Array.from({ length: count }, (_, index) => found.subarray(from(index), from(index + 1)));
 }
 
 function stateOf(model) {
   const { length } = model.get("limits");
   const now = Object.fromEntries([...PLACES, ...CHOSEN].map((name) => [name, model.get(name)]));
-  const [scores, queries, keys] = ROWS.map((name) => rowsOf(model, name, length));
-  return { ...now, scores, queries, keys, length, turns: keys[0].length > 0 };
+  const width = model.get("key_rows").byteLength / (4 * length), turns = width > 0; // what the kernel has computed
+  const scores = rowsOf(model, "scores", length, length, turns ? 0 : now.head * length);
+  const [queries, keys] = ROWS.slice(1).map((name) => rowsOf(model, name, length, width));
+  return { ...now, scores, queries, keys, length, turns };
 }
 
 /** Scores of one row, by how far the key is from the query; and of the row that both are shifted to. */
@@ -43,33 +45,34 @@ function tell({ query, key, shift, scores, turns }) {
   return `${turns ? "Score" : "Bias"} of ${said(0)}${shift ? `; both ${shift} words on, ${said(shift)}` : ""}`;
 }
 
-/** What can be chosen of an encoding; what it does not have is hidden. */
-function choices(model) {
+/** What can be chosen of an encoding, by asking the kernel at once, but for the head; what it has not is hidden. */
+function choices(model, unhurriedModel) {
   const limits = model.get("limits"), named = (values) => values.map((value) => [value, grouped(value)]);
   const encoding = choice(model, "encoding", { label: "encoding", options: limits.encodings });
   const ofVectors = [choice(model, "base", { label: "base", options: named(limits.bases) }),
     choice(model, "d_k", { label: "d_k", options: named(limits.widths) })];
-  const head = slider(model, "head", { label: "head", min: 0, max: limits.heads - 1 });
-  const show = ({ turns }) => {
+  const head = slider(unhurriedModel, "head", { label: "head", min: 0, max: limits.heads - 1 });
+  listen(model, "encoding", () => {
+    const turns = limits.vectors.includes(model.get("encoding"));
     for (const node of ofVectors) node.style.display = turns ? "" : "none";
     head.style.display = turns ? "none" : "";
-  };
-  return { node: row(encoding, ...ofVectors, head), show };
+  });
+  return row(encoding, ...ofVectors, head);
 }
 
 function render({ model: kernels, el: root }) {
   const model = unhurried(kernels), { length, shift } = model.get("limits"), max = length - shift - 1;
   const matrix = makeMatrix((changes) => send(model, changes), max), hands = makeHands(), along = el("div", {});
-  const told = status(), shown = choices(kernels); // what is chosen there, the kernel computes at once
+  const told = status();
   const place = (name, most) => slider(model, name, { label: name, min: 0, max: most });
   const refresh = () => {
     const now = stateOf(model);
-    for (const part of [shown.show, matrix.draw, hands.draw]) part(now);
+    for (const part of [matrix, hands]) part.draw(now);
     along.replaceChildren(...drawRow(now));
     told.textContent = tell(now);
   };
   fill(root, "Slide the shift: query and key move on together. For which encodings does the score stay as it is?",
-    shown.node, row(place("query", max), place("key", max), place("shift", shift)), told,
+    choices(kernels, model), row(place("query", max), place("key", max), place("shift", shift)), told,
     el("div", { class: "cw-row cw-stage" }, matrix.node, el("div", { class: "cw-beside" }, along, hands.node)));
   listen(model, [...PLACES, ...ROWS], refresh);
   return watchTheme(root, () => matrix.recolor(root, stateOf(model)));

@@ -9,7 +9,7 @@ const pairOf = (row, pair) => Array.from(row.subarray(2 * pair, 2 * pair + 2));
 
 /** A clock with its hands: the pair's first feature goes right, the second one up. */
 function drawClock(now, pair, place, largest) {
-  const { query, key, shift, queries, keys, d_k } = now;
+  const { query, key, shift, queries, keys } = now, d_k = keys[0].length;
   const hand = (rows, position, second, on) => {
     const [right, up] = pairOf(rows[position + on], pair).map((each) => (RADIUS * each) / largest);
     const looks = { class: second ? "cw-hand cw-hand-second" : "cw-hand", "stroke-dasharray": on ? "4 3" : null };

@@ -1,0 +1,830 @@
+# %% [markdown]
+# # 13 · Positions past the paper: telling attention how far
+#
+# **Question.** A model has learned from texts of 16 words. Now it reads 64. Which ways of telling positions survive that, and what exactly breaks in the others?
+#
+# **Afterwards you can**
+#
+# 1. write relative biases, ALiBi and rotary positions, and say what each does to a score;
+# 2. look at the wavelengths of rotary positions and predict where they will fail;
+# 3. test an explanation by an intervention, instead of believing it.
+#
+# **You need** sinusoids (lesson [02](02_position.ipynb)), scores and weights ([03](03_attention.ipynb)), heads ([04](04_multi_head.ipynb)) and masks ([05](05_masks.ipynb)).
+# **Time**: 45 minutes to read, under 150 seconds to run.
+# **In the paper**: section 3.5 hopes that sinusoids "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training". The rest is later work: Shaw et al. 2018, Raffel et al. 2020, Su et al. 2021, Press et al. 2022.
+
+# %%
+import math
+
+import torch
+from torch import nn
+
+torch.set_num_threads(1)  # small tensors: two threads would wait for each other
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def apart(a, b):
+    """The largest difference between two tensors."""
+    return (a - b).abs().max().item()
+
+
+# %% [markdown]
+# ## What a score knows about positions
+#
+# *The dog sees the cat, and it sleeps.*
+# To find out who sleeps, *it* compares its query with the keys of the words before it.
+# *cat* is three words back.
+# The same clause may stand at the beginning of a text or in its middle; *cat* is three words back in both.
+#
+# The paper adds a row of sinusoids to each word, at the bottom of the model.
+# What does the score of *it* for *cat* depend on then?
+# We take two random vectors for the words, and move both through a text.
+
+# %%
+from course_lib.position import sinusoidal
+
+d_k = 16
+generator = torch.Generator().manual_seed(0)
+it, cat = torch.randn(2, d_k, generator=generator, dtype=torch.float64)
+table = sinusoidal(64, d_k).double()
+scores_added = []
+for at in (3, 11, 19, 43):
+    alone = table[at] @ table[at - 3]
+    scores_added.append((it + table[at]) @ (cat + table[at - 3]))
+    print(f"it at {at:2}, cat at {at - 3:2}: positions alone {alone:.2f}", end=", ")
+    print(f"words with positions {scores_added[-1]:.2f}")
+
+# %% tags=["hide-input"]
+assert max(scores_added) - min(scores_added) > 1
+
+# %% [markdown]
+# The product of the two positions is the same everywhere: it knows the distance and nothing else, as lesson 02 proved.
+# But a model adds them to words, and the score of the sums also has the products of one word with the other's position.
+# Those change from place to place.
+#
+# An encoding that gives each place a vector of its own is an **absolute position**.
+# A model *can* learn to use only the distances in it; nothing makes it do so.
+#
+# The encodings of this lesson leave no choice.
+# With a **relative position** a score depends on the two words and on their **offset**, position of the key minus position of the query; on nothing else.
+# They are told to the attention, in every layer, and the words at the bottom stay as they are.
+#
+# Three ways, from the plainest to the one in most of today's language models.
+#
+# ## One learned number for each offset
+#
+# The plainest idea: add to each score a number that belongs to its offset, and learn those numbers.
+# This is a **relative position bias**.
+# Here are offsets and biases of four words by hand, with one number for each offset from −3 to 3:
+
+# %% tags=["nbval-check-output"]
+words = ["and", "it", "sleeps", "."]
+numbers = {-3: 0.1, -2: 0.4, -1: 0.9, 0: 0.0, 1: -0.5, 2: -0.7, 3: -0.8}
+by_hand = torch.zeros(4, 4)  # (queries, keys)
+for query in range(4):
+    for key in range(4):
+        by_hand[query, key] = numbers[key - query]
+for word, row in zip(words, by_hand.tolist(), strict=True):
+    print(f"{word:7}", *(f"{number:5.1f}" for number in row))
+
+# %% [markdown]
+# Each diagonal has one number.
+# Left of the main diagonal are keys before the query, right of it keys after it: this head prefers the word before.
+#
+# What about an offset that has no number, because no training text was long enough?
+# Shaw et al. (2018) clip: all offsets beyond the farthest one share its number.
+# T5 (Raffel et al., 2020) puts far offsets into ever wider buckets, which share a number each.
+# We clip.
+# Here is the whole class; `MultiHeadAttention` calls it with the queries and keys of all heads and adds the last thing it returns to the scores.
+
+
+# %%
+class OurRelativeBias(nn.Module):
+    """One learned number for each head and offset, added to the scores."""
+
+    def __init__(self, num_heads, farthest):
+        super().__init__()
+        self.farthest = farthest
+        self.table = nn.Parameter(torch.zeros(num_heads, 2 * farthest + 1))
+
+    def forward(self, query, keys):
+        key = torch.arange(keys.shape[-2])
+        offset = key - key[-query.shape[-2] :, None]  # (queries, keys)
+        column = offset.clamp(-self.farthest, self.farthest) + self.farthest
+        return query, keys, self.table[:, column]  # bias (heads, queries, keys)
+
+
+# %% [markdown]
+# The queries are taken to be the *last* of the keys' positions: that is what a decoder needs that writes one word at a time and keeps the keys of the others (lesson [11](11_decoding.ipynb)).
+
+# %%
+from course_lib.attention import MultiHeadAttention
+from course_lib.position import RelativeBias
+
+
+@torch.no_grad()
+def attend(x, relative, mask=None):
+    """Self-attention of 4 heads with seeded weights, (length, 64) to (length, 64)."""
+    torch.manual_seed(1)
+    layer = MultiHeadAttention(64, 4, relative=relative).double()
+    return layer(x[None], x[None], x[None], mask)[0]
+
+
+text = torch.randn(20, 64, generator=generator, dtype=torch.float64)
+theirs, ours = RelativeBias(4, farthest=3), OurRelativeBias(4, farthest=3)
+nn.init.normal_(theirs.table, generator=generator)
+ours.load_state_dict(theirs.state_dict())
+gap = apart(attend(text, ours), attend(text, theirs))
+print(f"ours and the library's: {gap:.0e} apart")
+print("the biases of head 0:", *(f"{number:.2f}" for number in theirs.table[0]))
+
+# %% tags=["hide-input"]
+assert gap < 1e-12
+ours.table.data[:] = 0
+ours.table.data[0] = torch.tensor(list(numbers.values()))
+found = ours(torch.zeros(1, 4, 4, d_k), torch.zeros(1, 4, 4, d_k))[2]
+torch.testing.assert_close(found[0], by_hand)
+
+# %% [markdown]
+# A text may now be of any length.
+# But a model that was trained on 16 words has seen the offset −15 once in a text, and −16 never.
+#
+# ## A number that needs no learning: ALiBi
+#
+# **ALiBi** (Attention with Linear Biases; Press, Smith and Lewis, 2022) learns nothing.
+# It subtracts the distance from the score, times a **slope**.
+# Each head has its own slope: 2^(−8/heads), 2^(−16/heads), … down to 2^(−8).
+# A steep head sees its neighbors only; a flat one sees far.
+#
+# ALiBi was made for decoders, where a causal mask hides all keys after the query.
+# An encoder sees those too, and the paper does not say what they cost.
+# We give the keys *after* the query the slopes of the heads in reverse order: that is this course's choice.
+
+
+# %%
+class OurALiBi(nn.Module):
+    """Subtracts slope × distance from the scores; nothing is learned."""
+
+    def __init__(self, num_heads):
+        super().__init__()
+        self.slopes = 2 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)
+
+    def forward(self, query, keys):
+        key = torch.arange(keys.shape[-2])
+        offset = key - key[-query.shape[-2] :, None]  # (queries, keys)
+        before, after = self.slopes[:, None, None], self.slopes.flip(0)[:, None, None]
+        bias = torch.where(offset > 0, -after * offset, before * offset)
+        return query, keys, bias  # (heads, queries, keys)
+
+
+# %%
+from course_lib.position import ALiBi
+
+gap = apart(attend(text, OurALiBi(4)), attend(text, ALiBi(4)))
+print(f"ours and the library's: {gap:.0e} apart")
+print("slopes before the query:", ALiBi(4).slopes.tolist())
+
+# %% tags=["hide-input"]
+assert gap < 1e-12
+
+# %%
+from course_lib.figures import Panel, panels
+
+sentence = ["The", "dog", "sees", "the", "cat"]
+bias = ALiBi(num_heads=4).bias(5, 5)  # (heads, queries, keys)
+figure = panels(
+    [
+        Panel(bias[0], sentence, sentence, name="head 0", xlabel="key", ylabel="query"),
+        Panel(bias[3], sentence, sentence, name="head 3", xlabel="key", ylabel="query"),
+    ],
+    title="ALiBi: head 0 forgets what lies behind it, head 3 what lies ahead",
+)
+figure
+
+# %% tags=["hide-input"]
+assert (bias[0].diff(dim=-1).tril(-1)[1:] >= 0).all() and bias.max() == 0
+assert bias[0, 4, 0] < bias[0, 0, 4] and bias[3, 4, 0] > bias[3, 0, 4]
+
+# %% [markdown]
+# **A common mistake**: one slope for both directions, −slope · |offset|, because it looks natural in an encoder.
+# Predict: what does such a layer say to a text that is read backwards?
+
+
+# %%
+class OneSlope(ALiBi):
+    """The same slope before and after the query."""
+
+    def forward(self, query, keys):
+        before = self.bias(query.shape[-2], keys.shape[-2]).tril()
+        return query, keys, (before + before.transpose(1, 2)).to(query)
+
+
+gaps = []
+for name, relative in (("one slope", OneSlope(4)), ("two slopes", ALiBi(4))):
+    backwards = attend(text.flip(0), relative).flip(0)
+    gaps.append(apart(backwards, attend(text, relative)))
+    print(f"{name:10}: forwards and backwards are {gaps[-1]:.0e} apart")
+
+# %% tags=["hide-input"]
+assert gaps[0] < 1e-12 and gaps[1] > 1e-3
+
+# %% [markdown]
+# With one slope the layer cannot tell left from right: *the dog sees the cat* is *cat the sees dog the*.
+#
+# ## Turning queries and keys: rotary
+#
+# The two biases do not look at the words.
+# A head of ALiBi that prefers near words does so for every query, whatever it asks.
+# **Rotary positions** (RoPE; Su et al., 2021) let the words and the offset act together.
+#
+# Lesson 02 draws each pair of dimensions as the hand of a clock, and adds hands to words.
+# Rotary adds nothing.
+# It takes the features of a query or key two by two, and *turns* each pair by the angle that the clock's hand would have at that position.
+
+
+# %%
+def rotate_by_hand(x):
+    """Turns features 2i and 2i + 1 of row pos by the angle pos / 10000^(2i/d_k)."""
+    turned = torch.empty_like(x)
+    length, d_k = x.shape
+    for position in range(length):
+        for pair in range(d_k // 2):
+            angle = position / 10000 ** (2 * pair / d_k)
+            sine, cosine = math.sin(angle), math.cos(angle)
+            even, odd = x[position, 2 * pair], x[position, 2 * pair + 1]
+            turned[position, 2 * pair] = even * cosine - odd * sine
+            turned[position, 2 * pair + 1] = even * sine + odd * cosine
+    return turned
+
+
+# %% [markdown]
+# Without the loops, as a class.
+# It returns turned queries and keys, and no bias.
+
+
+# %%
+class OurRotary(nn.Module):
+    def __init__(self, d_k, base=10000.0):
+        super().__init__()
+        self.frequency = base ** (-torch.arange(0, d_k, 2).double() / d_k)
+
+    def rotate(self, x, start=0):
+        position = torch.arange(start, start + x.shape[-2])
+        angle = position[:, None] * self.frequency  # (length, d_k / 2)
+        sine, cosine = angle.sin(), angle.cos()
+        even, odd = x[..., 0::2], x[..., 1::2]  # (..., length, d_k / 2) each
+        turned = [even * cosine - odd * sine, even * sine + odd * cosine]
+        return torch.stack(turned, dim=-1).flatten(-2)  # (..., length, d_k)
+
+    def forward(self, query, keys):
+        start = keys.shape[-2] - query.shape[-2]
+        return self.rotate(query, start), self.rotate(keys), None
+
+
+# %%
+from course_lib.position import Rotary
+
+its, cats = it.expand(64, d_k), cat.expand(64, d_k)  # the same vector at 64 places
+rotary = OurRotary(d_k)
+gap = apart(attend(text, rotary), attend(text, Rotary(64, d_k).double()))
+print(f"by hand and at once: {apart(rotate_by_hand(its), rotary.rotate(its)):.0e}")
+print(f"ours and the library's: {gap:.0e} apart")
+
+# %% tags=["hide-input"]
+assert apart(rotate_by_hand(its), rotary.rotate(its)) < 1e-12 and gap < 1e-6
+
+# %% [markdown]
+# Now *it* and *cat* again, everywhere in a text of 64 words.
+# Before you run it: what can the product of a query that is turned by *m* · angle and a key that is turned by *n* · angle depend on?
+
+# %%
+scores = rotary.rotate(its) @ rotary.rotate(cats).T  # (queries, keys)
+for at in (3, 11, 19, 43):
+    print(f"it at {at:2}, cat at {at - 3:2}: {scores[at, at - 3]:.4f}", end="; ")
+    print(f"cat at {at + 3}: {scores[at, at + 3]:.4f}")
+lengths = it.norm(), rotary.rotate(its)[43].norm()
+print("length of the query: {:.4f}, turned {:.4f}".format(*lengths))
+
+# %% tags=["hide-input"]
+assert apart(scores[1:, 1:], scores[:-1, :-1]) < 1e-9
+assert apart(scores, scores.T) > 0.1
+assert apart(rotary.rotate(its).norm(dim=1), it.norm()) < 1e-9
+
+# %% [markdown]
+# Turning both by the same angle changes no product, so only the *difference* of the angles is left: the offset, sign included.
+#
+# How is that related to the sinusoids of the paper?
+# If the query and the key are both a row of ones, each pair contributes 2 · cos of the angle between them, and the score is twice PE(pos) · PE(pos + *k*):
+
+# %%
+ones = torch.ones(64, d_k, dtype=torch.float64)
+turned_ones = rotary.rotate(ones) @ rotary.rotate(ones).T
+bare = table @ table.T
+for offset in (0, 1, 5, 20):
+    print(f"offset {offset:2}: rotated ones {turned_ones[0, offset]:6.2f}", end=", ")
+    print(f"PE(pos)·PE(pos + {offset}) {bare[0, offset]:5.2f}")
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(turned_ones, 2 * bare, rtol=0, atol=1e-5)
+
+# %% [markdown]
+# So rotary positions have what is useful in sinusoids, without the products of words and places, and with queries and keys that choose for each pair how much it counts and at which offset it is largest.
+# The *values* are not turned: the offset decides who is listened to, not what is said.
+#
+# **A common mistake**: mixing two layouts.
+# We pair features 0 and 1, 2 and 3, …, as the paper of Su et al. does; GPT-NeoX and Llama's code in Hugging Face pair feature *i* with feature *i* + d_k/2.
+# Both are right, and weights trained with one are wrong for the other.
+
+
+# %%
+def rotate_halves(x):
+    """Pairs feature i with feature i + d_k / 2."""
+    order = [*range(0, d_k, 2), *range(1, d_k, 2)]  # evens first, then odds
+    back = torch.tensor(order).argsort()
+    return rotary.rotate(x[..., back])[..., order]
+
+
+halves = [*range(0, d_k, 2), *range(1, d_k, 2)]
+other = rotate_halves(its) @ rotate_halves(cats).T
+moved = rotate_halves(its[:, halves]) @ rotate_halves(cats[:, halves]).T
+print(f"the same vectors, the other layout: scores {apart(other, scores):.2f} apart")
+print(f"with their features reordered: {apart(moved, scores):.0e} apart")
+
+# %% tags=["hide-input"]
+assert apart(other, scores) > 0.1 and apart(moved, scores) < 1e-9
+
+# %% [markdown]
+# Reordering the features means reordering the rows of W_Q and W_K: that is what scripts do that convert checkpoints between the two.
+#
+# **A common mistake**: turning the newest query of a decoder as if it stood at position 0, because it is alone.
+# With a cache of keys the query is the last of them.
+
+# %%
+whole = scores[30]  # query at 30, all keys
+alone = rotary.rotate(its[:1], start=30) @ rotary.rotate(cats).T
+wrong = rotary.rotate(its[:1]) @ rotary.rotate(cats).T
+print(f"start=30: {apart(alone[0], whole):.0e} apart", end="; ")
+print(f"start=0: {apart(wrong[0], whole):.2f} apart")
+
+# %% tags=["hide-input"]
+assert apart(alone[0], whole) < 1e-9 and apart(wrong[0], whole) > 0.1
+
+# %% [markdown]
+# ## See it move
+#
+# All of this in one drawing: the scores of one query and one key at all pairs of 64 positions.
+# Slide the shift, and both move on together along a diagonal.
+# For which encodings does the score stay?
+# The last choice, *words + sinusoids*, is the paper's.
+
+# %%
+from course_lib.widgets import OffsetExplorer
+
+OffsetExplorer(query=20, key=14, shift=8)
+
+# %% tags=["hide-input"]
+for encoding in ("rotary", "relative", "alibi", "sinusoids", "words"):
+    shown = OffsetExplorer(encoding=encoding).compute()[0]
+    change = apart(shown[:, 8:, 8:], shown[:, :-8, :-8])
+    assert (change > 0.1) == (encoding == "words"), encoding
+
+# %% [markdown]
+# ## The race
+#
+# Who was named last? — the task of lesson 02.
+# A story is a row of random words, a quarter of them nouns; at every other word the model says which noun was the last one before it.
+# It trains on stories of 16 words and is tested on 16, 32 and 64.
+#
+# The reader has two encoder layers, d_model = 64.
+# Only the encoding differs; each has its own learning rate (and ALiBi its steepness, the learned table its size at the start), chosen by validation stories of all three lengths with a seed that is not reported.
+# Each trains until its accuracy no longer rises, and then the rate falls to 0.
+#
+# One run we make here: rotary positions, heads of 16 features, the usual base of 10,000.
+# What do you expect at 32 words, and at 64?
+
+# %%
+from course_lib.experiments import Reader, right_answers, train_reader
+
+
+def trained(encoding, seed=0, rate=1e-3, **options):
+    """A reader, trained until it no longer improves; prints how it does."""
+    torch.manual_seed(seed)
+    reader = Reader(encoding, **options).to(device)
+    history = train_reader(reader, rate=rate, seed=seed)
+    shares = [right_answers(reader, length).nanmean().item() for length in (16, 32, 64)]
+    told = ", ".join(f"{share:.1%}" for share in shares)
+    print(f"{encoding} {options}, {100 * len(history)} steps: {told}")
+    return reader, shares
+
+
+usual, usual_shares = trained("rotary", d_k=16)
+
+# %% tags=["hide-input"]
+assert usual_shares[0] > 0.98 and usual_shares[2] < usual_shares[1] < 0.85
+for seed in range(1, 5 if device == "cuda" else 1):
+    _, more = trained("rotary", seed=seed, d_k=16)
+    assert more[0] > 0.98 and more[2] < more[1] < 0.85
+
+# %% [markdown]
+# All right at the trained length, and far from it beyond.
+# "Only the offset counts" does not mean that *every* offset works.
+#
+# Is that bad luck of this cell?
+# The whole grid takes longer than a lesson, so it was run beforehand, three seeds for each side: `python -m course_lib.experiments positions` makes the record that we read here.
+
+# %% tags=["hide-input"]
+from course_lib.experiments import final_results, read_record
+from course_lib.metrics import mean_estimate
+
+record = read_record("records/positions.json")
+results = final_results(record, "accuracy")  # side to (seeds, lengths)
+windowed = final_results(record, "windowed")
+by_position = final_results(record, "by_position")
+
+
+def told(runs, place):
+    """The mean of one length over the seeds, with its interval, in percent."""
+    found = mean_estimate([run[place] for run in runs])
+    return f"{found.value:6.1%} ± {found.value - found.low:5.1%}"
+
+
+def mean(side, place, of=results):
+    return sum(run[place] for run in of[side]) / len(of[side])
+
+
+# %%
+race = {
+    "none": "none",
+    "sinusoidal": "sinusoidal, d_k 16, base 10000",
+    "learned": "learned, d_k 16",
+    "relative bias": "relative bias, d_k 16",
+    "rotary": "rotary, d_k 16, base 10000",
+    "ALiBi": "ALiBi, d_k 8",
+}
+print(f"{'right answers, words:':22}{'16':>8}{'32':>16}{'64':>16}")
+for name, side in race.items():
+    print(f"{name:15}", *(told(results[side], place) for place in range(3)))
+
+# %% [markdown]
+# Means over three seeds, with the interval that holds the true mean in 95 of 100 such experiments.
+# Every encoding solves the trained length; without one, the reader can only count which noun is named most often.
+# At four times that length they are far apart.
+# Where in a story of 64 words do they fail?
+
+# %%
+from course_lib.figures import curves
+
+drawn = ["ALiBi", "relative bias", "rotary", "sinusoidal"]
+places = [4 * four + 1.5 for four in range(16)]
+figure = curves(
+    {name: (places, [run[2] for run in by_position[race[name]]]) for name in drawn},
+    xlabel="position of the word in a story of 64 words",
+    ylabel="right answers (share)",
+    title="Longer stories hurt everywhere, not only behind the trained length",
+    marks={"trained up to here": (15.5, None)},
+)
+figure
+
+# %% tags=["hide-input"]
+for side in race.values():
+    assert min(run[0] for run in results[side]) > 0.97 or side == "none", side
+assert mean("ALiBi, d_k 8", 2) > 0.95 > 0.6 > mean(race["rotary"], 2)
+assert max(mean(race[name], 2) for name in ("sinusoidal", "learned")) < 0.5
+first = {name: sum(run[2][0] for run in by_position[race[name]]) / 3 for name in drawn}
+print({name: f"{share:.0%}" for name, share in first.items()}, "at the first four words")
+assert max(first["sinusoidal"], first["rotary"]) < 0.9
+
+# %% [markdown]
+# Even the first words of a long story go wrong, though their positions were trained: they see what comes after them, and some of that is at places and offsets that no training has shown.
+#
+# ## Two things that training has not shown
+#
+# So there are two suspects.
+#
+# - **Untrained rows**: an absolute encoding has vectors for the positions 16 to 63 that the model has never met.
+# - **Untrained offsets**: no query has met a key more than 15 words away, whatever the encoding.
+#
+# A suspicion is not an explanation; we need interventions that remove one suspect at a time.
+#
+# *Rows*: train again, each batch of 16 words at a random place in 0 to 63.
+# All rows are trained then, the offsets are as before.
+# *Offsets*: after the training, let each word of a long story see only the words up to 15 away, by a mask.
+# The rows are as before then.
+# Predict the table: two ways of training, two ways of testing, right answers at 64 words.
+
+# %%
+print(f"{'at 64 words':27}{'sees all':>16}{'sees 15 away':>18}")
+for name, side in {
+    "sinusoidal": race["sinusoidal"],
+    "sinusoidal, random places": "sinusoidal, random start",
+    "learned": race["learned"],
+    "learned, random places": "learned, random start",
+    "rotary": race["rotary"],
+}.items():
+    print(f"{name:27}", told(results[side], 2), " ", told(windowed[side], 2))
+
+# %% tags=["hide-input"]
+for name in ("sinusoidal", "learned"):
+    both = f"{name}, random start"
+    assert mean(race[name], 2) < mean(race[name], 2, windowed) < 0.6
+    assert 0.5 < mean(both, 2) < 0.8 and mean(both, 2, windowed) > 0.9
+assert mean(race["rotary"], 2) < 0.6 and mean(race["rotary"], 2, windowed) > 0.93
+
+# %% [markdown]
+# Both suspects are guilty, and nobody else of weight.
+# With either one removed, the tables are still far from their trained accuracy; with both removed they are nearly back.
+# Rotary positions have no rows, so one intervention is enough.
+#
+# Those interventions are used in earnest: training at random places goes back to Kiyono et al. (2021, SHAPE), and attention to a window of near words is what long-context models often have in some of their layers.
+# A window has its price: a noun that was named 20 words ago is out of sight.
+#
+# ## Which offsets do the harm?
+#
+# Is every untrained offset harmful?
+# We take the rotary reader that we trained above.
+# It sees the 15 words on either side, and in addition only keys whose offset is in one narrow band beyond.
+
+# %% tags=["hide-input"]
+from course_lib.experiments import named_last
+
+story = torch.arange(64)
+offset = story - story[:, None]  # (queries, keys)
+
+
+@torch.no_grad()
+def share_right(reader, seen):
+    """Right answers on stories of 64 words; seen is (64, 64), True where a key may be attended to."""
+    ids, answers, asked = named_last(300, 64, torch.Generator().manual_seed(7))
+    x, mask = reader.embedding(ids.to(device)), seen[None, None].to(device)
+    for layer in reader.layers:
+        x = layer(x, mask)
+    return (reader.output(x).argmax(dim=-1).cpu() == answers)[asked].float().mean().item()
+
+
+# %%
+near = offset.abs() <= 15
+bands = range(16, 62, 2)  # words away: 16 and 17, 18 and 19, ...
+
+
+def harm_of_bands(reader):
+    """Right answers when the reader sees near words, and one band besides."""
+    far = [(offset.abs() == band) | (offset.abs() == band + 1) for band in bands]
+    return [share_right(reader, near | band) for band in far]
+
+
+usual_bands = harm_of_bands(usual)
+worst = min(zip(usual_bands, bands, strict=True))
+print(f"near words only: {share_right(usual, near):.0%}")
+print(f"with the words {worst[1]} and {worst[1] + 1} away: {worst[0]:.0%}")
+
+# %% [markdown]
+# A few offsets do great harm.
+# What is special about them?
+# We look at the scores themselves: in the second layer, the mean score that each head gives to nouns, by their offset.
+
+# %% tags=["hide-input"]
+offsets = list(range(-62, 32))
+
+
+@torch.no_grad()
+def scores_by_offset(reader):
+    """The mean score of nouns at each offset, in the head of layer 1 where it varies most."""
+    ids, _, asked = named_last(300, 64, torch.Generator().manual_seed(7))
+    x = reader.layers[0](reader.embedding(ids.to(device)))
+    attn = reader.layers[1].self_attn
+    rows = [attn.query_proj(x), attn.key_proj(x)]
+    heads = (each.unflatten(-1, (attn.num_heads, -1)).transpose(1, 2) for each in rows)
+    query, key, _ = attn.relative(*heads)
+    scores = (query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).cpu()
+    noun_asked = asked[:, None, :, None] & ~asked[:, None, None, :]
+    scores = scores.masked_fill(~noun_asked, math.nan)  # (stories, heads, queries, keys)
+    along = [scores.diagonal(each, dim1=2, dim2=3).nanmean(dim=(0, 2)) for each in offsets]
+    means = torch.stack(along, dim=1)  # (heads, offsets)
+    return means[means[:, 47:62].std(dim=1).argmax()]  # -15 to -1
+
+
+# %%
+usual_scores = scores_by_offset(usual)
+figure = curves(
+    {"base 10,000": (offsets, usual_scores)},
+    xlabel="offset of the noun in words (negative: before the query)",
+    ylabel="mean score",
+    title="The head prefers the last word, and words 20, 40 and 60 before it",
+    marks={"first trained offset": (-15, None), "last trained offset": (15, None)},
+)
+figure
+
+# %% tags=["hide-input"]
+at = {each: usual_scores[place].item() for place, each in enumerate(offsets)}
+peak = max(at[each] for each in (-1, -2, -3))
+low = min(at[each] for each in range(-15, 0))
+again = max(at[each] for each in range(-24, -16))
+assert again > low + 0.6 * (peak - low)
+
+# %% [markdown]
+# Within the trained offsets the head does what it should: the nearest noun before the query wins, and offsets around −10 are far down.
+# Beyond −15 nobody has taught it anything.
+# The score rises again and is as high at −20 as at −1; then falls, and rises again towards −40.
+# A noun that was named twenty words ago looks like the last one.
+#
+# ### The wavelengths say why
+#
+# A pair of features comes round after its **wavelength**, 2π · base^(2i/d_k) words.
+# Here are those of our cell, and of some others:
+
+# %% tags=["nbval-check-output"]
+cells = {"d_k 8": (8, 1e4), "d_k 16": (16, 1e4), "d_k 32": (32, 1e4)}
+cells |= {"base 100": (16, 1e2), "base 10^8": (16, 1e8)}
+for name, (width, base) in cells.items():
+    waves = [2 * math.pi * base ** (2 * pair / width) for pair in range(width // 2)]
+    short = [f"{wave:.0f}" for wave in waves if wave < 700]
+    print(f"{name:10} once around in {', '.join(short)}", "…" * (len(short) < len(waves)))
+
+# %% [markdown]
+# d_k 16 has a pair that comes round in 20 words: longer than the 15 that training shows, so in training it seems to say how far back a word is; shorter than a story of the test, so there it starts again.
+# The head has relied on it.
+#
+# If that is the reason, we can say beforehand what helps: *keep d_k, and take that wavelength away*.
+# With a base of 10^8 the wavelengths of d_k 16 are 6, 63, 628, …, a factor of 10 apart, and none between 7 and 62 words.
+# Nothing else changes.
+# Write down your prediction for 32 and 64 words, and for the curve of the scores.
+
+# %%
+slower, slower_shares = trained("rotary", d_k=16, base=1e8)
+figure = curves(
+    {
+        "base 10,000": (offsets, usual_scores),
+        "base 10^8": (offsets, scores_by_offset(slower)),
+    },
+    xlabel="offset of the noun in words (negative: before the query)",
+    ylabel="mean score",
+    title="Without a wavelength of 20 words the far ones stay down until offset −50",
+    marks={"first trained offset": (-15, None), "last trained offset": (15, None)},
+)
+figure
+
+# %% tags=["hide-input"]
+slower_scores = scores_by_offset(slower)
+at = {each: slower_scores[place].item() for place, each in enumerate(offsets)}
+peak, far = max(at[-1], at[-2], at[-3]), max(at[each] for each in range(-40, -22))
+assert far < peak - 10
+assert slower_shares[1] > 0.95 and slower_shares[2] > 0.85 > usual_shares[1]
+
+# %%
+figure = curves(
+    {
+        "base 10,000": (bands, usual_bands),
+        "base 10^8": (bands, harm_of_bands(slower)),
+    },
+    xlabel="the two offsets that are seen besides the near ones, in words",
+    ylabel="right answers at 64 words (share)",
+    title="Words 20 and 40 away do the harm, and only at base 10,000",
+)
+figure
+
+# %% tags=["hide-input"]
+slower_bands = harm_of_bands(slower)
+assert min(slower_bands) > 0.95 > 0.85 > min(usual_bands[:4])
+assert min(usual_bands[:4]) < min(usual_bands[6:9]) - 0.05
+
+# %% [markdown]
+# The prediction holds: one number, which the trained length never tested, decides between failing at 32 words and doing well at 64.
+# Close to 63 words the next wavelength waits, and the scores are on their way up again: this reader has a limit too, only further away.
+#
+# Now the rest of the rotary cells, with the wavelengths up to 64 words:
+
+# %%
+rotary_cells = {
+    (8, 1e4): "rotary, d_k 8, base 10000",
+    (16, 1e8): "rotary, base 10^8",
+    (8, 1e2): "rotary, d_k 8, base 100",
+    (16, 1e4): "rotary, d_k 16, base 10000",
+    (16, 1e2): "rotary, d_k 16, base 100",
+    (32, 1e4): "rotary, d_k 32, base 10000",
+    (32, 1e2): "rotary, d_k 32, base 100",
+}
+print(f"{'':27}{'32 words':>15}{'64 words':>16}  wavelengths")
+for (width, base), side in rotary_cells.items():
+    waves = [2 * math.pi * base ** (2 * pair / width) for pair in range(width // 2)]
+    short = " ".join(f"{wave:.0f}" for wave in waves if wave <= 64)
+    print(f"{side:27}", told(results[side], 1), told(results[side], 2), "", short)
+
+# %% tags=["hide-input"]
+SAME = (((8, 1e4), (16, 1e8)), ((8, 1e2), (16, 1e4)), ((16, 1e2), (32, 1e4)))
+for one, two in SAME:
+    first, second = (mean(rotary_cells[cell], 2) for cell in (one, two))
+    assert abs(first - second) < 0.15, (one, two, first, second)
+good = [mean(rotary_cells[cell], 2) for cell in SAME[0]]
+rest = [mean(side, 2) for cell, side in rotary_cells.items() if cell not in SAME[0]]
+assert min(good) > 0.85 and max(rest) < min(good) - 0.1
+
+# %% [markdown]
+# Neither d_k nor the base decides alone, but the wavelengths that they make together.
+# Cells with the same wavelengths up to 64 words do about the same, whichever way they got them: lines one and two, three and four, five and six.
+# A wavelength of 20 words beside few others is worst, and none between 7 and 62 is best.
+# Where several lie close together, the head relies on none of them alone; that helps a little.
+#
+# So both a larger base *and* a smaller one did better than 10,000 at d_k 16.
+# Liu et al. (2023) report the same of language models with billions of parameters.
+# Llama 3 has d_k 128 and a base of 500,000; and long-context models are trained on long texts at the end, which is the surest way to train an offset.
+#
+# **A common mistake**: "rotary positions extrapolate", and its sister, "rotary positions do not extrapolate".
+# Both are said in papers, of different wavelengths and lengths.
+#
+# ## Why ALiBi needs steeper slopes here
+#
+# The ALiBi in our race does best, but it is not the published one.
+# Validation chose slopes 16 times as steep.
+
+# %%
+others = {
+    "ALiBi, published slopes": "ALiBi as published",
+    "ALiBi, 16 times as steep": "ALiBi, d_k 8",
+    "relative bias, to 15": "relative bias, d_k 16",
+    "relative bias, to 8": "relative bias, clipped at 8",
+    "causal: published ALiBi": "ALiBi as published, causal",
+    "causal: rotary": "rotary, causal",
+    "causal: none": "none, causal",
+}
+print(f"{'right answers, words:':27}{'16':>8}{'32':>16}{'64':>16}")
+for name, side in others.items():
+    print(f"{name:25}", *(told(results[side], place) for place in range(3)))
+
+# %% tags=["hide-input"]
+steep = [run["choices"]["scale"] for run in record["runs"] if run["side"] == "ALiBi, d_k 8"
+         and run["stage"] == "final"]  # fmt: skip
+assert set(steep) == {16.0}
+assert mean("ALiBi as published", 2) < 0.8 < 0.95 < mean("ALiBi as published, causal", 2)
+assert mean("relative bias, clipped at 8", 2) > mean("relative bias, d_k 16", 2) + 0.05
+assert 0.95 < mean("none, causal", 0) and mean("none", 0) < 0.5
+assert mean("rotary, causal", 2) < 0.8
+
+# %% [markdown]
+# With the published slopes the *causal* reader is nearly perfect, and the two-sided one is not.
+# Why?
+# Suppose that a head has learned to give all nouns the same high score.
+# What is left to decide between them is the bias.
+# How much of its weight can a head give to the last noun, if there is a noun every four words on both sides?
+
+# %%
+nouns = torch.arange(-29, 32, 4)  # offsets; the last noun is at -1
+shares = {}
+for name, scale in (("published", 1.0), ("16 times as steep", 16.0)):
+    biases = ALiBi(8, scale=scale).bias(64, 64)[:, 32, 32 + nouns]  # (heads, nouns)
+    both = biases.softmax(dim=1)[:, nouns == -1].flatten()
+    before = biases[:, nouns < 0].softmax(dim=1)[:, -1]
+    shares[name] = both.max(), before.max()
+    print(f"{name:18} best head: {both.max():.0%} of both sides, {before.max():.0%} of one")
+
+# %% tags=["hide-input"]
+assert shares["published"][0] < 0.3 < 0.45 < shares["16 times as steep"][0]
+assert shares["published"][1] > 0.8
+
+# %% [markdown]
+# A causal head with the slope 1/2 gives most of its weight to the last noun.
+# In our two-sided version a head that is steep behind is flat ahead, and its weight goes to nouns that come later.
+# Steeper slopes repair that.
+# So the failure belongs to our way of making ALiBi two-sided, not to ALiBi; and it shows how much a comparison depends on one constant.
+#
+# The biases that are learned have another weak spot.
+# All words beyond the farthest offset share the last number; it is as high for a word 60 away as for one 16 away, and in a longer story there are more of them.
+# With a farthest offset of 8 that number is trained on many pairs of words, with 15 on one pair in each story; the former does better.
+#
+# And a causal mask alone, without any encoding, tells a reader of two layers a good deal: each word sees as many words as stand before it (Haviv et al. 2022; Kazemnejad et al. 2023).
+#
+# ## What to take home
+#
+# | encoding | where | learned | beyond the trained length, here |
+# |---|---|---|---|
+# | sinusoids | added to the words (paper) | no | rows and offsets untrained: lost |
+# | learned table | added to the words | yes | the same |
+# | relative bias | added to the scores | yes | one number for all that is far: loses some |
+# | ALiBi | subtracted from the scores | no | keeps it, if the slopes suit the task |
+# | rotary | turns queries and keys | no | as its wavelengths decide |
+#
+# One small task on one small model shows what *can* happen, and how to find out; it does not rank encodings for translation or chat.
+# A task where the answer is always near favors what prefers near words: ALiBi would have no advantage if the question were who was named *first*.
+# Whoever needs longer texts than the training had must measure, place by place, as we did.
+
+# %% [markdown]
+# ## Glossary
+#
+# - **absolute position**: an encoding that gives each place a vector of its own.
+# - **relative position**: an encoding by which scores depend on words and on offsets only.
+# - **offset**: position of the key minus position of the query.
+# - **relative position bias**: a learned number for each head and offset, added to the scores.
+# - **ALiBi**: attention with linear biases, which subtracts the distance times a slope.
+# - **slope**: by how much a head of ALiBi lowers a score for each word of distance.
+# - **rotary positions**: pairs of features of queries and keys, turned by angles that grow with the position.
+# - **wavelength**: after how many words a pair has made a whole turn.
+
+# %% [markdown]
+# ## Summary
+#
+# Sinusoids that are added to words do not make scores depend on the offset alone; relative biases, ALiBi and rotary positions do, because they work on the scores, in every layer.
+# A relative bias is a learned number for each offset, ALiBi is a fixed price for each word of distance, and rotary positions turn queries and keys so that only the difference of their angles counts.
+# Beyond the trained length two things fail: rows of tables that were never trained, and offsets that no query has met; taking away both brings nearly all back, taking away one does not.
+# Rotary positions fail where a wavelength lies between the trained and the tested length, as scores, masks and a base chosen by prediction show.
+# Every ranking of encodings hangs on the task, the lengths and constants such as a base or a slope, so measure on yours.
+#
+# **Next**: lesson 14 asks what attention costs, in time and memory, when texts get longer.
