@@ -91,7 +91,7 @@ for word, before, after in zip(words, mixed, other_company, strict=True):
     assert apart(before, after) > 0.01
 
 # %% [markdown]
-# Every vector changes: each token knows its company.
+# Every vector changes: each one depends on the words around it.
 #
 # ## What does shuffling do?
 #
@@ -186,7 +186,7 @@ print(f"a recurrent network's last states: {apart(last[0, 0], last[0, 1]):.2f} a
 assert apart(last[0, 0], last[0, 1]) > 0.01
 
 # %% [markdown]
-# It gets the order for free.
+# It knows the order without being told.
 # Attention reads all words at once, and must be told.
 #
 # ### With a causal mask
@@ -382,7 +382,7 @@ assert slow_sines.abs().max() < 0.1 and slow_cosines.min() > 0.9
 # Left, the wave repeats every 6 words: it tells neighbors apart.
 # Right, its wavelength is thousands of words: within a sentence the sines stay near 0 and the cosines near 1.
 #
-# Take the table into your hands: choose two positions, then shift both.
+# Try it: choose two positions, then shift both.
 # What becomes of their dot product?
 
 # %%

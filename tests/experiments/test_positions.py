@@ -174,4 +174,4 @@ def test_a_run_reports_what_the_record_needs(tmp_path):
     assert [len(fours) for fours in results["by_position"]] == [4, 8, 16]
     assert len(results["accuracy"]) == len(results["windowed"]) == 3
     assert results["accuracy"][0] == results["windowed"][0]  # at the trained length the window hides nothing
-    assert results["steps"] == len(results["history"]) == 9 and 0 < results["valid"] < 1
+    assert results["steps"] == len(results["history"]) >= 9 and 0 < results["valid"] < 1
