@@ -28,6 +28,7 @@ from nbformat import NotebookNode
 from nbformat.reader import NotJSONError
 
 from course_lib.storage import replacing
+from notebooks.source.citations import cite
 
 Transform = Callable[[NotebookNode], NotebookNode]
 
@@ -100,7 +101,7 @@ def assign_ids(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-STUDENT: tuple[Transform, ...] = ()
+STUDENT: tuple[Transform, ...] = (cite,)
 
 
 def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> NotebookNode:
@@ -111,8 +112,11 @@ def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> Noteboo
         transforms: applied in order; ids come last.
     """
     notebook = read_source(source)
-    for transform in transforms:
-        notebook = transform(notebook)
+    try:
+        for transform in transforms:
+            notebook = transform(notebook)
+    except ValueError as error:
+        raise BuildError(str(error)) from error
     return assign_ids(notebook)
 
 

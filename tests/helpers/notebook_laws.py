@@ -201,7 +201,7 @@ def is_fresh(generated: NotebookNode, stored: NotebookNode) -> None:
 
 def pair_up(sources: list[Path], notebooks: list[Path]) -> None:
     """Each lesson has a source and a notebook, and nothing else lies among the sources."""
-    lessons = {path.stem for path in sources if path.stem not in ("build_lessons", "build_assignments")}
+    lessons = {path.stem for path in sources if path.stem not in ("build_lessons", "build_assignments", "citations")}
     strange = sorted(stem for stem in lessons if not re.fullmatch(r"\d\d_[a-z0-9_]+", stem))
     assert not strange, f"expected sources named NN_topic.py, got {strange}"
     assert lessons == {path.stem for path in notebooks}
