@@ -50,7 +50,7 @@ def bring(folder: Path, edition: Path = EDITION) -> list[str]:
         delivered |= {name: fingerprint(notebook), place: fingerprint(notebook)}
         if place != name:
             kept.append(f"{folder / name} is yours and stays as it is; the new edition is beside it: {place}")
-    _bring_records(folder, edition)
+    _bring_what_is_shown(folder, edition)
     with replacing(memory) as temporary:
         temporary.write_text(json.dumps(delivered, indent=1) + "\n", encoding="utf-8")
     return kept
@@ -93,11 +93,12 @@ def _write(path: Path, notebook: NotebookNode) -> None:
         nbformat.write(notebook, temporary)
 
 
-def _bring_records(folder: Path, edition: Path) -> None:
-    """The records that lessons plot; nobody writes in them."""
-    (folder / "records").mkdir(exist_ok=True)
-    for source in edition.glob("records/*.json"):
-        with replacing(folder / "records" / source.name) as temporary:
+def _bring_what_is_shown(folder: Path, edition: Path) -> None:
+    """The records that lessons plot, and the maps below their titles; nobody writes in them."""
+    for source in (*edition.glob("records/*.json"), *edition.glob("maps/*.svg")):
+        place = folder / source.relative_to(edition)
+        place.parent.mkdir(exist_ok=True)
+        with replacing(place) as temporary:
             shutil.copyfile(source, temporary)
 
 

@@ -29,6 +29,7 @@ from nbformat.reader import NotJSONError
 
 from course_lib.storage import replacing
 from notebooks.source.citations import cite
+from notebooks.source.course_map import show_where
 
 Transform = Callable[[NotebookNode], NotebookNode]
 
@@ -101,7 +102,7 @@ def assign_ids(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-STUDENT: tuple[Transform, ...] = (cite,)
+STUDENT: tuple[Transform, ...] = (show_where, cite)
 
 
 def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> NotebookNode:

@@ -13,6 +13,7 @@ CHECKOUT = str(Path(__file__).resolve().parents[2])
 CHECKED = "nbval-check-output"
 NBVAL_SWITCH = re.compile(r"^\s*#+\s*(NBVAL_|PYTEST_VALIDATE_)", re.MULTILINE)
 PROGRESS = re.compile(r"\d+%\||\d+it \[")  # what tqdm writes to stderr; anything else there is a warning
+TOOLS = ("build_lessons", "build_assignments", "citations", "course_map")  # beside the lessons in source/
 MACHINE_PATH = re.compile(r"/(?:home|Users)/\w|/root/|/tmp/|/private/|/site-packages/|[A-Z]:\\")
 
 
@@ -201,7 +202,7 @@ def is_fresh(generated: NotebookNode, stored: NotebookNode) -> None:
 
 def pair_up(sources: list[Path], notebooks: list[Path]) -> None:
     """Each lesson has a source and a notebook, and nothing else lies among the sources."""
-    lessons = {path.stem for path in sources if path.stem not in ("build_lessons", "build_assignments", "citations")}
+    lessons = {path.stem for path in sources if path.stem not in TOOLS}
     strange = sorted(stem for stem in lessons if not re.fullmatch(r"\d\d_[a-z0-9_]+", stem))
     assert not strange, f"expected sources named NN_topic.py, got {strange}"
     assert lessons == {path.stem for path in notebooks}
