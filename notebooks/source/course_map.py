@@ -60,12 +60,10 @@ FRAMES = (
     Place(356, 16, 244, "encoder layer × N", "06", 82),
     Place(356, 110, 374, "decoder layer × N", "07", 82),
 )
-ARROWS = (  # from, to
-    ((60, 51), (92, 51)), ((154, 51), (166, 51)), ((250, 51), (262, 51)), ((340, 51), (366, 51)), ((478, 51), (490, 51)),
-    ((60, 145), (92, 145)), ((154, 145), (166, 145)), ((250, 145), (262, 145)), ((340, 145), (366, 145)),
-    ((478, 145), (490, 145)), ((608, 145), (620, 145)), ((720, 145), (746, 145)), ((824, 145), (846, 145)),
-    ((908, 145), (926, 145)),
-)  # fmt: skip
+ARROWS = {  # by height, from left to right
+    51: ((60, 92), (154, 166), (250, 262), (340, 366), (478, 490)),
+    145: ((60, 92), (154, 166), (250, 262), (340, 366), (478, 490), (608, 620), (720, 746), (824, 846), (908, 926)),
+}
 WORDS = (
     (58, 55, "end", "source"), (58, 142, "end", "target"), (58, 156, "end", "so far"), (930, 142, "start", "next"),
     (930, 156, "start", "token"), (624, 84, "start", "memory"),
@@ -76,7 +74,8 @@ def draw(lesson: str) -> str:
     """The map as SVG: the lesson's places in color; for lesson 00 instead the lessons of each place."""
     shapes = [f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="{PAPER}"/>']
     shapes += [_frame(place, _is_here(place, lesson), lessons=lesson == "00") for place in FRAMES]
-    shapes += [f'<path d="M{x} {y}H{to - 3}" stroke="{PALE}" marker-end="url(#tip)"/>' for (x, y), (to, _) in ARROWS]
+    arrows = [(y, start, end) for y, pairs in ARROWS.items() for start, end in pairs]
+    shapes += [f'<path d="M{x} {y}H{end - 3}" stroke="{PALE}" marker-end="url(#tip)"/>' for y, x, end in arrows]
     shapes += [f'<path d="M600 51H616V104H549V125" stroke="{PALE}" fill="none" marker-end="url(#tip)"/>']
     shapes += [_text(x, y, words, PALE, anchor) for x, y, anchor, words in WORDS]
     shapes += [_box(place, _is_here(place, lesson), lessons=lesson == "00") for place in PLACES]
