@@ -30,6 +30,7 @@ from nbformat.reader import NotJSONError
 from course_lib.storage import replacing
 from notebooks.source.citations import cite
 from notebooks.source.course_map import show_where
+from notebooks.source.reading import tell_time
 
 Transform = Callable[[NotebookNode], NotebookNode]
 
@@ -102,7 +103,7 @@ def assign_ids(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-STUDENT: tuple[Transform, ...] = (show_where, cite)
+STUDENT: tuple[Transform, ...] = (show_where, cite, tell_time)
 
 
 def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> NotebookNode:
