@@ -103,7 +103,19 @@ def assign_ids(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-STUDENT: tuple[Transform, ...] = (show_where, cite, tell_time)
+FOLDED = {"hide-input": "source_hidden", "hide-output": "outputs_hidden"}  # our tags, and JupyterLab's names
+
+
+def fold(notebook: NotebookNode) -> NotebookNode:
+    """Folds away what is tagged so; a click opens it."""
+    for cell in notebook.cells:
+        folded = {name: True for tag, name in FOLDED.items() if tag in cell.metadata.get("tags", [])}
+        if folded:
+            cell.metadata["jupyter"] = folded
+    return notebook
+
+
+STUDENT: tuple[Transform, ...] = (show_where, cite, tell_time, fold)
 
 
 def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> NotebookNode:
