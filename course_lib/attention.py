@@ -111,21 +111,25 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of the input and of the output.
         num_heads: heads; must divide d_model.
+        key_width: d_k, of each head's queries and keys; d_model / num_heads where none is given.
         relative: position.RelativeBias, ALiBi or Rotary, for self-attention that is told the positions here.
 
     Raises:
         ValueError: if num_heads does not divide d_model.
 
-    Paper: section 3.2.2, with d_v = d_k = d_model / num_heads; the biases are torch's, not in the paper's formula.
+    Paper: section 3.2.2, with d_v = d_model / num_heads; the biases are torch's, not in the paper's formula.
     """
 
-    def __init__(self, d_model: int, num_heads: int, *, relative: nn.Module | None = None):
+    def __init__(
+        self, d_model: int, num_heads: int, *, key_width: int | None = None, relative: nn.Module | None = None
+    ):
         super().__init__()
         if num_heads < 1 or d_model % num_heads:
             raise ValueError(f"d_model must be divisible by num_heads, got {d_model=}, {num_heads=}")
         self.num_heads = num_heads
-        self.query_proj = nn.Linear(d_model, d_model)
-        self.key_proj = nn.Linear(d_model, d_model)
+        keys = num_heads * (d_model // num_heads if key_width is None else key_width)
+        self.query_proj = nn.Linear(d_model, keys)
+        self.key_proj = nn.Linear(d_model, keys)
         self.value_proj = nn.Linear(d_model, d_model)
         self.relative = relative
         self.fused = FusedAttention()

@@ -109,7 +109,7 @@ class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network, each in a residual path.
 
     Args:
-        d_model, num_heads, d_ff, dropout, norm_first: as in ModelConfig.
+        d_model, num_heads, d_ff, dropout, norm_first, key_width: as in ModelConfig.
         relative: of the self-attention, as in MultiHeadAttention.
 
     Paper: section 3.1, encoder.
@@ -123,10 +123,11 @@ class EncoderLayer(nn.Module):
         dropout: float,
         *,
         norm_first: bool = False,
+        key_width: int | None = None,
         relative: nn.Module | None = None,
     ):
         super().__init__()
-        self.self_attn = MultiHeadAttention(d_model, num_heads, relative=relative)
+        self.self_attn = MultiHeadAttention(d_model, num_heads, key_width=key_width, relative=relative)
         self.feed_forward = FeedForward(d_model, d_ff)
         self.self_attn_path = Residual(d_model, dropout, norm_first)
         self.feed_forward_path = Residual(d_model, dropout, norm_first)
@@ -163,7 +164,7 @@ class DecoderLayer(nn.Module):
     """Masked self-attention, attention to the encoder's memory, feed-forward network, each in a residual path.
 
     Args:
-        d_model, num_heads, d_ff, dropout, norm_first, relative: as in EncoderLayer.
+        d_model, num_heads, d_ff, dropout, norm_first, key_width, relative: as in EncoderLayer.
 
     Paper: section 3.1, decoder.
     """
@@ -176,11 +177,12 @@ class DecoderLayer(nn.Module):
         dropout: float,
         *,
         norm_first: bool = False,
+        key_width: int | None = None,
         relative: nn.Module | None = None,
     ):
         super().__init__()
-        self.self_attn = MultiHeadAttention(d_model, num_heads, relative=relative)
-        self.cross_attn = MultiHeadAttention(d_model, num_heads)
+        self.self_attn = MultiHeadAttention(d_model, num_heads, key_width=key_width, relative=relative)
+        self.cross_attn = MultiHeadAttention(d_model, num_heads, key_width=key_width)
         self.feed_forward = FeedForward(d_model, d_ff)
         self.self_attn_path = Residual(d_model, dropout, norm_first)
         self.cross_attn_path = Residual(d_model, dropout, norm_first)

@@ -31,6 +31,7 @@ class ModelConfig:
         position: "sinusoidal" (paper) or "learned", added to the tokens; "alibi" or "rotary", in each
             self-attention; or "none".
         tie_weights: share one matrix between both embeddings and the generator (paper, section 3.4).
+        key_width: d_k where it is not d_model / num_heads, which stays the width of a head's values (table 3, row B).
         pad_id, bos_id, eos_id, unk_id: ids of the four special tokens.
 
     Raises:
@@ -49,13 +50,15 @@ class ModelConfig:
     norm_first: bool = False
     position: str = "sinusoidal"
     tie_weights: bool = True
+    key_width: int | None = None
     pad_id: int = 0
     bos_id: int = 1
     eos_id: int = 2
     unk_id: int = 3
 
     def __post_init__(self):
-        check_shared(self, sizes=("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len"))
+        sizes = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len")
+        check_shared(self, sizes=sizes if self.key_width is None else (*sizes, "key_width"))
         require(
             self.d_model % self.num_heads == 0,
             f"d_model must be divisible by num_heads, got d_model={self.d_model}, num_heads={self.num_heads}",
@@ -69,8 +72,8 @@ class ModelConfig:
 
     @property
     def d_k(self) -> int:
-        """Width of one head's queries, keys and values."""
-        return self.d_model // self.num_heads
+        """Width of one head's queries and keys; and of its values, unless key_width is given."""
+        return self.d_model // self.num_heads if self.key_width is None else self.key_width
 
     def parameter_counts(self) -> dict[str, int]:
         """Trainable parameters by component, in closed form.
@@ -79,7 +82,8 @@ class ModelConfig:
             dict with embeddings, encoder attention and feed-forward, decoder self-attention, cross-attention
             and feed-forward, and norms; `sum(...values())` is the whole model.
         """
-        attention = 4 * (self.d_model * self.d_model + self.d_model)
+        keys = self.num_heads * self.d_k  # of all heads, side by side
+        attention = 2 * (self.d_model * keys + keys) + 2 * (self.d_model * self.d_model + self.d_model)
         feed_forward = 2 * self.d_model * self.d_ff + self.d_ff + self.d_model
         norms = 5 * self.num_layers + (2 if self.norm_first else 0)  # pre-norm ends each stack with a norm
         learned_positions = 2 * self.max_len * self.d_model if self.position == "learned" else 0
@@ -108,10 +112,11 @@ class ModelConfig:
             tgt_len: target tokens.
         """
         d_model, num_layers = self.d_model, self.num_layers
+        widths = self.num_heads * self.d_k + d_model  # of queries and contexts, and of keys and values
 
         def attention(queries, keys):
-            projections = 2 * queries * d_model * d_model * 2 + 2 * keys * d_model * d_model * 2
-            return projections + 2 * 2 * queries * keys * d_model  # scores, then weights @ value
+            projections = 2 * (queries + keys) * d_model * widths
+            return projections + 2 * queries * keys * widths  # scores, then weights @ value
 
         def feed_forward(length):
             return 2 * 2 * length * d_model * self.d_ff
@@ -137,7 +142,7 @@ class ModelConfig:
     @classmethod
     def from_dict(cls, values: dict) -> "ModelConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return from_values(cls, values)
+        return from_values(cls, {"key_width": None} | values)  # the first edition's files do not name it
 
 
 def model_preset(name: str, vocab_size: int, **changes) -> ModelConfig:

@@ -44,8 +44,9 @@ def relative_position(config: ModelConfig) -> nn.Module | None:
 
 def stack(layer: type[EncoderLayer] | type[DecoderLayer], config: ModelConfig) -> tuple[nn.ModuleList, nn.Module]:
     """num_layers layers that tell positions in one way, and the norm behind the last: only pre-norm needs one."""
-    sizes, relative = (config.d_model, config.num_heads, config.d_ff, config.dropout), relative_position(config)
-    layers = [layer(*sizes, norm_first=config.norm_first, relative=relative) for _ in range(config.num_layers)]
+    sizes = (config.d_model, config.num_heads, config.d_ff, config.dropout)
+    options = dict(norm_first=config.norm_first, key_width=config.key_width, relative=relative_position(config))
+    layers = [layer(*sizes, **options) for _ in range(config.num_layers)]
     return nn.ModuleList(layers), LayerNorm(config.d_model) if config.norm_first else nn.Identity()
 
 

@@ -43,7 +43,13 @@ def test_counted_parameters_are_the_measured_ones():
 
 @pytest.mark.parametrize(
     "change",
-    [dict(tie_weights=True), dict(tie_weights=False), dict(norm_first=False), dict(position="sinusoidal")],
+    [
+        dict(tie_weights=True),
+        dict(tie_weights=False),
+        dict(norm_first=False),
+        dict(position="sinusoidal"),
+        dict(key_width=None),
+    ],
 )
 def test_a_count_that_overlooks_something_breaks_the_law(change):
     with pytest.raises(AssertionError):
@@ -80,7 +86,7 @@ def measured_flops(config, src_len, tgt_len):
 
 
 def law_counted_flops_are_the_measured_ones(counts_of):
-    for config in (MODEL_VARIANTS[0], MODEL_VARIANTS[-1]):
+    for config in (MODEL_VARIANTS[0], MODEL_VARIANTS[-3], MODEL_VARIANTS[-1]):
         for src_len, tgt_len in ((7, 4), (3, 9)):
             assert counts_of(config, src_len, tgt_len) == measured_flops(config, src_len, tgt_len)
 
@@ -97,8 +103,9 @@ def test_counted_flops_are_the_measured_ones():
         lambda config, src_len, tgt_len: {  # linear in the length: scores and context forgotten
             k: v // src_len // tgt_len for k, v in config.flop_counts(src_len * tgt_len, src_len * tgt_len).items()
         },
+        lambda config, src_len, tgt_len: dataclasses.replace(config, key_width=None).flop_counts(src_len, tgt_len),
     ],
-    ids=["lengths exchanged", "multiply-adds", "linear"],
+    ids=["lengths exchanged", "multiply-adds", "linear", "one width"],
 )
 def test_other_flops_break_the_law(wrong):
     with pytest.raises(AssertionError):
@@ -146,6 +153,8 @@ BAD_MODELS = {
         for size in sizes
     },
     "d_ff must be an int, got 8.0": dict(d_ff=8.0),
+    "key_width must be at least 1, got 0": dict(key_width=0),
+    "rotary positions pair the dimensions: d_k must be even, got 7": dict(key_width=7, position="rotary"),
     **{rf"dropout must be in \[0, 1\), got {share}": dict(dropout=share) for share in (1.0, -0.1, float("nan"))},
     "position must be one of .'sinusoidal', 'learned', 'alibi', 'rotary', 'none'., got 'rope'": dict(position="rope"),
     "rotary positions pair the dimensions: d_k must be even, got 3": dict(num_heads=4, position="rotary"),
@@ -159,6 +168,19 @@ BAD_MODELS = {
 def test_a_model_that_cannot_be_built_is_refused(message, change):
     with pytest.raises(ValueError, match=message):
         ModelConfig(**MODEL_SIZES | change)
+
+
+def test_a_file_of_the_first_edition_names_no_key_width():
+    config = ModelConfig(23)
+    older = {name: value for name, value in config.to_dict().items() if name != "key_width"}
+    assert ModelConfig.from_dict(older) == config
+
+
+def test_keys_may_be_narrower_than_values():
+    """Table 3, row B, prints 65, 58 and 60 million parameters: 7 and 5 less than base."""
+    base, narrow, wider = (ModelConfig(37_000, key_width=width) for width in (None, 16, 32))
+    assert (base.d_k, narrow.d_k, wider.d_k) == (64, 16, 32)
+    assert [round((base.num_parameters - less.num_parameters) / 1e6) for less in (narrow, wider)] == [7, 5]
 
 
 def test_learned_positions_take_an_odd_width():

@@ -123,7 +123,17 @@ class _Boxes:
     def attention(self, stack: str, kind: str, queries: int, keys: int) -> Station:
         name, d_model, heads, d_k = f"{stack} {kind}", self.config.d_model, self.config.num_heads, self.config.d_k
         positions = RELATIVE.get(self.config.position, "") if kind == "self-attention" else ""
+        d_v, narrow = d_model // heads, heads * d_k  # narrow: all heads' queries or keys, where key_width is given
         projections = f"4 · ({queries:,} + {keys:,}) · {d_model:,} · {d_model:,}"
+        products = f"4 · {queries:,} · {keys:,} · {d_model:,}"
+        matrices = f"4 · ({d_model:,} · {d_model:,} + {d_model:,})"
+        weights, ones = {"W_Q, W_K, W_V, W_O": (d_model, d_model)}, {"key, value": (heads, keys, d_k)}
+        if d_k != d_v:
+            projections = f"2 · ({queries:,} + {keys:,}) · {d_model:,} · ({narrow:,} + {d_model:,})"
+            products = f"2 · {queries:,} · {keys:,} · ({narrow:,} + {d_model:,})"
+            matrices = f"2 · ({d_model:,} · {narrow:,} + {narrow:,}) + 2 · ({d_model:,} · {d_model:,} + {d_model:,})"
+            weights = {"W_Q, W_K": (d_model, narrow), "W_V, W_O": (d_model, d_model)}
+            ones = {"key": (heads, keys, d_k), "value": (heads, keys, d_v)}
         notes = {
             "encoder self-attention": "the source looks at the source; hidden: padding",
             "decoder self-attention": "the target looks at the target; hidden: padding and the future",
@@ -137,17 +147,17 @@ class _Boxes:
             shapes={
                 "in, for queries": (queries, d_model),
                 "in, for keys and values": (keys, d_model),
-                "W_Q, W_K, W_V, W_O": (d_model, d_model),
+                **weights,
                 "query": (heads, queries, d_k),
-                "key, value": (heads, keys, d_k),
+                **ones,
                 "scores, weights": (heads, queries, keys),
-                "context": (heads, queries, d_k),
+                "context": (heads, queries, d_v),
                 "out": (queries, d_model),
             },
             parameters=self.parameters[name],
-            parameter_formula=f"4 · ({d_model:,} · {d_model:,} + {d_model:,})",
+            parameter_formula=matrices,
             flops=self.flops[name],
-            flop_formula=f"{projections} + 4 · {queries:,} · {keys:,} · {d_model:,}",
+            flop_formula=f"{projections} + {products}",
             note=notes[name],
         )
 

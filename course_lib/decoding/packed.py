@@ -39,6 +39,7 @@ def fits(model: nn.Module) -> bool:
     """Whether the model computes what PackedSteps does: a float32 Transformer on a CPU, watched by no hook."""
     return (
         type(model) is Transformer
+        and model.config.key_width is None
         and not torch.is_autocast_enabled("cpu")
         and all(type(module) in KNOWN and not _watched(module) for module in _modules(model))
         and all(weight.dtype == torch.float32 and not weight.is_inference() for weight in _packed_weights(model))

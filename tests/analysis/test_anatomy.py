@@ -104,8 +104,10 @@ def law_shapes_are_those_of_a_model(stations):
             shapes = found[f"{name}-attention"].shapes
             assert shapes["scores, weights"] == tuple(getattr(maps, kind)[0].shape[1:])
             heads, queries, keys = shapes["scores, weights"]
-            assert shapes["query"] == shapes["context"] == (heads, queries, config.d_k)
-            assert shapes["key, value"] == (heads, keys, config.d_k)
+            d_v = config.d_model // heads
+            assert (shapes["query"], shapes["context"]) == ((heads, queries, config.d_k), (heads, queries, d_v))
+            key, value = (shapes.get(kind, shapes.get("key, value")) for kind in ("key", "value"))
+            assert (key, value) == ((heads, keys, config.d_k), (heads, keys, d_v))
 
 
 def law_data_flows_in_order(stations):

@@ -22,6 +22,7 @@ MODEL_VARIANTS = [
     ModelConfig(**MODEL_SIZES, tie_weights=tied, norm_first=norm_first, position=position)
     for tied, norm_first, position in itertools.product((True, False), (True, False), POSITIONS)
 ]
+MODEL_VARIANTS += [ModelConfig(**MODEL_SIZES, key_width=width) for width in (2, 6)]  # d_v is 4
 
 
 def tiny_model(seed: int = 0, *, spread: float = 1.0, **changes) -> Transformer:

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from safetensors import safe_open
 
+from course_lib.config import ModelConfig
 from course_lib.data.clean import clean, fault, tidy
 from course_lib.data.corpora import load_corpus
 from course_lib.data.corpus import Pair
@@ -138,7 +139,7 @@ def test_the_card_tells_the_log(card, log):
 
 def test_the_log_is_of_these_weights(log):
     config = Translator.from_pretrained("everyday").model.config
-    assert config.to_dict() == log["model"] and config.num_parameters == log["parameters"]
+    assert config == ModelConfig.from_dict(log["model"]) and config.num_parameters == log["parameters"]
     assert log["stopped"] == "finished" and log["corpus"] == "tatoeba"
 
 
