@@ -112,7 +112,9 @@ class Reader(nn.Module):
         return mask
 
 
-def train_reader(reader: Reader, *, rate: float, seed: int, random_start: bool = False) -> list[float]:
+def train_reader(
+    reader: Reader, *, rate: float, seed: int, random_start: bool = False, fewest: int = FEWEST
+) -> list[float]:
     """Trains on new stories of 16 words until the validation accuracy no longer rises; then the rate falls to 0.
 
     The rate stays until the accuracies of the last third of the training are no better than those of the third before
@@ -123,6 +125,7 @@ def train_reader(reader: Reader, *, rate: float, seed: int, random_start: bool =
         rate: of Adam.
         seed: of the stories.
         random_start: begin each batch at a random position, so that every position is trained.
+        fewest: hundreds of steps before the rate may fall.
 
     Returns:
         the validation accuracy after each 100 steps, the falling rate included.
@@ -137,7 +140,7 @@ def train_reader(reader: Reader, *, rate: float, seed: int, random_start: bool =
             _step(reader, optimizer, generator, random_start)
         accuracies.append(right_answers(reader, TRAINED, seed=VALID).nanmean().item())
 
-    while not _has_converged(accuracies):
+    while not _has_converged(accuracies, fewest):
         block(1.0, 1.0)
     falling = len(accuracies) // 2
     for number in range(falling):
@@ -145,8 +148,8 @@ def train_reader(reader: Reader, *, rate: float, seed: int, random_start: bool =
     return accuracies
 
 
-def _has_converged(accuracies: list[float]) -> bool:
-    if not FEWEST <= len(accuracies) < MOST:
+def _has_converged(accuracies: list[float], fewest: int = FEWEST) -> bool:
+    if not fewest <= len(accuracies) < MOST:
         return len(accuracies) >= MOST
     third = len(accuracies) // 3
     before, last = sum(accuracies[-2 * third : -third]) / third, sum(accuracies[-third:]) / third
@@ -190,10 +193,10 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
         by_position: at each tested length, for every four neighboring words;
         steps, and history: the validation accuracy after each 100 of them.
     """
-    how = {name: value for name, value in choices.items() if name not in ("rate", "random_start")}
+    training = {name: choices[name] for name in ("rate", "random_start", "fewest") if name in choices}
     torch.manual_seed(seed)
-    reader = Reader(**how)
-    history = train_reader(reader, rate=choices["rate"], seed=seed, random_start=choices.get("random_start", False))
+    reader = Reader(**{name: value for name, value in choices.items() if name not in training})
+    history = train_reader(reader, seed=seed, **training)
     right = {length: right_answers(reader, length) for length in TESTED}
     window = {length: right_answers(reader, length, window=TRAINED - 1) for length in TESTED}
     valid = [right_answers(reader, length, seed=VALID).nanmean().item() for length in TESTED]
@@ -224,6 +227,7 @@ def _sides() -> dict[str, dict]:
         "ALiBi as published, causal": dict(encoding="alibi", d_k=8, causal=True),
         "rotary, causal": dict(encoding="rotary", causal=True),
         "rotary, base 10^8": dict(encoding="rotary", base=1e8),
+        "rotary, four times as long": dict(encoding="rotary", fewest=4 * FEWEST, rate=RATES[:1]),
     }
     for d_k in (8, 16, 32):
         for encoding in ("sinusoidal", "rotary"):
@@ -233,7 +237,7 @@ def _sides() -> dict[str, dict]:
         sides[f"learned, d_k {d_k}"] = dict(encoding="learned", d_k=d_k, scale=scales)
         sides[f"relative bias, d_k {d_k}"] = dict(encoding="relative", d_k=d_k)
         sides[f"ALiBi, d_k {d_k}"] = dict(encoding="alibi", d_k=d_k, scale=(4.0, 16.0))
-    return {name: {"d_k": 16, **choices, "rate": RATES} for name, choices in sides.items()}
+    return {name: {"d_k": 16, "rate": RATES, **choices} for name, choices in sides.items()}
 
 
 GRID = Grid(

@@ -143,8 +143,9 @@ def test_the_rate_stays_and_then_falls_to_0():
 
     with mock.patch.object(positions, "_step", step), mock.patch.object(positions, "BLOCK", 2):
         history = train_reader(Reader("none"), rate=0.5, seed=0)
-    assert len(rates) == 2 * len(history) == 18  # six measurements are the fewest, half as many follow
-    assert rates[:12] == [0.5] * 12 and rates[12:] == pytest.approx([0.5 * (1 - n / 6) for n in range(6)])
+        assert len(rates) == 2 * len(history) == 18  # six measurements are the fewest, half as many follow
+        assert rates[:12] == [0.5] * 12 and rates[12:] == pytest.approx([0.5 * (1 - n / 6) for n in range(6)])
+        assert len(train_reader(Reader("none"), rate=0.5, seed=0, fewest=10)) == 15
 
 
 def test_a_reader_learns():
@@ -163,7 +164,8 @@ def test_the_sides_are_what_the_lesson_names():
     }
     for name, choices in GRID.sides.items():
         for candidate in GRID.candidates(name):
-            options = {key: value for key, value in candidate.items() if key not in ("rate", "random_start")}
+            training = ("rate", "random_start", "fewest")
+            options = {key: value for key, value in candidate.items() if key not in training}
             assert isinstance(Reader(**options), torch.nn.Module), name
         assert isinstance(choices["rate"], tuple), f"{name} has no rate of its own"
 
