@@ -19,7 +19,7 @@ LONGEST = max(TESTED)
 D_MODEL, D_FF, LAYERS = 64, 128, 2
 ENCODINGS = ("none", "sinusoidal", "learned", "concatenated", "relative", "alibi", "rotary")
 VALID, TEST = 200, 100  # seeds of stories that no training has
-BLOCK, FEWEST, MOST = 100, 6, 30  # steps between two measurements, and measurements before the rate falls
+BLOCK, FEWEST, MOST = 50, 8, 60  # steps between two measurements, and measurements before the rate falls
 
 
 def named_last(number: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -125,10 +125,10 @@ def train_reader(
         rate: of Adam.
         seed: of the stories.
         random_start: begin each batch at a random position, so that every position is trained.
-        fewest: hundreds of steps before the rate may fall.
+        fewest: measurements, 50 steps apart, before the rate may fall.
 
     Returns:
-        the validation accuracy after each 100 steps, the falling rate included.
+        the validation accuracy after each 50 steps, the falling rate included.
     """
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(reader.parameters(), lr=rate, fused=True)
@@ -168,7 +168,7 @@ def _step(reader: Reader, optimizer: torch.optim.Optimizer, generator: torch.Gen
 
 @torch.no_grad()
 def right_answers(
-    reader: Reader, length: int, *, window: int | None = None, stories: int = 500, seed: int = TEST
+    reader: Reader, length: int, *, window: int | None = None, stories: int = 300, seed: int = TEST
 ) -> Tensor:
     """(stories, length): 1 where the reader is right, 0 where it is wrong, NaN where we do not ask.
 
@@ -191,7 +191,7 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
         valid: mean of the validation accuracies at all tested lengths, by which rates and scales are chosen;
         accuracy and windowed: at each tested length, seeing all words or those up to 15 away;
         by_position: at each tested length, for every four neighboring words;
-        steps, and history: the validation accuracy after each 100 of them.
+        steps, and history: the validation accuracy after each 50 of them.
     """
     training = {name: choices[name] for name in ("rate", "random_start", "fewest") if name in choices}
     torch.manual_seed(seed)

@@ -108,29 +108,29 @@ def test_what_is_right_is_counted_where_we_ask():
 
         def forward(self, ids, *, window):
             assert window == 4
-            _, answers, _ = named_last(500, 16, torch.Generator().manual_seed(100 + 16))
+            _, answers, _ = named_last(300, 16, torch.Generator().manual_seed(100 + 16))
             answers[:, 1::2] += 1
             return torch.nn.functional.one_hot(answers % len(NOUNS), len(NOUNS)).float()
 
     right = right_answers(Knows(), 16, window=4)
-    asked = named_last(500, 16, torch.Generator().manual_seed(116))[2]
+    asked = named_last(300, 16, torch.Generator().manual_seed(116))[2]
     assert torch.equal(right.isnan(), ~asked)
     assert right[:, 1::2].nanmean() == 0 and right[:, 2::2].nanmean() == 1 and math.isnan(right[0, 0])
 
 
 def law_training_ends_when_nothing_is_gained(converged):
-    assert not converged([0.5] * 5)  # too short to tell
-    assert not converged([0.1 * step for step in range(6)]) and not converged([0.01 * step for step in range(29)])
-    assert converged([0.5] * 6) and converged([0.2, 0.6, 0.95, 0.99, 0.995, 0.996])
-    assert converged([0.01 * step for step in range(30)])  # the budget is spent
+    assert not converged([0.5] * 7)  # too short to tell
+    assert not converged([0.1 * step for step in range(8)]) and not converged([0.01 * step for step in range(59)])
+    assert converged([0.5] * 8) and converged([0.2, 0.5, 0.6, 0.9, 0.95, 0.99, 0.995, 0.996])
+    assert converged([0.01 * step for step in range(60)])  # the budget is spent
 
 
 def test_training_ends_when_nothing_is_gained():
     tells_apart(
         law_training_ends_when_nothing_is_gained,
         positions._has_converged,
-        lambda accuracies: len(accuracies) >= 6,
-        lambda accuracies: len(accuracies) >= 30,
+        lambda accuracies: len(accuracies) >= 8,
+        lambda accuracies: len(accuracies) >= 60,
         lambda accuracies: len(accuracies) >= 2 and accuracies[-1] - accuracies[-2] < 0.003,
     )
 
@@ -143,8 +143,8 @@ def test_the_rate_stays_and_then_falls_to_0():
 
     with mock.patch.object(positions, "_step", step), mock.patch.object(positions, "BLOCK", 2):
         history = train_reader(Reader("none"), rate=0.5, seed=0)
-        assert len(rates) == 2 * len(history) == 18  # six measurements are the fewest, half as many follow
-        assert rates[:12] == [0.5] * 12 and rates[12:] == pytest.approx([0.5 * (1 - n / 6) for n in range(6)])
+        assert len(rates) == 2 * len(history) == 24  # eight measurements are the fewest, half as many follow
+        assert rates[:16] == [0.5] * 16 and rates[16:] == pytest.approx([0.5 * (1 - n / 8) for n in range(8)])
         assert len(train_reader(Reader("none"), rate=0.5, seed=0, fewest=10)) == 15
 
 
@@ -152,10 +152,10 @@ def test_a_reader_learns():
     torch.manual_seed(0)
     reader = Reader("rotary", 8)
     before = right_answers(reader, TRAINED).nanmean().item()
-    with mock.patch.multiple(positions, BLOCK=15, FEWEST=6, MOST=6):
+    with mock.patch.multiple(positions, BLOCK=15, MOST=8):
         history = train_reader(reader, rate=3e-3, seed=0)
     after = right_answers(reader, TRAINED).nanmean().item()
-    assert before < 0.3 < 0.6 < after and len(history) == 9 and history[-1] == pytest.approx(after, abs=0.05)
+    assert before < 0.3 < 0.6 < after and len(history) == 12 and history[-1] == pytest.approx(after, abs=0.05)
 
 
 def test_the_sides_are_what_the_lesson_names():
@@ -176,4 +176,4 @@ def test_a_run_reports_what_the_record_needs(tmp_path):
     assert [len(fours) for fours in results["by_position"]] == [4, 8, 16]
     assert len(results["accuracy"]) == len(results["windowed"]) == 3
     assert results["accuracy"][0] == results["windowed"][0]  # at the trained length the window hides nothing
-    assert results["steps"] == len(results["history"]) >= 9 and 0 < results["valid"] < 1
+    assert results["steps"] == len(results["history"]) >= 12 and 0 < results["valid"] < 1
