@@ -10,8 +10,8 @@
 # 3. test an explanation by an intervention, instead of believing it.
 #
 # **You need** sinusoids (lesson [02](02_position.ipynb)), scores and weights ([03](03_attention.ipynb)), heads ([04](04_multi_head.ipynb)) and masks ([05](05_masks.ipynb)).
-# **Time**: 50 minutes to read, under 150 seconds to run.
-# **In the paper**: section 3.5 hopes that sinusoids "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training". The rest is later work: Shaw et al. 2018, Raffel et al. 2020, Su et al. 2021, Press et al. 2022.
+# **Time**: {minutes} minutes to read, under 150 seconds to run.
+# **In the paper**: section 3.5 hopes that sinusoids "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training" [@vaswani2017]. The rest is later work.
 
 # %%
 import math
@@ -92,8 +92,8 @@ for word, row in zip(words, by_hand.tolist(), strict=True):
 # Left of the main diagonal are keys before the query, right of it keys after it: this head prefers the word before.
 #
 # What about an offset that has no number, because no training text was long enough?
-# Shaw et al. (2018) clip: all offsets beyond the farthest one share its number.
-# T5 (Raffel et al., 2020) puts far offsets into ever wider buckets, which share a number each.
+# @shaw2018 clip: all offsets beyond the farthest one share its number.
+# T5 [@raffel2020] puts far offsets into ever wider buckets, which share a number each.
 # We clip.
 # Here is the whole class; `MultiHeadAttention` calls it with the queries and keys of all heads and adds the last thing it returns to the scores.
 
@@ -143,7 +143,7 @@ assert gap < 1e-12
 ours.table.data[:] = 0
 ours.table.data[0] = torch.tensor(list(numbers.values()))
 found = ours(torch.zeros(1, 4, 4, d_k), torch.zeros(1, 4, 4, d_k))[2]
-torch.testing.assert_close(found[0], by_hand)
+torch.testing.assert_close(found[0], by_hand.double())
 
 # %% [markdown]
 # What does such a table learn?
@@ -162,7 +162,7 @@ def trained(encoding, *, rate, seed=0, **options):
     reader = Reader(encoding, **options).to(device)
     history = train_reader(reader, rate=rate, seed=seed)
     shares = [right_answers(reader, length).nanmean().item() for length in (16, 32, 64)]
-    print(f"{encoding} {options}, {100 * len(history)} steps:", end=" ")
+    print(f"{encoding} {options}, {50 * len(history)} steps:", end=" ")
     print("right at 16, 32, 64 words:", ", ".join(f"{share:.1%}" for share in shares))
     return reader, shares
 
@@ -186,6 +186,7 @@ figure
 average = learned_biases.mean(dim=0)
 assert average[14] == average.max() and average[14] - average[0] > 0.8
 assert average[5:15].diff().min() > 0 and average[16] < average[14] - 1
+assert average[30].abs() < average[16].abs()  # the farthest one is nearer to its start
 assert biased_shares[0] > 0.98
 
 # %% [markdown]
@@ -197,7 +198,7 @@ assert biased_shares[0] > 0.98
 #
 # ## A number that needs no learning: ALiBi
 #
-# **ALiBi** (Attention with Linear Biases; Press, Smith and Lewis, 2022) learns nothing.
+# **ALiBi**, attention with linear biases [@press2022], learns nothing.
 # It subtracts the distance from the score, times a **slope**.
 # Each head has its own slope: 2^(−8/heads), 2^(−16/heads), … down to 2^(−8).
 # A steep head sees its neighbors only; a flat one sees far.
@@ -281,7 +282,7 @@ assert gaps[0] < 1e-12 and gaps[1] > 1e-3
 #
 # The two biases do not look at the words.
 # A head of ALiBi that prefers near words does so for every query, whatever it asks.
-# **Rotary positions** (RoPE; Su et al., 2021) let the words and the offset act together.
+# **Rotary positions**, RoPE for short [@su2021, section 3.2], let the words and the offset act together.
 #
 # Lesson 02 draws each pair of dimensions as the hand of a clock, and adds hands to words.
 # Rotary adds nothing.
@@ -378,7 +379,7 @@ torch.testing.assert_close(turned_ones, 2 * bare, rtol=0, atol=1e-5)
 # The *values* are not turned: the offset decides who is listened to, not what is said.
 #
 # **A common mistake**: mixing two layouts.
-# We pair features 0 and 1, 2 and 3, …, as the paper of Su et al. does; GPT-NeoX and Llama's code in Hugging Face pair feature *i* with feature *i* + d_k/2.
+# We pair features 0 and 1, 2 and 3, …, as @su2021 do; GPT-NeoX and Llama's code in Hugging Face pair feature *i* with feature *i* + d_k/2.
 # Both are right, and weights trained with one are wrong for the other.
 
 
@@ -562,7 +563,7 @@ assert mean(race["rotary"], 2) < 0.6 and mean(race["rotary"], 2, windowed) > 0.9
 # With one of them removed, the tables are still far from their trained accuracy; with both removed they are nearly back.
 # Rotary positions have no rows, so one intervention is enough.
 #
-# Both are used in practice: training at random places goes back to Kiyono et al. (2021, SHAPE), and attention to a window of near words is what long-context models often have in some of their layers.
+# Both are used in practice: training at random places is known as SHAPE [@kiyono2021], and attention to a window of near words is what long-context models often have in some of their layers.
 # A window has its price: a noun that was named 20 words ago is out of sight.
 #
 # ## Which offsets do the harm?
@@ -668,7 +669,8 @@ for name, (width, base) in cells.items():
     print(f"{name:10} once around in {', '.join(short)}", "…" * (len(short) < len(waves)))
 
 # %% [markdown]
-# d_k 16 has a pair that comes round in 20 words: longer than the 15 that training shows, so in training it seems to say how far back a word is; shorter than a story of the test, so there it starts again.
+# d_k 16 has a pair that comes round in 20 words.
+# That is longer than the 15 that training shows, so there it seems to say how far back a word is; it is shorter than a story of the test, and there it starts again.
 # The head has relied on it.
 #
 # If that is the reason, we can say beforehand what helps: *keep d_k, and take that wavelength away*.
@@ -747,11 +749,64 @@ assert min(good) > 0.85 and max(rest) < min(good) - 0.1
 # Where several lie close together, the head relies on none of them alone; that helps a little.
 #
 # So both a larger base *and* a smaller one did better than 10,000 at d_k 16.
-# Liu et al. (2023) report the same of language models with billions of parameters.
-# Llama 3 has d_k 128 and a base of 500,000; and long-context models are trained on long texts at the end, which is the surest way to train an offset.
+# @liu2024 report the same of language models with billions of parameters; Llama 3 has d_k 128 and a base of 500,000 [@grattafiori2024].
+#
+# Would more training have taught the usual reader what lies beyond?
+# The record has it four times as long in training:
+
+# %%
+longer = "rotary, four times as long"
+for name, side in (("usual", rotary_cells[16, 1e4]), ("4 × training", longer)):
+    print(f"{name:14}", *(told(results[side], place) for place in range(3)))
+
+# %% tags=["hide-input"]
+assert mean(longer, 2) < mean(rotary_cells[16, 1e4], 2) + 0.1 < 0.75
+
+# %% [markdown]
+# No.
+# It was right on every story of 16 words long before; nothing in those stories speaks about an offset of 20.
 #
 # **A common mistake**: "rotary positions extrapolate", and its sister, "rotary positions do not extrapolate".
 # Both are said in papers, of different wavelengths and lengths.
+#
+# ### Repair it after training?
+#
+# The base must be chosen before the training.
+# For a model that is trained already, @chen2023 propose **position interpolation**: read a text that is four times as long with positions that are four times as small, so that every angle is one that training has shown, or nearly.
+# Position 63 is turned like position 15¾.
+# No offset is new then.
+# Predict what this does at 16, 32 and 64 words, for factors of 2 and 4.
+
+# %%
+from copy import deepcopy
+
+
+def interpolated(reader, factor, d_k=16):
+    """The same reader, whose rotary positions are divided by a factor."""
+    reader = deepcopy(reader)
+    for layer in reader.layers:
+        rotary = layer.self_attn.relative
+        frequency = 1e4 ** (-torch.arange(0, d_k, 2) / d_k)
+        angle = torch.arange(64)[:, None] / factor * frequency
+        rotary.table = torch.stack([angle.sin(), angle.cos()], -1).flatten(1).to(device)
+    return reader
+
+
+stretched = {}
+for factor in (1, 2, 4):
+    reader = interpolated(usual, factor)
+    stretched[factor] = [right_answers(reader, n).nanmean().item() for n in (16, 32, 64)]
+    print(f"factor {factor}:", ", ".join(f"{share:.0%}" for share in stretched[factor]))
+
+# %% tags=["hide-input"]
+assert all(abs(a - b) < 0.01 for a, b in zip(stretched[1], usual_shares, strict=True))
+assert stretched[1][0] > stretched[2][0] > stretched[4][0] + 0.05
+assert stretched[2][1] > stretched[1][1] + 0.05 and stretched[4][2] > stretched[1][2] + 0.05
+
+# %% [markdown]
+# Long texts gain, and short ones lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the reader has learned to tell apart.
+# That is why Chen et al. train on for some steps on long texts afterwards.
+# And that is what many long-context models have in common: a large base or stretched positions, and then some training at the full length, so that no offset is untrained.
 #
 # ## Why ALiBi needs steeper slopes here
 #
@@ -837,7 +892,7 @@ assert average[-1] > average[7] + 0.2
 # ## No encoding at all
 #
 # The last line of the table is a surprise: a causal mask alone tells a reader of two layers a good deal, without any encoding.
-# Each word sees as many words as stand before it, and a first layer can pass on how many that are (Haviv et al. 2022; Kazemnejad et al. 2023).
+# Each word sees as many words as stand before it, and a first layer can pass on how many that are [@haviv2022; @kazemnejad2023].
 #
 # ## What to take home
 #
@@ -864,6 +919,7 @@ assert average[-1] > average[7] + 0.2
 # - **slope**: by how much a head of ALiBi lowers a score for each word of distance.
 # - **rotary positions**: pairs of features of queries and keys, turned by angles that grow with the position.
 # - **wavelength**: after how many words a pair has made a whole turn.
+# - **position interpolation**: dividing the positions of a longer text so that they fit into the trained range.
 
 # %% [markdown]
 # ## Summary
