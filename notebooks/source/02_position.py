@@ -781,7 +781,8 @@ both = F.linear(beside, torch.cat([for_word, for_position], dim=1))
 parts = F.linear(word, for_word) + F.linear(position, for_position)
 shared = F.linear(beside, torch.cat([for_word, for_word], dim=1))
 print(f"two parts: {apart(both, parts):.0e} apart", end="; ")
-print(f"one for both, and the sum: {apart(F.linear(word + position, for_word), shared):.0e}")
+summed = apart(F.linear(word + position, for_word), shared)
+print(f"one for both, and the sum: {summed:.0e}")
 
 # %% tags=["hide-input"]
 assert apart(both, parts) < 1e-12
@@ -908,16 +909,16 @@ sides = {
     "learned table added": "learned, d_k 16",
     "sinusoids beside": "concatenated",
 }
-found = {name: torch.tensor(results[side]) for name, side in sides.items()}
+runs_of = {name: torch.tensor(results[side]) for name, side in sides.items()}
 
 # %%
 figure = curves(
-    {name: ([16, 32, 64], runs) for name, runs in found.items()},
+    {name: ([16, 32, 64], runs) for name, runs in runs_of.items()},
     xlabel="words in a story (trained on 16)",
     ylabel="right answers (share)",
     title="All three solve the trained length, and none of them solves longer stories",
 )
-none, *tables = found.values()
+none, *tables = runs_of.values()
 figure
 
 # %% tags=["hide-input"]

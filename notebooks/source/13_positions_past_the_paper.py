@@ -581,12 +581,13 @@ words_away = (place_of_key - place_of_key[:, None]).abs()  # (queries, keys)
 
 @torch.no_grad()
 def share_right(reader, seen):
-    """Right answers on stories of 64 words; seen is (64, 64), True where a key may be attended to."""
+    """Right answers at 64 words; seen is (64, 64), True where a key may be seen."""
     ids, answers, asked = named_last(300, 64, torch.Generator().manual_seed(7))
     x, mask = reader.embedding(ids.to(device)), seen[None, None].to(device)
     for layer in reader.layers:
         x = layer(x, mask)
-    return (reader.output(x).argmax(dim=-1).cpu() == answers)[asked].float().mean().item()
+    guesses = reader.output(x).argmax(dim=-1).cpu()
+    return (guesses == answers)[asked].float().mean().item()
 
 
 # %%
@@ -616,7 +617,7 @@ offsets = list(range(-62, 32))
 
 @torch.no_grad()
 def scores_by_offset(reader):
-    """The mean score of nouns at each offset, in the head of layer 1 where it varies most."""
+    """Mean score of nouns at each offset, in the head of layer 1 where it varies most."""
     ids, _, asked = named_last(300, 64, torch.Generator().manual_seed(7))
     x = reader.layers[0](reader.embedding(ids.to(device)))
     attn = reader.layers[1].self_attn

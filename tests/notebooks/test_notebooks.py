@@ -173,6 +173,7 @@ WIDGETS = {
     "10_translation": ("LiveTraining",),
     "11_decoding": ("SamplingSliders", "BeamTreeExplorer"),
     "12_reading_attention": ("AttentionExplorer",),
+    "13_positions_past_the_paper": ("OffsetExplorer",),
 }
 
 

@@ -4,7 +4,7 @@
 # You write a test for what a layer knows about order, and three ways to tell it more.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
-# **You need** lesson [02](../../../02_position.ipynb).
+# **You need** lesson [02](../../../02_position.ipynb); for ALiBi and rotary positions also lesson [13](../../../13_positions_past_the_paper.ipynb), so leave those exercises until then if you like.
 # Names and shapes are the lesson's: a sentence is `x`, (length, d_model), and scores are (batch, heads, queries, keys).
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
@@ -102,7 +102,7 @@ check("02.sinusoids", sinusoids)
 #
 # This is the specification.
 # It is right, and slow.
-# Scores of keys *after* the query stay as they are, as in the lesson's `alibi_by_hand`.
+# Scores of keys *after* the query stay as they are: a decoder's causal mask hides them.
 
 # %% tags=["specification"]
 def slow_alibi(scores):
@@ -146,7 +146,7 @@ def alibi(scores):
 check("02.alibi", alibi)
 
 # %% [markdown] exercise="02.rotary" title="Rotary, wherever a sentence begins" minutes=14 points=3 difficulty=3
-# The lesson's `rotate` turns one sentence, from position 0 on.
+# Lesson 13's `rotate` gives consecutive positions to the rows of all sentences.
 # A real model turns all heads of a whole batch, and each token brings its own position: the sentence may continue a text that was read before, or leave places out.
 #
 # `x` is (batch, heads, length, d_k) with an even d_k, `position` is (batch, length), whole numbers.
@@ -223,8 +223,8 @@ check("02.facts", prediction)
 # %% [markdown] tags=["answer"]
 # It is right that the table has a row for each position, so the model runs on 40 tokens without an error.
 # But training has shown no row beyond 20, and nothing says what the learned matrices make of those rows.
-# The paper says that sinusoids *may* allow longer sentences; in the lesson, accuracy beyond the trained length was hardly better than a blind guess.
-# Rotary is no guarantee either: there it depended on whether a wavelength lies between the trained and the tested length.
+# The paper says that sinusoids *may* allow longer sentences; in lesson 02, accuracy beyond the trained length was hardly better than a blind guess.
+# Rotary is no guarantee either: in lesson 13 it depended on whether a wavelength lies between the trained and the tested length.
 # I would score sentences of 20, 30 and 40 tokens separately, or train with up to 40 tokens.
 #
 # === BEGIN MARK SCHEME ===
