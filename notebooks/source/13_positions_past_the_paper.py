@@ -95,7 +95,7 @@ for word, row in zip(words, by_hand.tolist(), strict=True):
 # @shaw2018 clip: all offsets beyond the farthest one share its number.
 # T5 [@raffel2020] puts far offsets into ever wider buckets, which share a number each.
 # We clip.
-# Here is the whole class; `MultiHeadAttention` calls it with the queries and keys of all heads and adds the last thing it returns to the scores.
+# Here is the whole class; `MultiHeadAttention` calls it with the queries and keys of all heads, and adds the third value that it returns, the bias, to the scores.
 
 
 # %%
@@ -115,7 +115,8 @@ class OurRelativeBias(nn.Module):
 
 
 # %% [markdown]
-# The queries are taken to be the *last* of the keys' positions: that is what a decoder needs that writes one word at a time and keeps the keys of the others (lesson [11](11_decoding.ipynb)).
+# The queries stand at the *last* of the keys' positions.
+# A decoder that writes one word at a time and caches the earlier keys needs that (lesson [11](11_decoding.ipynb)).
 
 # %%
 from course_lib.attention import MultiHeadAttention
@@ -190,7 +191,8 @@ assert average[30].abs() < average[16].abs()  # the farthest one is nearer to it
 assert biased_shares[0] > 0.98
 
 # %% [markdown]
-# The reader has found for itself that near is better than far, and before better than after: for this task, what ALiBi is given by its inventors, below.
+# The reader has found for itself that near is better than far, and before better than after.
+# The next encoding has such a preference built in.
 #
 # A text may now be of any length.
 # But in 16 words the offset −15 occurs once, and −16 never.
@@ -199,7 +201,7 @@ assert biased_shares[0] > 0.98
 # ## A number that needs no learning: ALiBi
 #
 # **ALiBi**, attention with linear biases [@press2022], learns nothing.
-# It subtracts the distance from the score, times a **slope**.
+# From each score it subtracts the distance times a **slope**.
 # Each head has its own slope: 2^(−8/heads), 2^(−16/heads), … down to 2^(−8).
 # A steep head sees its neighbors only; a flat one sees far.
 #
@@ -253,7 +255,7 @@ assert (bias[0].diff(dim=-1).tril(-1)[1:] >= 0).all() and bias.max() == 0
 assert bias[0, 4, 0] < bias[0, 0, 4] and bias[3, 4, 0] > bias[3, 0, 4]
 
 # %% [markdown]
-# **A common mistake**: one slope for both directions, −slope · |offset|, because it looks natural in an encoder.
+# **A common mistake**: one slope for both directions, −slope · |offset|, because that looks natural in an encoder.
 # Predict: what does such a layer say to a text that is read backwards?
 
 
@@ -401,7 +403,8 @@ print(f"with their features reordered: {apart(moved, scores):.0e} apart")
 assert apart(other, scores) > 0.1 and apart(moved, scores) < 1e-9
 
 # %% [markdown]
-# Reordering the features means reordering the rows of W_Q and W_K: that is what scripts do that convert checkpoints between the two.
+# Reordering the features means reordering the rows of W_Q and W_K.
+# Scripts that convert checkpoints from one layout to the other do exactly this.
 #
 # **A common mistake**: turning the newest query of a decoder as if it stood at position 0, because it is alone.
 # With a cache of keys the query is the last of them.
@@ -436,6 +439,9 @@ for encoding in ("rotary", "relative", "alibi", "sinusoids", "words"):
     assert (change > 0.1) == (encoding == "words"), encoding
 
 # %% [markdown]
+# Only *words + sinusoids* changes with the shift.
+# The other four know the offset alone, but look at their rows: some fall evenly with the distance, rotary and the sinusoids come and go.
+#
 # ## The race
 #
 # Who was named last, then, after training on 16 words, in stories of 16, 32 and 64?
@@ -609,7 +615,7 @@ print(f"with the words {worst[1]} and {worst[1] + 1} away: {worst[0]:.0%}")
 # %% [markdown]
 # A few offsets do great harm.
 # What is special about them?
-# We look at the scores themselves: in the second layer, the mean score that each head gives to nouns, by their offset.
+# We look at the scores themselves: in the second layer, the mean score that nouns get, by their offset, in the head where it varies most.
 
 # %% tags=["hide-input"]
 offsets = list(range(-62, 32))
@@ -617,7 +623,7 @@ offsets = list(range(-62, 32))
 
 @torch.no_grad()
 def scores_by_offset(reader):
-    """Mean score of nouns at each offset, in the head of layer 1 where it varies most."""
+    """Mean score of nouns by offset, in the head of layer 1 where it varies most."""
     ids, _, asked = named_last(300, 64, torch.Generator().manual_seed(7))
     x = reader.layers[0](reader.embedding(ids.to(device)))
     attn = reader.layers[1].self_attn
@@ -626,7 +632,7 @@ def scores_by_offset(reader):
     query, key, _ = attn.relative(*heads)
     scores = (query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).cpu()
     noun_asked = asked[:, None, :, None] & ~asked[:, None, None, :]
-    scores = scores.masked_fill(~noun_asked, math.nan)  # (stories, heads, queries, keys)
+    scores = scores.masked_fill(~noun_asked, math.nan)  # (stories, heads, 64, 64)
     along = [scores.diagonal(each, dim1=2, dim2=3).nanmean(dim=(0, 2)) for each in offsets]
     means = torch.stack(along, dim=1)  # (heads, offsets)
     return means[means[:, 47:62].std(dim=1).argmax()]  # -15 to -1
@@ -741,13 +747,14 @@ for one, two in SAME:
     assert abs(first - second) < 0.15, (one, two, first, second)
 good = [mean(rotary_cells[cell], 2) for cell in SAME[0]]
 rest = [mean(side, 2) for cell, side in rotary_cells.items() if cell not in SAME[0]]
-assert min(good) > 0.85 and max(rest) < min(good) - 0.1
+few, many = (mean(rotary_cells[cell], 2) for cell in ((16, 1e4), (32, 1e2)))
+assert min(good) > 0.85 and max(rest) < min(good) - 0.1 and few < many
 
 # %% [markdown]
 # Neither d_k nor the base decides alone, but the wavelengths that they make together.
 # Cells with the same wavelengths up to 64 words do about the same, whichever way they got them: lines one and two, three and four, five and six.
 # A wavelength of 20 words beside few others is worst, and none between 7 and 62 is best.
-# Where several lie close together, the head relies on none of them alone; that helps a little.
+# Several wavelengths close together do a little better than the one of 20 words alone.
 #
 # So both a larger base *and* a smaller one did better than 10,000 at d_k 16.
 # @liu2024 report the same of language models with billions of parameters; Llama 3 has d_k 128 and a base of 500,000 [@grattafiori2024].
@@ -806,8 +813,8 @@ assert stretched[2][1] > stretched[1][1] + 0.05 and stretched[4][2] > stretched[
 
 # %% [markdown]
 # Long texts gain, and short ones lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the reader has learned to tell apart.
-# That is why Chen et al. train on for some steps on long texts afterwards.
-# And that is what many long-context models have in common: a large base or stretched positions, and then some training at the full length, so that no offset is untrained.
+# That is why @chen2023 then train on with long texts, for up to a thousand steps.
+# Llama 3, too, spends its last stages of training on ever longer texts [@grattafiori2024]: no offset that it will meet is left untrained.
 #
 # ## Why ALiBi needs steeper slopes here
 #
@@ -892,8 +899,8 @@ assert average[-1] > average[7] + 0.2
 #
 # ## No encoding at all
 #
-# The last line of the table is a surprise: a causal mask alone tells a reader of two layers a good deal, without any encoding.
-# Each word sees as many words as stand before it, and a first layer can pass on how many that are [@haviv2022; @kazemnejad2023].
+# The last line of the table of ALiBi is a surprise: a causal mask alone, without any encoding, tells two layers a good deal about positions.
+# Each word attends to as many words as stand before it, and a first layer can pass on how many those are [@haviv2022; @kazemnejad2023].
 #
 # ## What to take home
 #
