@@ -522,7 +522,7 @@ figure
 # %% tags=["hide-input"]
 for side in race.values():
     assert min(run[0] for run in results[side]) > 0.97 or side == "none", side
-assert mean("ALiBi, d_k 8", 2) > 0.95 > 0.6 > mean(race["rotary"], 2)
+assert mean("ALiBi, d_k 8", 2) > 0.95 > 0.7 > mean(race["rotary"], 2)
 assert max(mean(race[name], 2) for name in ("sinusoidal", "learned")) < 0.5
 first = {name: sum(run[2][0] for run in by_position[race[name]]) / 3 for name in drawn}
 print("first four words:", {name: f"{share:.0%}" for name, share in first.items()})
@@ -562,7 +562,7 @@ for name in ("sinusoidal", "learned"):
     both = f"{name}, random start"
     assert mean(race[name], 2) < mean(race[name], 2, windowed) < 0.6
     assert 0.5 < mean(both, 2) < 0.8 and mean(both, 2, windowed) > 0.9
-assert mean(race["rotary"], 2) < 0.6 and mean(race["rotary"], 2, windowed) > 0.93
+assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 
 # %% [markdown]
 # Both suspects are guilty, and together they explain nearly all of it.
@@ -618,9 +618,6 @@ print(f"with the words {worst[1]} and {worst[1] + 1} away: {worst[0]:.0%}")
 # We look at the scores themselves: in the second layer, the mean score that nouns get, by their offset, in the head where it varies most.
 
 # %% tags=["hide-input"]
-offsets = list(range(-62, 32))
-
-
 @torch.no_grad()
 def scores_by_offset(reader):
     """Mean score of nouns by offset, in the head of layer 1 where it varies most."""
@@ -633,12 +630,13 @@ def scores_by_offset(reader):
     scores = (query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).cpu()
     noun_asked = asked[:, None, :, None] & ~asked[:, None, None, :]
     scores = scores.masked_fill(~noun_asked, math.nan)  # (stories, heads, 64, 64)
-    along = [scores.diagonal(each, dim1=2, dim2=3).nanmean(dim=(0, 2)) for each in offsets]
-    means = torch.stack(along, dim=1)  # (heads, offsets)
+    along = (scores.diagonal(each, dim1=2, dim2=3) for each in offsets)
+    means = torch.stack([each.nanmean(dim=(0, 2)) for each in along], dim=1)
     return means[means[:, 47:62].std(dim=1).argmax()]  # -15 to -1
 
 
 # %%
+offsets = list(range(-62, 32))
 usual_scores = scores_by_offset(usual)
 figure = curves(
     {"base 10,000": (offsets, usual_scores)},
@@ -673,7 +671,8 @@ cells |= {"base 100": (16, 1e2), "base 10^8": (16, 1e8)}
 for name, (width, base) in cells.items():
     waves = [2 * math.pi * base ** (2 * pair / width) for pair in range(width // 2)]
     short = [f"{wave:.0f}" for wave in waves if wave < 700]
-    print(f"{name:10} once around in {', '.join(short)}", "…" * (len(short) < len(waves)))
+    more = "…" * (len(short) < len(waves))
+    print(f"{name:10} once around in {', '.join(short)}", more)
 
 # %% [markdown]
 # d_k 16 has a pair that comes round in 20 words.
@@ -803,13 +802,15 @@ def interpolated(reader, factor, d_k=16):
 stretched = {}
 for factor in (1, 2, 4):
     reader = interpolated(usual, factor)
-    stretched[factor] = [right_answers(reader, n).nanmean().item() for n in (16, 32, 64)]
+    right = (right_answers(reader, length) for length in (16, 32, 64))
+    stretched[factor] = [each.nanmean().item() for each in right]
     print(f"factor {factor}:", ", ".join(f"{share:.0%}" for share in stretched[factor]))
 
 # %% tags=["hide-input"]
 assert all(abs(a - b) < 0.01 for a, b in zip(stretched[1], usual_shares, strict=True))
 assert stretched[1][0] > stretched[2][0] > stretched[4][0] + 0.05
-assert stretched[2][1] > stretched[1][1] + 0.05 and stretched[4][2] > stretched[1][2] + 0.05
+assert stretched[2][1] > stretched[1][1] + 0.05
+assert stretched[4][2] > stretched[1][2] + 0.05
 
 # %% [markdown]
 # Long texts gain, and short ones lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the reader has learned to tell apart.
@@ -836,17 +837,18 @@ for name, side in others.items():
     print(f"{name:25}", *(told(results[side], place) for place in range(3)))
 
 # %% tags=["hide-input"]
-steep = [run["choices"]["scale"] for run in record["runs"] if run["side"] == "ALiBi, d_k 8"
-         and run["stage"] == "final"]  # fmt: skip
-assert set(steep) == {16.0}
-assert mean("ALiBi as published", 2) < 0.8 < 0.95 < mean("ALiBi as published, causal", 2)
+alibi = [run for run in record["runs"] if run["side"] == "ALiBi, d_k 8"]
+assert {run["choices"]["scale"] for run in alibi if run["stage"] == "final"} == {16.0}
+published = "ALiBi as published"
+assert mean(published, 2) < 0.9 < 0.95 < mean(f"{published}, causal", 2)
 assert mean("relative bias, clipped at 8", 2) > mean("relative bias, d_k 16", 2) + 0.05
 assert 0.95 < mean("none, causal", 0) and mean("none", 0) < 0.5
-assert mean("rotary, causal", 2) < 0.8
+assert mean("rotary, causal", 2) > mean(race["rotary"], 2) + 0.1
 
 # %% [markdown]
 # With the published slopes the *causal* reader is nearly perfect, and the two-sided one is not.
-# Why?
+# (Rotary gains from the causal mask, too: half of the untrained offsets are out of sight.)
+# Why is ALiBi's gap so large?
 # Suppose that a head has learned to give all nouns the same high score.
 # What is left to decide between them is the bias.
 # How much of its weight can a head give to the last noun, if there is a noun every four words on both sides?
@@ -859,7 +861,8 @@ for name, scale in (("published", 1.0), ("16 times as steep", 16.0)):
     both = biases.softmax(dim=1)[:, nouns == -1].flatten()
     before = biases[:, nouns < 0].softmax(dim=1)[:, -1]
     shares[name] = both.max(), before.max()
-    print(f"{name:18} best head: {both.max():.0%} of both sides, {before.max():.0%} of one")
+    print(f"{name:18} best head: {both.max():.0%} of both sides", end=", ")
+    print(f"{before.max():.0%} of one")
 
 # %% tags=["hide-input"]
 assert shares["published"][0] < 0.3 < 0.45 < shares["16 times as steep"][0]
@@ -883,7 +886,8 @@ assert shares["published"][1] > 0.8
 with torch.no_grad():
     before_surgery = learned.table[:, -1].clone()
     learned.table[:, -1] = learned.table[:, 16]  # as for the word right after the query
-    surgery = [right_answers(biased, length).nanmean().item() for length in (16, 32, 64)]
+    right = (right_answers(biased, length) for length in (16, 32, 64))
+    surgery = [each.nanmean().item() for each in right]
     learned.table[:, -1] = before_surgery
 for name, shown in (("as trained", biased_shares), ("one number set", surgery)):
     print(f"{name:15}", ", ".join(f"{share:.1%}" for share in shown))
