@@ -799,6 +799,7 @@ def interpolated(reader, factor, d_k=16):
     return reader
 
 
+# %%
 stretched = {}
 for factor in (1, 2, 4):
     reader = interpolated(usual, factor)

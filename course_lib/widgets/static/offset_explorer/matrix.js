@@ -45,7 +45,10 @@ function listenTo(overlay, canvas, nowOf, set) {
 export function makeMatrix(set, most) {
   const style = `left: ${LEFT}px; top: ${TOP}px; width: ${SIZE}px; height: ${SIZE}px`;
   const keyOf = ({ encoding, base, d_k, head, scores }) => [encoding, base, d_k, head, scores[0][1], scores[1][0]];
-  const rowsOf = (now) => now.scores.map((row) => row.map((score) => score / largest(now)));
+  const rowsOf = (now) => {
+    const end = largest(now);
+    return now.scores.map((row) => row.map((score) => score / end));
+  };
   const { canvas, draw: drawPixels, takeColors } = makePixels(style, keyOf, rowsOf);
   const marks = svg("g", { class: "cw-mark" }), axes = svg("g"), key = el("div", { class: "cw-muted" });
   const size = { width: END + 12, height: BOTTOM + 8 };
