@@ -759,7 +759,7 @@ assert min(good) > 0.85 and max(rest) < min(good) - 0.1 and few < many
 # @liu2024 report the same of language models with billions of parameters; Llama 3 has d_k 128 and a base of 500,000 [@grattafiori2024].
 #
 # Would more training have taught the usual reader what lies beyond?
-# The record has it four times as long in training:
+# The record has the same reader, trained four times as long:
 
 # %%
 longer = "rotary, four times as long"
@@ -771,7 +771,7 @@ assert mean(longer, 2) < mean(rotary_cells[16, 1e4], 2) + 0.1 < 0.75
 
 # %% [markdown]
 # No.
-# It was right on every story of 16 words long before; nothing in those stories speaks about an offset of 20.
+# It was right on nearly every word of its stories long before, and nothing in a story of 16 words speaks about an offset of 20.
 #
 # **A common mistake**: "rotary positions extrapolate", and its sister, "rotary positions do not extrapolate".
 # Both are said in papers, of different wavelengths and lengths.
