@@ -528,7 +528,7 @@ early, late = {}, {}
 for name in drawn:
     fours = torch.tensor([run[2] for run in by_position[race[name]]])  # (seeds, 16)
     early[name], late[name] = fours[:, :4].mean().item(), fours[:, 5:].mean().item()
-    print(f"{name:14} first 16 words {early[name]:.0%}, from word 20 on {late[name]:.0%}")
+    print(f"{name:14} first 16 words {early[name]:.0%}, after 20 {late[name]:.0%}")
 assert early["sinusoidal"] > 0.8 > 0.3 > late["sinusoidal"]
 assert early["rotary"] < late["rotary"] + 0.05 and early["rotary"] < 0.7
 assert early["relative bias"] < late["relative bias"] and early["relative bias"] < 0.8
@@ -569,12 +569,14 @@ for name, side in {
 for name in ("sinusoidal", "learned"):
     both = f"{name}, random start"
     assert mean(race[name], 2) < mean(race[name], 2, windowed) < 0.6
-    assert 0.5 < mean(both, 2) < 0.8 and mean(both, 2, windowed) > 0.9
+    assert 0.5 < mean(both, 2) < 0.85 and mean(both, 2, windowed) > 0.8
+assert mean("sinusoidal, random start", 2, windowed) > 0.95
 assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 
 # %% [markdown]
 # Both suspects are guilty, and together they explain nearly all of it.
-# With one of them removed, the tables are still far from their trained accuracy; with both removed they are nearly back.
+# With one of them removed, the tables are still far from their trained accuracy; with both removed, the sinusoids are nearly back.
+# The learned table does not come back quite as far: it has each of 64 rows to learn by itself.
 # Rotary positions have no rows, so one intervention is enough.
 #
 # Both are used in practice: training at random places is known as SHAPE [@kiyono2021], and attention to a window of near words is what long-context models often have in some of their layers.
