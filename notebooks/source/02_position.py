@@ -417,6 +417,10 @@ panels(
     title="The same columns in another order: in turns, or all sines first",
 )
 
+# %% tags=["hide-input"]
+assert torch.equal(halves, interleaved[:, order_of_halves])
+assert torch.equal(halves[0], torch.tensor([0.0] * 16 + [1.0] * 16).double())
+
 # %% [markdown]
 # The right picture looks split: its left half starts at 0 in every column, its right half at 1.
 # But its columns are the paper's columns, only in another order.
@@ -432,9 +436,7 @@ other_order = apart(F.linear(halves, weight), expected)
 print(f"weights reordered too: {same_order:.0e} apart, not: {other_order:.0f}")
 
 # %% tags=["hide-input"]
-assert torch.equal(halves, interleaved[:, order_of_halves])
 assert same_order < 1e-12 and other_order > 0.1
-assert torch.equal(halves[0], torch.tensor([0.0] * 16 + [1.0] * 16).double())
 
 # %% [markdown]
 # The same outputs, so either order is as good as the other.
