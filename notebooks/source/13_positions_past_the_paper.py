@@ -667,7 +667,7 @@ assert again > low + 0.6 * (peak - low)
 # %% [markdown]
 # Within the trained offsets the head does what it should: the nearest noun before the query wins, and offsets around −10 are far down.
 # Beyond −15 nobody has taught it anything.
-# The score rises again and is as high at −20 as at −1; then falls, and rises again towards −40.
+# The score rises again and is almost as high at −20 as at −1; then it falls, and rises again towards −40.
 # A noun that was named twenty words ago looks like the last one.
 #
 # ### The wavelengths say why
@@ -860,7 +860,7 @@ assert mean("rotary, causal", 2) > mean(race["rotary"], 2) + 0.1
 
 # %% [markdown]
 # With the published slopes the *causal* reader is nearly perfect, and the two-sided one is not.
-# (Rotary gains from the causal mask, too: half of the untrained offsets are out of sight.)
+# (Rotary gains from the causal mask, too, perhaps for two reasons: untrained offsets ahead are out of sight, and the mask itself tells something about positions, as the last line shows.)
 # Why is ALiBi's gap so large?
 # Suppose that a head has learned to give all nouns the same high score.
 # What is left to decide between them is the bias.
