@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from textwrap import shorten
 from typing import Any
 
+import numpy as np
 import torch
 
 from course_lib.checks.tree import equal, shape_of, to
@@ -59,6 +60,8 @@ def _told(original: Any, yours: Any) -> tuple[str, str]:
 def _words(value: Any) -> str:
     if isinstance(value, str):
         return repr(value if len(value) <= LONGEST else f"{value[:LONGEST]}…")
+    if isinstance(value, np.ndarray):
+        return f"an array {value.shape} {value.dtype}"
     words = shape_of(value)
     return words if words == repr(value) else f"a {'tensor ' if isinstance(value, torch.Tensor) else ''}{words}"
 

@@ -11,6 +11,7 @@ import traitlets as t
 from course_lib.widgets.base import CourseWidget, short
 
 MARKS = re.compile(r"\*(\S(?:[^*]*\S)?)\*|`([^`]+)`")  # *emphasis* and `code`
+RIGHT = {True: ", right", False: ", not right", None: ""}
 NONE_FITS = "none of the choices"  # what a stored lesson must not say of its own result
 
 _asked: dict[tuple, "Predict"] = {}  # in this kernel, in order; of a cell that ran again, the newest
@@ -25,19 +26,19 @@ class Predict(CourseWidget):
         section: heading of the section to read again after a wrong prediction.
         unit: of the number, such as "tokens" or "%".
         within: how far off a number may be, as a share of the result: 0.1 is a tenth.
-        off_by: the same in units, such as 5 for five percentage points; the more generous of both holds.
+        off_by: the same in units; of "%" in percentage points. Without either a number must be met.
 
     An answer can be changed until its result is there. Running the cell again asks again and keeps the answer; the
     first answer that met its result is the one that counts. Answers stay in the kernel's memory.
 
     Raises:
         ValueError: on an empty question or section, a single choice, one that is given twice, choices with a unit,
-            or a negative allowance.
+            or an allowance that is negative or given in both ways.
     """
 
     asked = t.Dict().tag(sync=True)  # question and choices in pieces, unit, allowance in words
     answer = t.Float(None, allow_none=True).tag(sync=True)  # number of a choice, or the number itself
-    outcome = t.Dict().tag(sync=True)  # once there is a result: the answer in time, the result, all in words
+    outcome = t.Dict().tag(sync=True)  # once there is a result: the answer that it met, the result, what to say
 
     def __init__(
         self,
@@ -74,8 +75,9 @@ class Predict(CourseWidget):
             raise ValueError(f"expected two or more different choices, or none for a number, got {self.choices}")
         if self.choices and (self.unit or self.within or self.off_by):
             raise ValueError(f"expected a unit and an allowance for a number only, got choices {self.choices}")
-        if min(self.within, self.off_by) < 0:
-            raise ValueError(f"expected allowances from 0 on, got within={self.within} and off_by={self.off_by}")
+        if min(self.within, self.off_by) < 0 or self.within and self.off_by:
+            got = f"within={self.within} and off_by={self.off_by}"
+            raise ValueError(f"expected at most one allowance, from 0 on, got {got}")
 
     @t.validate("answer")
     def _accept(self, proposal: dict) -> float | None:
@@ -109,15 +111,16 @@ class Predict(CourseWidget):
         said = None if self._in_time is None else self._said(self._in_time)
         if right is not None and self.counted is None:
             self.counted = {"said": said, "result": shown, "right": right}
-        told = _told(shown, because, said, right)
+        because = because.rstrip(".")
         self.outcome = {
             "answer": self._in_time,
             "choice": self.choices.index(shown) if shown in self.choices else None,
             "result": pieces(shown),
             "shown": shown,
-            "told": pieces(told),
+            "told": pieces(_verdict(shown, said, right) + (f" Why: {because}." if because else "")),
         }
-        print(told)
+        yours = f" Your prediction: {said}{RIGHT[right]}." if said else ""
+        print(f"Result: {shown.rstrip('.')}{', because ' if because else ''}{because}.{yours}")
 
     def _is_right(self, result: Any) -> bool | None:
         """None where there is no answer in time, or nothing that it could be compared with."""
@@ -137,18 +140,20 @@ class Predict(CourseWidget):
         return self.choices[int(answer)] if self.choices else self._with_unit(answer)
 
     def _with_unit(self, number: float) -> str:
-        whole = math.isfinite(number) and number == int(number)
-        words = f"{int(number):,}" if whole else short(number)
+        if not math.isfinite(number):
+            return str(number)
+        words = f"{int(number):,}" if number == int(number) else short(number)
         return f"{words}{'' if self.unit in ('', '%') else ' '}{self.unit}"
 
     def _allowance(self) -> str:
-        found = [f"{100 * self.within:.3g}%"] if self.within else []
-        found += [self._with_unit(self.off_by)] if self.off_by else []
-        return f"right within {' or '.join(found)}" if found else ""
+        if self.within:
+            return f"right within {100 * self.within:.3g}% of the result"
+        points = f"{short(self.off_by)} points" if self.unit == "%" else self._with_unit(self.off_by)
+        return f"right within {points}" if self.off_by else ""
 
     def first_state(self) -> tuple[dict, dict]:
         """Question and choices, and the result where it is known, as plain text and as HTML."""
-        number = f"a number of {self.unit}" if self.unit else "a number"
+        number = {"": "a number", "%": "a number in %"}.get(self.unit, f"a number of {self.unit}")
         options = self.choices or [", ".join(filter(None, [number, self._allowance()]))]
         told = [f"Result: {self.outcome['shown']}"] if self.outcome else []
         lines = [f"Predict: {self.question}", *(f"  - {option}" for option in options), *told]
@@ -191,7 +196,7 @@ class Predictions:
         for verdict, question, said, result in self.rows:
             parts = [f"You: {said}." if said else "", f"Result: {result}." if result else ""]
             lines.append(" ".join(filter(None, [f"- {verdict}: {question}", *parts])))
-        return "\n".join([*lines, *([f"Read again: {'; '.join(self.sections)}."] if self.sections else [])])
+        return "\n".join([*lines, *([f"Read again: {'; '.join(self.sections)}"] if self.sections else [])])
 
     def _repr_html_(self) -> str:
         rows = ("".join(f"<td>{as_html(cell)}</td>" for cell in row) for row in self.rows)
@@ -221,8 +226,8 @@ def _anchor(section: str) -> str:
     return html.escape("".join(text for _, text in pieces(section)).replace(" ", "-"))
 
 
-def _told(result: str, because: str, said: str | None, right: bool | None) -> str:
-    """One line, which without an answer is the same for everybody."""
-    reason = f", because {because.rstrip('.')}" if because else ""
-    verdict = {True: f", {said}, was right.", False: f", {said}, was not right.", None: f": {said}."}[right]
-    return f"Result: {result.rstrip('.')}{reason}." + (f" Your prediction{verdict}" if said else "")
+def _verdict(shown: str, said: str | None, right: bool | None) -> str:
+    """What the widget says, where result and prediction stand already."""
+    if said is None:
+        return "There was no prediction before the result."
+    return {True: "Right.", False: "Not right.", None: f"Result: {shown}, so nothing is counted."}[right]

@@ -1,4 +1,4 @@
-import { el, fill, muted, row, status, unique } from "./shared/dom.js";
+import { el, fill, muted, row, status, together, unique } from "./shared/dom.js";
 import { enterLeaves, leave } from "./shared/focus.js";
 import { listen, send } from "./shared/model.js";
 
@@ -39,7 +39,7 @@ function makeNumber(model, { unit, allowance }, labelledby) {
     beside.replaceChildren(...(outcome ? [muted("the result: "), ...words(outcome.result)] : [muted(allowance)]));
     beside.classList.toggle("cw-result", Boolean(outcome));
   };
-  return { node: row(el("span", { class: "cw-control" }, input, ...(unit ? [unit] : [])), beside), show, inputs: [input] };
+  return { node: row(together(input, unit), beside), show, inputs: [input] };
 }
 
 function render({ model, el: root }) {
