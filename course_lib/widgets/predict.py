@@ -66,6 +66,7 @@ class Predict(CourseWidget):
             },
             answer=earlier.answer if earlier else None,
         )
+        self.on_msg(lambda _, content, buffers: self.set_trait("answer", content["answer"]))
         _asked[key] = self
 
     def _check(self) -> None:

@@ -60,9 +60,9 @@ def shows(choices: Locator, chosen: int | None, result: int | None = None) -> No
     for index in range(3):
         notes = ["the result"] * (index == result) + ["your prediction"] * (index == chosen and result is not None)
         beside.append(f"← {', and '.join(notes)}" if notes else "")
-    assert choices.locator(".cw-muted").all_inner_texts() == beside
+    assert choices.locator(".cw-muted").all_text_contents() == beside
     strong = [CHOICES[result]] if result is not None else []
-    assert choices.locator(".cw-result").all_inner_texts() == strong
+    assert choices.locator(".cw-result").all_text_contents() == strong
 
 
 def told(widget: Locator) -> Locator:
@@ -78,12 +78,14 @@ def text_of(lab: Lab, source: str) -> str:
 @eventually
 def printed(lab: Lab, source: str, *lines: str) -> None:
     """Its first line and its last."""
-    found = text_of(lab, source).splitlines()
-    assert [found[0], found[-1]] == [lines[0], lines[-1]] if found else not lines
+    found = text_of(lab, source).splitlines() or [""]
+    assert [found[0], found[-1]] == [lines[0], lines[-1]]
 
 
-def active(lab: Lab) -> int:
-    return lab.page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+@eventually
+def chosen(lab: Lab, cell: int) -> None:
+    """Which cell runs next."""
+    assert lab.page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex") == cell
 
 
 # --- choosing -----------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ def active(lab: Lab) -> int:
 @pytest.mark.parametrize("chosen", [0, 1, 2])
 def test_a_choice_is_kept_and_the_result_shown_beside_it(chosen, choices, lab):
     expect(choices.locator(".cw-question")).to_have_text(QUESTION)
-    assert choices.locator(".cw-question em").inner_text() == "cat"
+    assert choices.locator(".cw-question em").text_content() == "cat"
     expect(choices.get_by_role("radiogroup", name=QUESTION)).to_be_visible()
     shows(choices, None)
     expect(told(choices)).to_have_text("Predict, then run the next cell.")
@@ -128,8 +130,7 @@ def test_after_run_all_nothing_is_wrong_and_the_lesson_can_still_be_read(choices
     expect(number.get_by_role("spinbutton")).to_be_disabled()
     printed(lab, "shuffling.reveal", RESULT)
     printed(lab, "tokens.reveal", "Result: 17 tokens.")
-    last = f"- not made: {MARKED} Result: the same numbers."
-    printed(lab, "Predictions()", "Predictions: 0 of 2 made.", last)
+    printed(lab, "Predictions()", "Predictions: 0 of 2 made.", "- not made: How many tokens? Result: 17 tokens.")
     lab.run_cell(CHOOSE)
     shows(choices, None)
     choices.get_by_role("radio").nth(1).check()
@@ -200,30 +201,33 @@ def test_what_is_no_number_is_no_prediction(number, lab):
 
 
 def test_the_keyboard_is_enough(choices, number, lab):
-    """Arrow keys choose and stay in the cell; Enter gives the keys back to it; Shift + Enter goes on from anywhere."""
+    """Arrow keys choose and stay in the cell; Enter gives the keys back to it."""
     page, focused = lab.page, "document.activeElement.classList.contains('jp-Cell')"
     lab.run_cell(CHOOSE)
     choices.get_by_role("radio").nth(0).focus()
-    for key, chosen in (("ArrowDown", 1), ("ArrowRight", 2), ("ArrowDown", 0), ("ArrowUp", 2), ("ArrowRight", 0)):
+    for key, taken in (("ArrowDown", 1), ("ArrowRight", 2), ("ArrowDown", 0), ("ArrowUp", 2), ("ArrowRight", 0)):
         page.keyboard.press(key)
-        shows(choices, chosen)
-        kernel_has(lab, "shuffling.answer", float(chosen))
-    assert active(lab) == CHOOSE and not page.evaluate(focused)
+        shows(choices, taken)
+        kernel_has(lab, "shuffling.answer", float(taken))
+    chosen(lab, CHOOSE)
+    assert not page.evaluate(focused)
+    page.keyboard.press("Enter")
+    chosen(lab, CHOOSE)
+    assert page.evaluate(focused)
+    choices.get_by_role("radio").nth(0).focus()
     page.keyboard.press("Tab")  # one stop for all choices
     assert page.evaluate("document.activeElement.type") != "radio"
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Enter")
-    assert page.evaluate(focused) and active(lab) == CHOOSE
+
+
+def test_shift_enter_goes_on_from_the_choices(choices, lab):
+    """The widget's own cell runs again, and keeps what was chosen; then the next one runs."""
+    lab.run_cell(CHOOSE)
     choices.get_by_role("radio").nth(0).focus()
-    page.keyboard.press("Shift+Enter")
-    expect(choices.get_by_role("radio").nth(0)).to_be_checked()
-    page.wait_for_function(f"() => window.jupyterapp.shell.currentWidget.content.activeCellIndex === {SHOWN}")
-    page.keyboard.press("Shift+Enter")
-    shows(choices, 0, 0)
-    number.get_by_role("spinbutton").focus()
-    page.keyboard.type("16")
-    page.keyboard.press("ArrowUp")
-    kernel_has(lab, "tokens.answer", 17.0)
+    lab.page.keyboard.press("ArrowDown")
+    for cell in (SHOWN, SHOWN + 1):
+        lab.page.keyboard.press("Shift+Enter")
+        chosen(lab, cell)
+    shows(choices, 1, 0)
 
 
 def test_shift_enter_goes_on_from_the_number(number, lab):
@@ -231,10 +235,10 @@ def test_shift_enter_goes_on_from_the_number(number, lab):
     box = number.get_by_role("spinbutton")
     box.click()
     lab.page.keyboard.type("17")
-    for cell in (TYPED, END):  # its own cell runs again and keeps it, then the next one runs
+    for cell in (TYPED, END):
         lab.page.keyboard.press("Shift+Enter")
-        lab.page.wait_for_function(f"() => window.jupyterapp.shell.currentWidget.content.activeCellIndex === {cell}")
-    expect(told(number)).to_have_text("Right.")
+        chosen(lab, cell)
+    expect(told(number)).to_have_text("Right.", timeout=60_000)
     expect(box).to_have_value("17")
 
 
@@ -310,5 +314,6 @@ def test_it_is_photographed(choices, number, lab):
     lab.photograph(number, "predict_number")
     for cell in (SHOWN, TYPED):
         lab.run_cell(cell)
+    expect(told(number)).to_have_text("Right.", timeout=60_000)
     lab.photograph(choices, "predict_shown")
     lab.photograph(number, "predict_number_shown")

@@ -75,11 +75,16 @@ def law_an_answer_after_the_result_changes_nothing(make):
         prediction = ask(make)
         prediction.answer = early
         prediction.reveal(CHOICES[0])
-        for late in (lambda each: each.set_state({"answer": 0}), lambda each: setattr(each, "answer", 0)):
-            late(prediction)
+        for late in (Predict.set_state, from_the_page):
+            late(prediction, {"answer": 0} if late is Predict.set_state else 0)
             assert prediction.answer == early and prediction.outcome["answer"] == early
             prediction.reveal(CHOICES[0])
             assert verdicts() == [verdict]
+
+
+def from_the_page(prediction, answer):
+    """As the page says it when the focus leaves the widget."""
+    prediction._handle_custom_msg({"answer": answer}, [])
 
 
 class TakesAll(Predict):
@@ -91,6 +96,16 @@ class TakesAll(Predict):
 
 def test_an_answer_after_the_result_changes_nothing():
     tells_apart(law_an_answer_after_the_result_changes_nothing, Predict, TakesAll)
+
+
+def test_an_answer_comes_in_two_ways():
+    prediction = ask()
+    prediction.set_state({"answer": 1})
+    assert prediction.answer == 1
+    from_the_page(prediction, 2)
+    assert prediction.answer == 2
+    from_the_page(prediction, None)
+    assert prediction.answer is None
 
 
 def law_the_first_answer_that_met_its_result_counts(make):

@@ -57,6 +57,8 @@ function render({ model, el: root }) {
   root.classList.add("cw-predict");
   fill(root, el("span", { id }, ...words(asked.question)), node, told);
   enterLeaves(root);
+  // A change waits while the kernel works at the last one; this does not, and is there before what runs next.
+  root.addEventListener("focusout", () => model.send({ answer: model.get("answer") }));
   listen(model, ["answer", "outcome"], refresh);
 }
 
