@@ -19,7 +19,7 @@ from course_lib.analysis import (
     word_spans,
     word_weights,
 )
-from course_lib.figures import CourseFigure, Panel, attention_grid, attention_map, panels
+from course_lib.figures import CourseFigure, attention_grid, attention_map
 from course_lib.recording import KINDS, attentions
 from course_lib.translator import Translator
 from course_lib.widgets.base import CourseWidget, source_ids
@@ -159,19 +159,18 @@ class AttentionExplorer(CourseWidget):
         return json.loads(json.dumps(view))
 
     def picture(self) -> CourseFigure:
-        """The chosen heads' maps, as a figure; of one head of a film, its map at several steps."""
+        """The chosen heads' maps, as a figure; of one head of a film, its maps of the same text at several steps."""
         if self.exploration is None:
             return attention_map([[1.0]], ["—"], ["—"], title=f"Attention explorer: {self.message}")
-        maps, queries, keys = self._maps(self.exploration)
         where = f"layer {self.layer} of {self.kind} attention"
+        if self._film is not None and self.head >= 0 and not self.own:
+            return self._stills(self._film, f"Head {self.head} in {where}")
+        when = "" if self._film is None else f" after step {self._film.steps[self.frame]:,}"
+        maps, queries, keys = self._maps(self.exploration)
         if self.head < 0:
-            when = "" if self._film is None else f" after step {self._film.steps[self.frame]:,}"
-            title = f"All heads in {where}{when}: {self.exploration.text}"
-            return attention_grid(maps, queries, keys, title=title)
-        where = f"Head {self.head} in {where}"
-        if self._film is not None:
-            return self._stills(self._film, where)
-        return attention_map(maps[self.head], queries, keys, title=f"{where}: {self.exploration.text}")
+            return attention_grid(maps, queries, keys, title=f"All heads in {where}{when}: {self.exploration.text}")
+        title = f"Head {self.head} in {where}{when}: {self.exploration.text}"
+        return attention_map(maps[self.head], queries, keys, title=title)
 
     def _maps(self, found: Exploration) -> tuple[list[torch.Tensor], list[str], list[str]]:
         """The maps of the chosen layer, (heads, queries, keys), and the tokens of their rows and columns."""
@@ -180,15 +179,16 @@ class AttentionExplorer(CourseWidget):
         return getattr(found.attention, self.kind)[self.layer], queries, keys
 
     def _stills(self, film: Film, where: str) -> CourseFigure:
-        drawn = []
-        for frame in sorted(set(np.linspace(0, len(film.steps) - 1, STILLS).round().astype(int).tolist())):
-            maps, queries, keys = self._maps(self._scene(frame).exploration)
-            drawn.append(Panel(maps[self.head], queries, keys, f"step {film.steps[frame]:,}", "weights"))
-        title = f"{where} while the model learns"
+        frames = sorted(set(np.linspace(0, len(film.steps) - 1, STILLS).round().astype(int).tolist()))
+        found = [self._maps(self._scene(frame).exploration) for frame in frames]
+        title = f"{where} as the model learns"
         if self.kind == "cross":
             rates = film.rates[:, self.layer, self.head].tolist()
             title += f": its alignment error goes from {rates[0]:.0%} to {rates[-1]:.0%}"
-        return panels(drawn, title=title)
+        figure = attention_grid(torch.stack([maps[self.head] for maps, *_ in found]), *found[0][1:], title=title)
+        for axes, frame in zip(figure.axes, frames, strict=False):  # the last axes are the color bar
+            axes.set_xlabel(f"step {film.steps[frame]:,}")
+        return figure
 
 
 def _filmed(film: Film) -> dict:
