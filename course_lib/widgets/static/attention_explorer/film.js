@@ -56,8 +56,6 @@ function chosenRates(model) {
   return kind === "cross" && head >= 0 && layer < rates[0].length ? rates.map((step) => step[layer][head]) : null;
 }
 
-const nameOf = (model) => `head ${model.get("layer")}.${model.get("head")}`;
-
 /** The curves of the chart: name and rates at all steps. */
 function curvesOf(model) {
   const { steps, best_rates: best, diagonal } = model.get("film"), chosen = chosenRates(model);
