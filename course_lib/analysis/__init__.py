@@ -18,5 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "ibm": ["Ibm1", "train_ibm1"],
         "ablation": ["Head", "ablate_heads", "all_heads"],
         "exploration": ["Candidate", "Exploration", "explore"],
+        "relations": ["PREVIOUS", "Case", "Goal", "Role", "find_role", "goals", "previous_tokens"],
+        "films": ["Film", "Scene", "film"],
     },
 )
