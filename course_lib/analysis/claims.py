@@ -154,7 +154,7 @@ class LabBook:
 
 
 def written(number: float) -> str:
-    """A number for a table: three digits, one where only rounding is left; a power of ten where it is small or large."""
+    """A number for a table: three digits, of mere rounding one; a power of ten where it is small or large."""
     size = abs(number)
     if size == 0 or number == int(number) and size < 1e7 or 1000 <= size < 1e7:
         return f"{number:,.0f}"

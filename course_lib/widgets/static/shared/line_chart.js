@@ -91,8 +91,8 @@ function read(picture, { width, series }, { xAt }, point) {
  * With `onpoint`, the pointer and the arrow keys move a cursor along the first series, and it is called with each
  * index there; `mark(index)` of the node puts the cursor there without a call.
  */
-export function lineChart({ width = 640, height = 280, marks = [], low = 0, logY = false, xNames = null, onpoint = null, ...rest }) {
-  const chart = { width, height, marks, low, logY, xNames, ...rest }, scales = scalesOf(chart);
+export function lineChart({ width = 640, height = 280, marks = [], low = 0, logY = false, onpoint = null, ...rest }) {
+  const chart = { width, height, marks, low, logY, ...rest }, scales = scalesOf(chart);
   const cursor = svg("line", { y1: TOP, y2: height - BOTTOM, stroke: "var(--cw-faint)", "stroke-dasharray": "3 3",
     visibility: "hidden" });
   const reading = { tabindex: 0, "data-key": "chart", class: "cw-read", "data-lm-suppress-shortcuts": "true" };
