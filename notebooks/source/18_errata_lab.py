@@ -10,7 +10,7 @@
 # 3. say what is right instead, and which lesson teaches it.
 #
 # **You need** lessons 01 to [12](12_reading_attention.ipynb): nothing here is new, except that you judge.
-# **Time**: 50 minutes to read, under 60 seconds to run.
+# **Time**: 55 minutes to read, under 60 seconds to run.
 # **In the paper**: all of it.
 
 # %%
@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import nn
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
+torch.manual_seed(0)
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -74,15 +75,15 @@ book.say("Words", zeros="Zero padding needs no mask: zeros get no attention.")
 # %%
 def on_padding(padding):
     keys = torch.cat([words, torch.zeros(padding, 8)])
-    share = weights(query, keys)[0, 4:].sum()
-    return {"attention on padding, as said": 0, "attention on padding": share}
+    found = weights(query, keys)[0, 4:].sum()
+    return {"as said": 0, "attention on padding": found}
 
 
 book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 
 # %%
-verdict = "A score of 0 still gets e⁰ = 1. Only a mask hides a key."
-book.judge(zeros=("wrong", "05_masks", verdict))
+right_version = "A score of 0 still gets e⁰ = 1. Only a mask hides a key."
+book.judge(zeros=("wrong", "05_masks", right_version))
 
 
 # %% tags=["hide-input"]
@@ -129,21 +130,18 @@ from collections import Counter
 from course_lib import Tokenizer
 from course_lib.data import load_course
 
-corpus = load_course(num_train=2000, num_valid=1, num_test=400 if device == "cuda" else 100)
+size = 400 if device == "cuda" else 100
+corpus = load_course(num_train=2000, num_valid=1, num_test=size)
 train, test = ([pair.tgt for pair in part] for part in (corpus.train, corpus.test))
 counts, asked = (Counter(" ".join(texts).split()) for texts in (train, test))
 
 
-# %%
 def unknown(entries):
-    listed = {word for word, _ in counts.most_common(entries)}
+    listed = dict(counts.most_common(entries))
     missing = sum(asked[word] for word in asked if word not in listed)
-    subwords = Tokenizer.train(train, vocab_size=entries)
-    ids = sum(subwords.encode_batch(test), [])
-    return {
-        "% of the test that words lack": 100 * missing / asked.total(),
-        "% of the test that subwords lack": 100 * ids.count(3) / len(ids),  # 3: <unk>
-    }
+    ids = sum(Tokenizer.train(train, vocab_size=entries).encode_batch(test), [])
+    words, subwords = missing / asked.total(), ids.count(3) / len(ids)  # 3: <unk>
+    return {"% unknown, words": 100 * words, "% unknown, subwords": 100 * subwords}
 
 
 book.test("words", unknown, values=(250, 500, 1000, 2000))
@@ -157,12 +155,8 @@ book.test("words", unknown, values=(250, 500, 1000, 2000))
 def leaked(training_pairs):
     seen = set(" ".join(train[:training_pairs]).split())
     new = [word for word in asked if word not in seen]
-    missing = sum(asked[word] for word in new)
-    return {
-        "% of the test unknown, as said": 0,
-        "% of the test unknown, from the training part": 100 * missing / asked.total(),
-        "rows that no training sentence ever moves": len(new),
-    }
+    unknown = 100 * sum(asked[word] for word in new) / asked.total()
+    return {"% unknown": unknown, "as said": 0, "rows that nothing trains": len(new)}
 
 
 book.test("splits", leaked, values=(100, 500, 1000, 2000))
@@ -191,9 +185,8 @@ def padded_more(padding):
     change, expected = {}, model(batch.src, batch.tgt_in)
     for name, token in (("<pad>, masked", pad_id), ("<unk>, not masked", 3)):
         wide = F.pad(batch.src, (0, padding), value=token)
-        difference = (model(wide, batch.tgt_in) - expected).abs().max()
-        change[f"largest change of a logit, {name}"] = difference
-    return change
+        change[name] = (model(wide, batch.tgt_in) - expected).abs().max()
+    return {f"change by {name}": largest for name, largest in change.items()}
 
 
 book.test("masked", padded_more, values=(1, 10, 100))
@@ -211,10 +204,12 @@ book.test("fixed", memory, values=(1, 2, 4, 8))
 
 # %% tags=["hide-input"]
 book.judge(
-    words=("wrong", "01_text_to_tensors", "A subword, and of both languages: even a word "
-    "list as long as the vocabulary lacks words of the test; the subwords lack none."),
-    splits=("wrong", "01_text_to_tensors", "From the training part alone. The test's own "
-    "words get rows that no sentence trains: a score that hides what real use will meet."),
+    words=("wrong", "01_text_to_tensors", "A subword, and of both languages: even a "
+    "word list as long as the vocabulary lacks words of the test; the subwords lack "
+    "none."),
+    splits=("wrong", "01_text_to_tensors", "From the training part alone. The test's "
+    "own words get rows that no sentence trains: a score that hides what real use will "
+    "meet."),
     masked=("right", "05_masks", "Masked padding has a weight of exactly 0."),
     fixed=("wrong", "06_encoder", "One vector for each source token; only the width is "
     "fixed. The vector of fixed length is the bottleneck that attention removed."),
@@ -223,7 +218,7 @@ book.judge(
 # %% tags=["hide-input"]
 lacking, subwords = measured("words")
 assert (lacking > 1).all() and (lacking.diff() < 0).all() and (subwords == 0).all()
-_, honest, untrained = measured("splits")
+honest, _, untrained = measured("splits")
 assert (honest > 1).all() and (untrained > 10).all()
 masked, filled = measured("masked")
 assert masked.max() < 1e-9 and filled.min() > 0.1
@@ -252,12 +247,9 @@ from course_lib.position import SinusoidalPosition, sinusoidal
 
 
 def added(position):
-    row = sinusoidal(position + 1, 512)[position]
-    return {
-        "length of a word's vector": draw(512).norm(),  # 512 numbers of variance 1
-        "length of what is added": row.norm(),
-        "dimensions that get 0.5 or more": (row >= 0.5).sum(),
-    }
+    row, word = sinusoidal(position + 1, 512)[position], draw(512)
+    lengths = {"length of a word": word.norm(), "of its position": row.norm()}
+    return lengths | {"dimensions that get 0.5 or more": (row >= 0.5).sum()}
 
 
 book.test("start", added, values=(0, 1, 10, 100))
@@ -266,8 +258,8 @@ book.test("start", added, values=(0, 1, 10, 100))
 # %%
 def alike(offset):
     table = sinusoidal(100 + offset, 512)
-    cosine = F.cosine_similarity(table[:100], table[offset:])
-    return {"cosine of multiples": 1, "cosine of PE(pos), PE(pos + offset)": cosine.mean()}
+    cosine = F.cosine_similarity(table[:100], table[offset:]).mean()
+    return {"cosine, as said": 1, "cosine of PE(pos), PE(pos + offset)": cosine}
 
 
 book.test("multiples", alike, values=(1, 2, 5, 10, 50))
@@ -278,30 +270,28 @@ book.test("multiples", alike, values=(1, 2, 5, 10, 50))
 
 
 # %%
-def frequency(pair):
-    """Counted from the slowest pair, which is pair 1."""
-    fourier = pair
-    table = 10000 ** (2 * (pair - 1) / 512)
-    return {"frequency, Fourier": fourier, "frequency, sinusoids of base": table}
+def frequency(number):  # from the slowest pair on
+    return {"Fourier": number, "sinusoids": 10000 ** (2 * (number - 1) / 512)}
 
 
 book.test("fourier", frequency, values=(1, 2, 3, 11, 65, 129, 256))
 
 # %% [markdown]
 # For claim 9 a model must be trained.
-# It reads 16 random words, and names for each one the word *before* it: nothing but position can help.
+# One encoder layer reads 16 random words, and names for each the word *before* it: nothing but position can help.
 # Then it reads texts up to eight times as long.
+# (Its training is in the collapsed cell.)
 
 
-# %%
-def train_reader(seed, steps=300):
+# %% tags=["hide-input"]
+def train_reader(seed):
     torch.manual_seed(seed)
     layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
     position = SinusoidalPosition(max_len=128, d_model=32)
-    reader = nn.Sequential(nn.Embedding(20, 32), position, layer, nn.Linear(32, 20))
-    reader = reader.to(device)
+    parts = nn.Embedding(20, 32), position, layer, nn.Linear(32, 20)
+    reader = nn.Sequential(*parts).to(device)
     optimizer = torch.optim.Adam(reader.parameters(), lr=3e-3)
-    for _ in range(steps):
+    for _ in range(300):
         ids = torch.randint(20, (64, 16), device=device)
         logits = reader(ids)[:, 1:]  # (batch, words but the first, vocabulary)
         optimizer.zero_grad()
@@ -318,21 +308,23 @@ readers = [train_reader(seed) for seed in range(8 if device == "cuda" else 2)]
 def right_answers(words):
     ids = torch.randint(20, (200, words), device=device)
     answers = torch.stack([reader(ids)[:, 1:].argmax(dim=-1) for reader in readers])
-    right = (answers == ids[:, :-1]).double().mean()
-    return {"% right, as said": 100, "% right": 100 * right, "% right by chance": 5}
+    right = 100 * (answers == ids[:, :-1]).double().mean()
+    return {"% right, as said": 100, "% right": right, "% by chance": 5}
 
 
 book.test("longer", right_answers, values=(8, 16, 20, 24, 32, 64, 128))
 
 # %% tags=["hide-input"]
 book.judge(
-    start=("wrong", "02_position", "It adds 1 to all 256 cosines, and every position has "
-    "length √(d_model / 2) = 16, beside 22.6 of a word. It perturbs, and not a little."),
+    start=("wrong", "02_position", "It adds 1 to all 256 cosines, and every position "
+    "has length √(d_model / 2) = 16, beside 22.6 of a word. It perturbs, and not a "
+    "little."),
     multiples=("wrong", "02_position", "A rotation of each pair, which keeps lengths. "
     "(Nor did this paper invent such encodings: its section 3.5 cites earlier ones.)"),
-    fourier=("wrong", "02_position", "No signal, no sum, no coefficients: one position is "
-    "read off fixed waves. Frequencies grow by a factor, not in steps; that some pairs "
-    "still meet at 10 and 100 is owed to the base 10,000 and a width divisible by 8."),
+    fourier=("wrong", "02_position", "No signal, no sum, no coefficients: one position "
+    "is read off fixed waves. Frequencies grow by a factor, not in steps; that some "
+    "pairs still meet at 10 and 100 is owed to the base 10,000 and a width divisible "
+    "by 8."),
     longer=("wrong", "02_position", "Section 3.5 says that they may. Here the accuracy "
     "falls from all to hardly any: the rows exist, but no text has taught them."),
 )
@@ -364,14 +356,13 @@ attend = nn.MultiheadAttention(16, 4, batch_first=True).double().eval()
 
 @torch.no_grad()
 def flipped(words):
-    x, mean = draw(1, words, 16), {}
-    for name, mask in (("", None), (", causal", torch.ones(words, words).triu(1).bool())):
-        plain, turned = (attend(y, y, y, attn_mask=mask)[0][0] for y in (x, x.flip(1)))
-        mean[f"change of the mean{name}"] = (turned - plain).mean(dim=0).abs().max()
-        if not name:
-            rows = (turned - plain).abs().max()
-            along = (turned - plain.flip(0)).abs().max()
-    return {"change of the rows": rows, "the rows moved along": along, **mean}
+    x, causal = draw(1, words, 16), torch.ones(words, words).triu(1).bool()
+    plain, turned = (attend(y, y, y)[0][0] for y in (x, x.flip(1)))
+    masked, back = (attend(y, y, y, attn_mask=causal)[0][0] for y in (x, x.flip(1)))
+    change = turned - plain, turned - plain.flip(0), (turned - plain).mean(dim=0)
+    names = "of the rows", "moved along", "of the mean", "of the mean, causal"
+    change = *change, (back - masked).mean(dim=0)
+    return {f"change {n}": c.abs().max() for n, c in zip(names, change, strict=True)}
 
 
 book.test("invariant", flipped, values=(2, 5, 10, 50))
@@ -386,7 +377,7 @@ def reordered(source_words):
     change, position = {}, sinusoidal(source_words, 16)
     for name, extra in (("without positions", 0), ("with positions", position)):
         difference = whole(src.flip(1) + extra, tgt) - whole(src + extra, tgt)
-        change[f"change of the output, {name}"] = difference.abs().max()
+        change[f"change {name}"] = difference.abs().max()
     return change
 
 
@@ -397,10 +388,8 @@ book.test("order", reordered, values=(2, 5, 10, 50))
 def places(sentences):
     x, table = torch.zeros(sentences, 6, 8), sinusoidal(50, 8)[:, None]
     said, right = x + table[: x.size(0)], x + table[: x.size(1), 0]
-    return {
-        "positions in a text of 6 tokens, as said": len(said[-1].unique(dim=0)),
-        "sliced by x.size(1)": len(right[-1].unique(dim=0)),
-    }
+    said, right = (len(each[-1].unique(dim=0)) for each in (said, right))
+    return {"positions in a text of 6, as said": said, "sliced by x.size(1)": right}
 
 
 book.test("axis", places, values=(1, 2, 8))
@@ -411,8 +400,8 @@ book.judge(
     "words. Their mean is invariant. With a causal mask neither holds."),
     order=("right", "02_position", "The memory's rows move along, and cross-attention "
     "sums over them: a sum has no order."),
-    axis=("wrong", "02_position", "Nothing crashes: with the batch first, each token gets "
-    "the position of its sentence in the batch. Slice by the length."),
+    axis=("wrong", "02_position", "Nothing crashes: with the batch first, each token "
+    "gets the position of its sentence in the batch. Slice by the length."),
 )
 
 # %% tags=["hide-input"]
@@ -437,11 +426,10 @@ book.say(
     lossless="Attention looks at every word, so no information is lost.",
 )
 
-
 # %%
 def row_sums(d_k):
     query, key = draw(1, d_k, seed=1), draw(5, d_k)
-    return {"sum of a row of QKᵀ": (query @ key.T).sum(), "of shares": 1}
+    return {"sum of a row of QKᵀ": (query @ key.T).sum(), "of weights": 1}
 
 
 book.test("scores", row_sums, values=(1, 4, 16, 64))
@@ -450,12 +438,9 @@ book.test("scores", row_sums, values=(1, 4, 16, 64))
 # %%
 def projected(d_v):
     x, W_V = draw(5, 16), draw(16, d_v, seed=1)
-    encodings, context = weights(x, x) @ x, weights(x, x) @ (x @ W_V)
-    return {
-        "width of a sum of encodings": encodings.shape[1],
-        "width of the context": context.shape[1],
-        "apart, once W_V has read the sum": (encodings @ W_V - context).abs().max(),
-    }
+    said, context = weights(x, x) @ x, weights(x, x) @ (x @ W_V)
+    widths = {"width, as said": said.shape[1], "width of the context": context.shape[1]}
+    return widths | {"apart, once times W_V": (said @ W_V - context).abs().max()}
 
 
 book.test("encodings", projected, values=(2, 4, 8, 16))
@@ -469,41 +454,24 @@ def cross(target_words):
     look = nn.MultiheadAttention(6, 2, kdim=8, vdim=8, batch_first=True).double()
     memory = draw(1, 7, 8)
     context, shares = look(draw(1, target_words, 6), memory, memory)
-    return {
-        "queries": shares.shape[1],
-        "keys, and rows of the Value matrix": shares.shape[2],
-        "rows that come out": context.shape[1],
-    }
+    (queries, keys), out = shares.shape[1:], context.shape[1]
+    return {"rows of Q": queries, "rows of K and V": keys, "rows that come out": out}
 
 
 book.test("lengths", cross, values=(1, 3, 7, 20))
 
-# %% [markdown]
-# For claim 16, three queries ask, more and more sharply.
-# How far is what comes out from the nearest row of V?
-
-
 # %%
-def handed_over(sharpness):
-    asked, value = sharpness * draw(3, 8, seed=1), draw(7, 8)
-    context = weights(asked, value) @ value
-    distance = torch.cdist(context, value).amin(dim=1).max()
-    return {"rows of V": 7, "rows that come out": len(context), "distance to V": distance}
-
-
-book.test("value", handed_over, values=(0.1, 1, 10, 100))
+book.test("value", cross, values=(1, 3, 7, 20))
 
 
 # %%
 def said_again(times):
     text, query = draw(3, 8), draw(1, 8, seed=1)
-    longer = {"the whole text": text.repeat(times, 1)}
-    longer["one word"] = torch.cat([text, text[:1].repeat(times - 1, 1)])
-    context = weights(query, text) @ text
-    return {
-        f"change, {name} said again": (weights(query, x) @ x - context).abs().max()
-        for name, x in longer.items()
-    }
+    all_again, one_again = text.repeat(times, 1), torch.cat([text, *[text[:1]] * times])
+    texts = text, all_again, one_again
+    once, all_again, one_again = (weights(query, each) @ each for each in texts)
+    change = (all_again - once).abs().max(), (one_again - once).abs().max()
+    return {"change, all said again": change[0], "change, one word again": change[1]}
 
 
 book.test("lossless", said_again, values=(2, 10, 100))
@@ -512,14 +480,15 @@ book.test("lossless", said_again, values=(2, 10, 100))
 book.judge(
     scores=("wrong", "03_attention", "Those are scores. Weights, which sum to 1, exist "
     "after the scale and the softmax."),
-    encodings=("wrong", "03_attention", "Of their value vectors, x W_V: another width, and "
-    "only what W_V lets through."),
-    lengths=("wrong", "07_decoder", "Only d_k must agree after the projections. Lengths "
-    "are what the sentences have; W_K and W_V fit the memory, W_Q the decoder."),
-    value=("wrong", "07_decoder", "The values go in; what comes out is the context, one "
-    "mixture of them for each query."),
+    encodings=("wrong", "03_attention", "Of their value vectors, x W_V: another width, "
+    "and only what W_V lets through."),
+    lengths=("wrong", "07_decoder", "Only d_k must agree after the projections. "
+    "Lengths are what the sentences have; W_K and W_V fit the memory, W_Q the "
+    "decoder."),
+    value=("wrong", "07_decoder", "The values go in; what comes out is the context, "
+    "one mixture of them for each query."),
     lossless=("wrong", "03_attention", "A weighted mean forgets: it cannot tell a text "
-    "from the same text said twice. That is one reason for several heads."),
+    "from the same text said twice."),
 )
 
 # %% tags=["hide-input"]
@@ -529,9 +498,8 @@ encodings, context, difference = measured("encodings")
 assert (encodings == 16).all() and context.tolist() == list(book["encodings"].values)
 assert difference.max() < 1e-12
 queries, keys, out = measured("lengths")
-assert (keys == 7).all() and (queries == out).all() and 7 in queries and len(set(queries)) > 3
-_, rows, distance = measured("value")
-assert (rows == 3).all() and distance[:2].min() > 0.1
+assert (keys == 7).all() and torch.equal(queries, out)
+assert queries.tolist() == [1, 3, 7, 20]
 everything, one = measured("lossless")
 assert everything.max() < 1e-12 and one.min() > 0.05
 
@@ -549,15 +517,12 @@ book.say(
     key_bias="The bias of the keys does nothing: whatever it is, the output stays.",
 )
 
-
 # %%
 def largest(d_k):
     query, key = draw(200, d_k), draw(10, d_k, seed=1)
-    raw = (query @ key.T).softmax(dim=-1)
-    return {
-        "largest of 10 weights, no scale": raw.amax(dim=-1).mean(),
-        "largest of 10 weights, scaled": weights(query, key).amax(dim=-1).mean(),
-    }
+    raw, scaled = (query @ key.T).softmax(dim=-1), weights(query, key)
+    shares = {"no scale": raw, "scaled": scaled}
+    return {f"largest weight, {n}": x.amax(dim=-1).mean() for n, x in shares.items()}
 
 
 book.test("scale", largest, values=(1, 4, 16, 64, 256))
@@ -567,10 +532,8 @@ book.test("scale", largest, values=(1, 4, 16, 64, 256))
 def weight_of_red(length):
     colors = length * torch.eye(3)[[0, 1, 2, 2]]  # red, yellow, blue, blue
     scores = colors[0] @ colors.T  # red among them
-    return {
-        "weight of red, d_k = 4": (scores / math.sqrt(4)).softmax(dim=-1)[0],
-        "weight of red, d_k = 3": (scores / math.sqrt(3)).softmax(dim=-1)[0],
-    }
+    said, right = ((scores / math.sqrt(d_k)).softmax(dim=-1)[0] for d_k in (4, 3))
+    return {"weight of red, as said": said, "weight of red": right}
 
 
 book.test("default", weight_of_red, values=(10, 3, 2, 1))
@@ -594,8 +557,7 @@ def biased(size):
         layer = nn.MultiheadAttention(16, 4, batch_first=True).double()
         before = layer(x, x, x)[0]
         layer.in_proj_bias[place : place + 16] = size * draw(16, seed=2)
-        difference = (layer(x, x, x)[0] - before).abs().max()
-        change[f"change of the output, bias of the {name}"] = difference
+        change[f"change by the {name}' bias"] = (layer(x, x, x)[0] - before).abs().max()
     return change
 
 
@@ -603,15 +565,16 @@ book.test("key_bias", biased, values=(0.1, 1, 10, 100))
 
 # %% tags=["hide-input"]
 book.judge(
-    scale=("wrong", "03_attention", "Unscaled scores have variance d_k, and the softmax "
-    "saturates: one key takes nearly all, and gradients vanish."),
-    default=("wrong", "03_attention", "Long vectors saturate the softmax and hide the slip; "
-    "at length 1 it gives 0.355 where 0.373 is right. Take d_k from the query's shape. "
-    "(And it is √d_k; a √d_b in print is a typing error.)"),
-    cheap=("right", "03_attention", "n²·d against n·d² (the paper's table 1): attention is "
-    "cheaper only while n < d. Its advantages are short paths and parallel steps."),
-    key_bias=("right", "03_attention", "It adds the same to all scores of a query, and a "
-    "softmax ignores what is added to all. The bias of the values is another matter."),
+    scale=("wrong", "03_attention", "Unscaled scores have variance d_k, and the "
+    "softmax saturates: one key takes nearly all."),
+    default=("wrong", "03_attention", "Long vectors saturate the softmax and hide the "
+    "slip; at length 1 it gives 0.355 where 0.373 is right. Take d_k from the query's "
+    "shape. (And it is √d_k; a √d_b in print is a typing error.)"),
+    cheap=("right", "03_attention", "n²·d against n·d² (the paper's table 1): "
+    "attention is cheaper only while n < d."),
+    key_bias=("right", "03_attention", "It adds the same to all scores of a query, and "
+    "a softmax ignores what is added to all. The bias of the values is another "
+    "matter."),
 )
 
 # %% tags=["hide-input"]
@@ -635,29 +598,26 @@ book.say(
     divisible="The number of heads must be divisible by the model dimension.",
     more_heads="Sixty-four heads have as many parameters as one.",
     w_o="W_O reduces the dimension after the heads are concatenated.",
-    unbiased="Many heads average out each other's errors: the context becomes unbiased.",
+    unbiased="Many heads average out each other's errors: the context becomes "
+    "unbiased.",
 )
 
-
 # %% tags=["nbval-check-output"]
-def build(num_heads):
+def build(num_heads, d_model=12):
     try:
-        built = bool(nn.MultiheadAttention(12, num_heads))
+        built = bool(nn.MultiheadAttention(d_model, num_heads))
     except AssertionError:
         built = False
-    return {
-        "num_heads divisible by d_model = 12 (1: yes)": num_heads % 12 == 0,
-        "d_model divisible by num_heads": 12 % num_heads == 0,
-        "torch builds it": built,
-    }
+    said, right = num_heads % d_model == 0, d_model % num_heads == 0
+    return {"as said (1: yes)": said, "divides d_model": right, "it works": built}
 
 
 book.test("divisible", build, values=(1, 4, 5, 12, 24))
 
 
 # %% tags=["nbval-check-output"]
-def parameters(num_heads, d_model=512):
-    layer = nn.MultiheadAttention(d_model, num_heads)
+def parameters(num_heads):
+    layer = nn.MultiheadAttention(512, num_heads)
     return {"parameters": sum(each.numel() for each in layer.parameters())}
 
 
@@ -665,20 +625,20 @@ book.test("more_heads", parameters, values=(1, 8, 64))
 
 
 # %% tags=["nbval-check-output"]
-def output_projection(layer):
-    weight = model.decoder.layers[layer].cross_attn.output_proj.weight
-    rank = torch.linalg.matrix_rank(weight)
-    return {"heads side by side": weight.shape[1], "out": weight.shape[0], "rank": rank}
+def mixed(layer):
+    W_O = model.decoder.layers[layer].cross_attn.output_proj.weight
+    out, side_by_side = W_O.shape
+    return {"in": side_by_side, "out": out, "rank": torch.linalg.matrix_rank(W_O)}
 
 
-book.test("w_o", output_projection, values=(0, 1))
+book.test("w_o", mixed, values=(0, 1))
 
 # %% [markdown]
-# Claim 24 treats heads as repeated measurements of one thing.
+# Claim 25 treats heads as repeated measurements of one thing.
 # Then the differences between them would be noise, and would come out differently on other sentences.
-# How focused is each of the translator's eight cross-attention heads, on two halves of the sentences?
+# How focused is each of the translator's eight cross-attention heads: its mean largest weight, on two halves of the sentences?
 
-# %%
+# %% tags=["hide-input"]
 from course_lib import record_attention
 
 focus = []  # for each half, of each head: the mean of the largest weight
@@ -689,19 +649,20 @@ for half in (batch_of(corpus.test[0::2]), batch_of(corpus.test[1::2])):
     focus.append(top.transpose(1, 2)[half.tgt_out != pad_id].mean(dim=0))
 
 # %%
-book.test(
-    "unbiased",
-    lambda head: {"one half": focus[0][head], "other half": focus[1][head]},
-    values=range(8),
-)
+def of_head(head):
+    return {"one half": focus[0][head], "other half": focus[1][head]}
+
+
+book.test("unbiased", of_head, values=range(8))
 
 # %% tags=["hide-input"]
 book.judge(
-    divisible=("wrong", "04_multi_head", "The reverse: d_model is shared out among heads."),
-    more_heads=("right", "04_multi_head", "Each head is as narrow as there are many; the "
-    "projections stay d_model × d_model."),
-    w_o=("wrong", "04_multi_head", "8 × 64 = 512 already; W_O is 512 × 512, of full rank "
-    "here as well, and mixes what the heads say."),
+    divisible=("wrong", "04_multi_head", "The reverse: d_model is shared out among "
+    "heads."),
+    more_heads=("right", "04_multi_head", "Each head is as narrow as there are many; "
+    "the projections stay d_model × d_model."),
+    w_o=("wrong", "04_multi_head", "8 × 64 = 512 already; W_O is 512 × 512, of full "
+    "rank here as well, and mixes what the heads say."),
     unbiased=("wrong", "04_multi_head", "Heads differ, and in the same way on other "
     "sentences: specialists, side by side, and nobody averages them."),
 )
@@ -729,14 +690,11 @@ book.say(
     nothing="The causal mask is needed because the translation starts with nothing.",
 )
 
-
 # %% tags=["nbval-check-output"]
 def hidden_above(diagonal):
     seen = ~torch.ones(6, 6).triu(diagonal).bool()  # (queries, keys)
-    return {
-        "queries without any key": (~seen.any(dim=1)).sum(),
-        "queries that see their future": seen.triu(1).any(dim=1).sum(),
-    }
+    blind, cheats = ~seen.any(dim=1), seen.triu(1).any(dim=1)
+    return {"queries without a key": blind.sum(), "that see their future": cheats.sum()}
 
 
 book.test("triangle", hidden_above, values=(0, 1, 2))
@@ -747,7 +705,7 @@ def zeroed(hidden_keys):
     hidden, scores = torch.arange(6) < hidden_keys, draw(6)
     after = scores.softmax(dim=0).masked_fill(hidden, 0)
     before = scores.masked_fill(hidden, -math.inf).softmax(dim=0)
-    return {"sum, zeroed after the softmax": after.sum(), "−∞ before it": before.sum()}
+    return {"sum, 0 after the softmax": after.sum(), "sum, −∞ before": before.sum()}
 
 
 book.test("afterwards", zeroed, values=(0, 1, 3, 5))
@@ -757,60 +715,60 @@ book.test("afterwards", zeroed, values=(0, 1, 3, 5))
 def minus_1e9(hidden_keys):
     hidden = torch.arange(5) < hidden_keys
     shares = draw(5).masked_fill(hidden, -1e9).softmax(dim=0)
-    return {"weight on hidden keys, as said": 0, "weight": shares[hidden].sum()}
+    return {"as said": 0, "weight on hidden keys": shares[hidden].sum()}
 
 
 book.test("minus", minus_1e9, values=(0, 1, 3, 4, 5))
 
 # %% [markdown]
-# For claim 28: as many sentences as words, sentence *i* with *i* + 1 real words.
+# For claim 29: as many sentences as words, sentence *i* with *i* + 1 real words.
 
 
 # %%
 def two_axes(sentences):
     real = torch.ones(sentences, sentences).tril().bool()  # (batch, keys)
     scores, share = draw(sentences, sentences, sentences), {}  # (batch, queries, keys)
-    for name, mask in (("(batch, keys)", real), ("(batch, 1, keys)", real[:, None])):
+    for name, mask in (("as said", real), ("(batch, 1, keys)", real[:, None])):
         shares = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
-        on_padding = shares.masked_fill(real[:, None], 0).sum(dim=-1).mean()
-        share[f"attention on padding, {name}"] = on_padding
+        lost = shares.masked_fill(real[:, None], 0).sum(dim=-1)  # (batch, queries)
+        share[f"attention on padding, {name}"] = lost.mean()
     return share
 
 
 book.test("shape", two_axes, values=(2, 4, 8, 16))
 
 # %% [markdown]
-# For claim 29: what would change if a whole text, not the translation so far, went through two layers in one pass?
+# For claim 30: what would change if a whole text, not the translation so far, went through two layers in one pass?
 
 # %%
-layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True)
-stack = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).double().eval()
-text, future = draw(1, 8, 16), torch.ones(8, 8).triu(1).bool()
+layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True).double()
+stack = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+text, causal = draw(1, 8, 16), torch.ones(8, 8).triu(1).bool()
 
 
 @torch.no_grad()
 def one_pass(words_read):
-    n, difference = words_read, {}
-    for name, mask in (("with the mask", future), ("without a mask", None)):
-        part = None if mask is None else mask[:n, :n]
-        beginning, at_once = stack(text[:, :n], part)[0, -1], stack(text, mask)[0, n - 1]
-        difference[f"one pass, {name}: off"] = (beginning - at_once).abs().max()
-    return difference
+    n, off = words_read, []
+    for mask in (causal, torch.zeros_like(causal)):
+        alone = stack(text[:, :n], mask[:n, :n])[0, -1]
+        off.append((stack(text, mask)[0, n - 1] - alone).abs().max())
+    return {"one pass is off, with the mask": off[0], "without a mask": off[1]}
 
 
 book.test("nothing", one_pass, values=(1, 2, 4, 7))
 
 # %% tags=["hide-input"]
 book.judge(
-    triangle=("half right", "05_masks", "Strictly above the diagonal, and on the scores; "
-    "with the diagonal the first query has nothing to attend to."),
-    afterwards=("wrong", "05_masks", "The rest then sums to less than 1. Put −∞ before."),
-    minus=("half right", "05_masks", "Unless all keys are hidden: then all weight lies on "
-    "them, and no error tells. And float16, which ends at 65,504, cannot hold it."),
-    shape=("wrong", "05_masks", "With as many sentences as words it broadcasts along the "
-    "queries, silently. Make it (batch, 1, 1, keys) for scores with heads."),
-    nothing=("wrong", "05_masks", "When the model writes, there is no future to hide. The "
-    "mask lets training do all positions in one pass, each as if alone."),
+    triangle=("half right", "05_masks", "Strictly above the diagonal, and on the "
+    "scores; with the diagonal the first query has nothing to attend to."),
+    afterwards=("wrong", "05_masks", "The rest then sums to less than 1. Put −∞ "
+    "before."),
+    minus=("half right", "05_masks", "Unless all keys are hidden: then all weight lies "
+    "on them, and no error tells. And float16, which ends at 65,504, cannot hold it."),
+    shape=("wrong", "05_masks", "With as many sentences as words it broadcasts along "
+    "the queries, silently. Make it (batch, 1, 1, keys) for scores with heads."),
+    nothing=("wrong", "05_masks", "When the model writes, there is no future to hide. "
+    "The mask lets training do all positions in one pass, each as if alone."),
 )
 
 # %% tags=["hide-input"]
@@ -833,21 +791,19 @@ assert masked.max() < 1e-12 and free.min() > 1e-3
 book.say(
     "Layers and stacks",
     layer_norm="LayerNorm is γ (x − x.mean()) / x.std() + β.",
-    feed_forward="The feed-forward network, max(0, x W₁ + b) W₂ + b, projects from d_ff "
-    "down to d_model.",
-    pre_norm="LayerNorm(x + Sublayer(x)) and x + Sublayer(LayerNorm(x)) are two ways to "
-    "write the same layer.",
-    final_norm="The paper's encoder ends with a LayerNorm, as that of `nn.Transformer`.",
-    neighbors="In a layer without attention, no word can know its neighbors.",
+    feed_forward="The feed-forward network, max(0, x W₁ + b) W₂ + b, projects from "
+    "d_ff down to d_model.",
+    pre_norm="LayerNorm(x + Sublayer(x)) and x + Sublayer(LayerNorm(x)) are two ways "
+    "to write the same layer.",
+    final_norm="The paper's encoder ends with a LayerNorm, as that of "
+    "`nn.Transformer`.",
 )
-
 
 # %%
 def normalized(spread):
     x = 3 + spread * draw(8)  # the features of a token
     said, torchs = (x - x.mean()) / x.std(), F.layer_norm(x, (8,))
-    sizes = [each.square().mean().sqrt() for each in (said, torchs)]
-    return dict(zip(("size, as said", "size, torch"), sizes, strict=True))
+    return {"size, as said": said.norm() / 8**0.5, "torch's": torchs.norm() / 8**0.5}
 
 
 book.test("layer_norm", normalized, values=(1, 0.1, 0.01, 0.001, 0.0001))
@@ -857,92 +813,66 @@ book.test("layer_norm", normalized, values=(1, 0.1, 0.01, 0.001, 0.0001))
 def widths(d_model):
     layer = nn.TransformerEncoderLayer(d_model, 4, dim_feedforward=4 * d_model)
     up, down = layer.linear1, layer.linear2
-    names = ("W₁ reads", "W₁ writes", "b₁", "W₂ reads", "W₂ writes", "b₂")
-    sizes = (*up.weight.T.shape, len(up.bias), *down.weight.T.shape, len(down.bias))
-    return dict(zip(names, sizes, strict=True))
+    return {"width after W₁, of b₁": len(up.bias), "after W₂, of b₂": len(down.bias)}
 
 
 book.test("feed_forward", widths, values=(64, 512, 1024))
+
+# %% [markdown]
+# Claims 33 and 34 build stacks of torch's layers, and leave out the final norm.
 
 
 # %%
 @torch.no_grad()
 def top_of(num_layers, norm_first):
-    """What a fresh stack of torch's layers puts out, without a final norm."""
     torch.manual_seed(0)
-    sizes = dict(dropout=0.0, batch_first=True, norm_first=norm_first)
-    layer = nn.TransformerEncoderLayer(32, 4, 64, **sizes)
+    options = dict(dropout=0.0, batch_first=True, norm_first=norm_first)
+    layer = nn.TransformerEncoderLayer(32, 4, 64, **options).double()
     stack = nn.TransformerEncoder(layer, num_layers, enable_nested_tensor=False)
-    return stack.double()(draw(4, 10, 32))
+    return stack(draw(4, 10, 32))
 
 
-book.test(
-    "pre_norm",
-    lambda layers: {
-        "size at the top, norm after the sum": top_of(layers, False).std(),
-        "size at the top, norm before": top_of(layers, True).std(),
-    },
-    values=(1, 4, 16),
-)
+def two_sizes(layers):
+    post, pre = top_of(layers, False), top_of(layers, True)
+    return {"size at the top, post-norm": post.std(), "pre-norm": pre.std()}
+
+
+book.test("pre_norm", two_sizes, values=(1, 4, 16))
 
 
 # %%
 def one_more(layers):
-    """By how much would a final norm change the output of each stack?"""
-    change = {}
-    for name, norm_first in (("post-norm", False), ("pre-norm", True)):
-        top = top_of(layers, norm_first)
-        change[f"% changed, {name}"] = 100 * (F.layer_norm(top, (32,)) / top - 1).abs().mean()
-    return change
+    tops = top_of(layers, False), top_of(layers, True)
+    post, pre = ((F.layer_norm(x, (32,)) - x).norm() / x.norm() for x in tops)
+    return {"% changed by a final norm, post-norm": 100 * post, "pre-norm": 100 * pre}
 
 
 book.test("final_norm", one_more, values=(1, 4, 16))
 
-
-# %%
-@torch.no_grad()
-def neighbor(distance):
-    """The first word changes: what does a word at that distance notice?"""
-    text = draw(1, 6, 16)
-    other = torch.cat([draw(1, 1, 16, seed=1), text[:, 1:]], dim=1)
-    parts = {
-        "feed-forward": lambda x: layer.linear2(layer.linear1(x).relu()),
-        "layer norm": layer.norm1,
-        "attention": lambda x: layer.self_attn(x, x, x)[0],
-    }
-    change = {name: (part(other) - part(text))[0, distance] for name, part in parts.items()}
-    return {f"change by {name}": each.abs().max() for name, each in change.items()}
-
-
-layer = layer.double()
-book.test("neighbors", neighbor, values=(1, 2, 5))
-
 # %% tags=["hide-input"]
 book.judge(
-    layer_norm=("half right", "06_encoder", "Per token, over its features; but the biased "
-    "variance, and ε under the root. Without ε equal features give 0 / 0."),
-    feed_forward=("wrong", "06_encoder", "Up to d_ff, then back down, with b₁ and b₂; the "
-    "same weights for all positions."),
-    pre_norm=("wrong", "06_encoder", "Post-norm (the paper) and pre-norm (much code that "
-    "quotes it): only post-norm keeps the size. Both exist; say which."),
-    final_norm=("wrong", "08_transformer", "Figure 1 has none, and it would change next to "
-    "nothing; torch adds it all the same. Pre-norm needs it."),
-    neighbors=("right", "06_encoder", "Feed-forward and norm treat each position alone."),
+    layer_norm=("half right", "06_encoder", "Per token, over its features; but the "
+    "biased variance, and ε under the root. Without ε equal features give 0 / 0."),
+    feed_forward=("wrong", "06_encoder", "Up to d_ff, then back down, with b₁ and b₂; "
+    "the same weights for all positions."),
+    pre_norm=("wrong", "06_encoder", "Post-norm (the paper) and pre-norm (much code "
+    "that quotes it): only post-norm keeps the size. Both exist; say which."),
+    final_norm=("wrong", "08_transformer", "Figure 1 has none, and it would change "
+    "next to nothing; torch adds it all the same. Pre-norm needs it."),
 )
 
 # %% tags=["hide-input"]
 said, torchs = measured("layer_norm")
-assert abs(said - math.sqrt(7 / 8)).max() < 1e-6 and abs(torchs[0] - 1) < 1e-3 > 0
-assert torchs[-1] < 0.1 and ((x := torch.ones(8)) - x.mean()).div(x.std()).isnan().all()
-sizes = torch.stack(measured("feed_forward"))
-assert torch.equal(sizes[[1, 2, 3]], 4 * sizes[[0, 4, 5]])
+assert abs(said - math.sqrt(7 / 8)).max() < 1e-6 and abs(torchs[0] - 1) < 1e-3
+equal = torch.ones(8)
+assert torchs[-1] < 0.1 and ((equal - equal.mean()) / equal.std()).isnan().all()
+up, down = measured("feed_forward")
+assert torch.equal(up, 4 * down) and down.tolist() == [64, 512, 1024]
 after, before = measured("pre_norm")
 assert abs(after - 1).max() < 1e-2 and before[-1] > 3 and (before.diff() > 0).all()
 post, pre = measured("final_norm")
 assert post.max() < 0.1 and pre.min() > 5
 assert isinstance(whole.encoder.norm, nn.LayerNorm) and not layer.norm_first
-fed, normed, attended = measured("neighbors")
-assert fed.max() == normed.max() == 0 and attended.min() > 1e-3
 
 # %% [markdown]
 # ## Round 8: from the encoder to the decoder
@@ -957,19 +887,13 @@ book.say(
     empty="The decoder starts from an empty sentence.",
 )
 
-
 # %% tags=["nbval-check-output"]
-def size(part):
-    return sum(each.numel() for each in part.parameters())
-
-
 def on_top(d_model):
     kinds = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
     encoder, decoder = (kind(d_model, 4, dim_feedforward=4 * d_model) for kind in kinds)
-    return {
-        "parameters that the decoder layer has more": size(decoder) - size(encoder),
-        "of cross-attention and its norm": size(decoder.multihead_attn) + 2 * d_model,
-    }
+    parts = encoder, decoder, decoder.multihead_attn, decoder.norm3
+    less, more, *new = (sum(p.numel() for p in part.parameters()) for part in parts)
+    return {"parameters added": more - less, "of cross-attention, norm": sum(new)}
 
 
 book.test("added", on_top, values=(64, 512))
@@ -979,21 +903,23 @@ book.test("added", on_top, values=(64, 512))
 
 
 # %%
+@torch.no_grad()
 def wired(num_layers):
-    torch.manual_seed(0)
-    sizes = dict(dropout=0.0, batch_first=True)
-    whole = nn.Transformer(16, 4, num_layers, num_layers, 32, **sizes).double()
+    options = dict(dropout=0.0, batch_first=True)
+    whole = nn.Transformer(16, 4, num_layers, num_layers, 32, **options).double()
     outputs, y = [draw(1, 5, 16)], draw(1, 3, 16, seed=1)
     for layer in whole.encoder.layers:
         outputs.append(layer(outputs[-1]))
-    found = {"as said": y, "last output for all": y}
-    for layer, own in zip(whole.decoder.layers, outputs[1:], strict=True):
-        for name, memory in zip(found, (own, outputs[-1]), strict=True):
-            found[name] = layer(found[name], whole.encoder.norm(memory))
-    expected = whole(outputs[0], y)
-    return {n: (whole.decoder.norm(z) - expected).abs().max() for n, z in found.items()}
+    off = []
+    for memories in (outputs[1:], outputs[-1:] * num_layers):
+        z = y
+        for layer, memory in zip(whole.decoder.layers, memories, strict=True):
+            z = layer(z, whole.encoder.norm(memory))
+        off.append((whole.decoder.norm(z) - whole(outputs[0], y)).abs().max())
+    return {"off, as said": off[0], "off, the last output for all": off[1]}
 
 
+# %%
 book.test("corresponding", wired, values=(1, 2, 4, 6))
 
 
@@ -1005,7 +931,7 @@ def key_angle(decoder_layer):
     own = model.decoder.layers[decoder_layer].cross_attn.key_proj
     ours = own(model.encoder.norm(last(first(x))))
     cosine = F.cosine_similarity(ours, theirs, dim=-1).mean()
-    return {"cosine of the two keys, as said": 1, "cosine": cosine}
+    return {"cosine of the keys, as said": 1, "cosine of the keys": cosine}
 
 
 book.test("last_keys", key_angle, values=(0, 1))
@@ -1026,9 +952,10 @@ book.judge(
     "self-attention was there before; it only gets the mask."),
     corresponding=("wrong", "07_decoder", "Every decoder layer reads the output of the "
     "last encoder layer. With one layer each, nobody could tell."),
-    last_keys=("wrong", "07_decoder", "Its output goes there; every decoder layer projects "
-    "keys and values of its own from it."),
-    empty=("wrong", "07_decoder", "It starts from `<s>`: without a query there is no row."),
+    last_keys=("wrong", "07_decoder", "Its output goes there; every decoder layer "
+    "projects keys and values of its own from it."),
+    empty=("wrong", "07_decoder", "It starts from `<s>`: without a query there is no "
+    "row."),
 )
 
 # %% tags=["hide-input"]
@@ -1047,7 +974,8 @@ book.say(
     "Inside the decoder",
     all_positions="Every position of the decoder attends to all positions.",
     t_plus_1="The mask keeps word t + 1 from being used to predict word t.",
-    whole="In training the decoder is fed the whole target; the causal mask does the rest.",
+    whole="In training the decoder is fed the whole target; the causal mask does the "
+    "rest.",
     word_by_word="The decoder learns word by word.",
     row_t="Row t of the cross-attention shows what the model looked at to write the "
     "word that it reads at t.",
@@ -1061,22 +989,22 @@ with torch.no_grad(), record_attention(model) as maps:
     model(src, tgt_in)
 seen = maps.decoder[0][0, 0] > 0  # (queries, keys)
 
-book.test(
-    "all_positions",
-    lambda position: {"positions": len(seen), "it attends to": seen[position].sum()},
-    values=range(0, 12, 2),
-)
+
+def open_keys(position):
+    return {"as said": len(seen), "positions attended to": seen[position].sum()}
+
+
+book.test("all_positions", open_keys, values=range(0, 12, 2))
 
 
 # %%
 def used(t):
-    """On how many target words does the prediction of word t depend?"""
     x = model.tgt_embedding(tgt_in).detach().requires_grad_()
     past = torch.ones(len(seen), len(seen)).tril().bool()[None, None]
     hidden = model.decoder(x, model.encode(src), past)  # (batch, tgt_len, d_model)
     hidden[0, t - 1].sum().backward()  # position 0 predicts word 1
     inputs = (x.grad[0].abs().sum(dim=-1) > 0).sum()  # <s> is one of them
-    return {"words that may be used, as said": t, "words used": inputs - 1}
+    return {"words used for word t, as said": t, "words used": inputs - 1}
 
 
 book.test("t_plus_1", used, values=(1, 2, 3, 5, 8))
@@ -1084,11 +1012,10 @@ book.test("t_plus_1", used, values=(1, 2, 3, 5, 8))
 
 # %%
 def visible(position):
-    answer, row = tgt_out[0, position], slice(0, position + 1)
-    return {
-        "answer visible, whole target fed in": (tgt_out[0, row] == answer).any(),
-        "answer visible, shifted right": (tgt_in[0, row] == answer).any(),
-    }
+    fed = {"fed whole": tgt_out, "shifted right": tgt_in}
+    answer = tgt_out[0, position]
+    see = {n: (row[0, : position + 1] == answer).any() for n, row in fed.items()}
+    return {f"answer visible, {name}": each for name, each in see.items()}
 
 
 book.test("whole", visible, values=(0, 1, 2, 3, 4))
@@ -1105,7 +1032,7 @@ def passes(words):
     read, true = tgt_in[:, :words], tgt_out[0, :words]
     at_once = gradient(F.cross_entropy(model(src, read)[0], true, reduction="none"))
     steps = (model(src, read[:, : t + 1])[0, -1] for t in range(words))
-    by_word = gradient(F.cross_entropy(z, y) for z, y in zip(steps, true, strict=True))
+    by_word = gradient(map(F.cross_entropy, steps, true))
     off = (at_once - by_word).norm() / by_word.norm()
     return {"passes, as said": words, "passes": 1, "gradients differ by": off}
 
@@ -1120,8 +1047,8 @@ book.test("word_by_word", passes, values=(1, 2, 4, 8))
 from course_lib.analysis import word_spans
 
 some, tokens = corpus.test[:50], translator.tokenizer.tokens
+half = batch_of(some)
 with torch.no_grad(), record_attention(model) as maps:
-    half = batch_of(some)
     model(half.src, half.tgt_in)
 looked_at = maps.cross[-1].mean(dim=1).argmax(dim=-1)  # (batch, tgt_len): source places
 
@@ -1134,17 +1061,14 @@ def found(rows_below):
     return {"% of the links found": 100 * sum(hits) / len(hits)}
 
 
-# %%
 book.test("row_t", found, values=(0, 1))
 
 
 # %%
 def sums(words):
     shares = weights(draw(words, 8), draw(words, 8, seed=1))  # (target, source)
-    return {
-        f"furthest from 1, sum over {name}": (shares.sum(dim) - 1).abs().max()
-        for name, dim in (("source", 1), ("target", 0))
-    }
+    off = {"source": shares.sum(dim=1) - 1, "target": shares.sum(dim=0) - 1}
+    return {f"sums over the {n} miss 1 by": each.abs().max() for n, each in off.items()}
 
 
 book.test("axes", sums, values=(2, 4, 8, 16))
@@ -1152,20 +1076,20 @@ book.test("axes", sums, values=(2, 4, 8, 16))
 # %% tags=["hide-input"]
 book.judge(
     all_positions=("wrong", "05_masks", "To those up to and including itself."),
-    t_plus_1=("wrong", "05_masks", "That would allow word t, the answer. To predict y_t "
-    "only y_<t may be used."),
-    whole=("half right", "07_decoder", "Shifted right by one, up to and including `</s>` "
-    "on the other side. Unshifted, the diagonal shows every answer."),
+    t_plus_1=("wrong", "05_masks", "That would allow word t, the answer. To predict "
+    "y_t only y_<t may be used."),
+    whole=("half right", "07_decoder", "Shifted right by one, up to and including "
+    "`</s>` on the other side. Unshifted, the diagonal shows every answer."),
     word_by_word=("half right", "07_decoder", "Only inference does. Training takes one "
     "pass, with the gradient of all."),
 )
 
 # %% tags=["hide-input"]
 book.judge(
-    row_t=("wrong", "12_reading_attention", "Query t holds y_t and predicts y_{t+1}. Name "
-    "rows by what they predict, or say which."),
-    axes=("right", "12_reading_attention", "Each query shares out 1: sums over the source "
-    "are 1. Rows are target queries, columns source keys."),
+    row_t=("wrong", "12_reading_attention", "Query t holds y_t and predicts y_{t+1}. "
+    "Name rows by what they predict, or say which."),
+    axes=("right", "12_reading_attention", "Each query shares out 1: sums over the "
+    "source are 1. Rows are target queries, columns source keys."),
 )
 
 # %% tags=["hide-input"]
@@ -1189,9 +1113,10 @@ assert source.max() < 1e-12 and target.min() > 0.01
 book.say(
     "Training",
     rate="lr = d^−0.5 · min(d^−0.5, i · w^−1.5).",
-    adam="Width 512, 8 heads, 6 + 6 layers, d_ff 2,048, dropout 0.1, trained with Adam: "
-    "that is the paper's recipe.",
-    dropped="In training too, each row of attention weights in a torch layer sums to 1.",
+    adam="Width 512, 8 heads, 6 + 6 layers, d_ff 2,048, dropout 0.1, trained with "
+    "Adam: that is the paper's recipe.",
+    dropped="In training too, each row of attention weights in a torch layer sums to "
+    "1.",
     accumulation="Accumulating gradients reduces the memory that a model needs.",
     every_n="To step after every n micro-batches, step when `i % n == 0`.",
     undivided="If the accumulated losses are not divided by n, Adam does not mind.",
@@ -1203,9 +1128,9 @@ book.say(
 from course_lib.training import TrainConfig, paper_rate
 
 
-def rates(step, d_model=512, warmup_steps=4000):
-    said = d_model**-0.5 * min(d_model**-0.5, step * warmup_steps**-1.5)
-    right = paper_rate(step, d_model=d_model, warmup_steps=warmup_steps)
+def rates(step):
+    said = 512**-0.5 * min(512**-0.5, step * 4000**-1.5)
+    right = paper_rate(step, d_model=512, warmup_steps=4000)
     return {"rate, as said": said, "rate, equation 3": right}
 
 
@@ -1219,8 +1144,8 @@ book.test("rate", rates, values=(1000, 4000, 8000, 11_181, 20_000, 100_000))
 # %% tags=["nbval-check-output"]
 def remembered(steps_ago):
     usual = torch.optim.Adam([torch.zeros(1)]).defaults["betas"][1]
-    betas = {"torch's default": usual, "the paper": TrainConfig().betas[1]}
-    return {f"β₂ = {beta}, {name}": beta**steps_ago for name, beta in betas.items()}
+    paper = TrainConfig().betas[1]
+    return {f"β₂ = {usual}": usual**steps_ago, f"β₂ = {paper}": paper**steps_ago}
 
 
 book.test("adam", remembered, values=(1, 10, 50, 100, 500))
@@ -1230,49 +1155,43 @@ book.test("adam", remembered, values=(1, 10, 50, 100, 500))
 def rows_in_training(dropout):
     layer = nn.MultiheadAttention(16, 4, dropout=dropout, batch_first=True)
     x = torch.randn(8, 30, 16)
-    shares = layer(x, x, x, average_attn_weights=False)[1]
-    totals = shares.sum(dim=-1)
+    totals = layer(x, x, x, average_attn_weights=False)[1].sum(dim=-1)
     return {"smallest sum": totals.min(), "largest sum": totals.max()}
 
 
 book.test("dropped", rows_in_training, values=(0, 0.1, 0.3))
 
 # %% [markdown]
-# For claim 49 we let torch tell what it keeps for the backward pass of one layer, for 32 sentences in so many micro-batches.
+# For claim 48 we let torch tell what it keeps for the backward pass of one layer, for 32 sentences in so many micro-batches.
 
 
 # %%
 def kilobytes(micro_batches):
     layer = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
-    held = {}  # by address, as some tensors are kept twice
-    note = torch.autograd.graph.saved_tensors_hooks(
-        lambda kept: held.setdefault(kept.data_ptr(), kept), lambda kept: kept
-    )
-    with note:
-        loss = layer(torch.randn(32 // micro_batches, 20, 64)).sum()
-    own = {each.data_ptr(): each.nbytes for each in layer.parameters()}
-    kept = sum(each.nbytes for place, each in held.items() if place not in own)
-    del loss  # until here, backward() could have been called
+    own, held = {x.data_ptr(): x.nbytes for x in layer.parameters()}, {}
+
+    def note(x):
+        held[x.data_ptr()] = x
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda x: x):
+        layer(torch.randn(32 // micro_batches, 20, 64))
+    kept = sum(x.nbytes for place, x in held.items() if place not in own)
     fixed = 4 * sum(own.values())  # weights, gradients, two moments of Adam
-    return {"of parameters, kB": fixed / 1000, "of activations, kB": kept / 1000}
+    return {"kB of parameters": fixed / 1000, "kB of activations": kept / 1000}
 
 
 book.test("accumulation", kilobytes, values=(1, 2, 4, 8, 16, 32))
 
 
 # %% tags=["nbval-check-output"]
-def steps_taken(n, count=20):
-    said = [i + 1 for i in range(count) if i % n == 0]
-    right = [i + 1 for i in range(count) if (i + 1) % n == 0]
-    return {
-        "micro-batches in the first step, as said": said[0],
-        "in the first step": right[0],
-        "left over at the end, as said": count - said[-1],
-        "left over": count - right[-1],
-    }
+def first_step(n):
+    said = [i for i in range(100) if i % n == 0]
+    right = [i for i in range(100) if (i + 1) % n == 0]
+    return {"in the first step, as said": said[0] + 1, "should be": right[0] + 1}
 
 
-book.test("every_n", steps_taken, values=(2, 4, 5, 10))
+book.test("every_n", first_step, values=(2, 4, 5, 10))
 
 
 # %%
@@ -1280,10 +1199,9 @@ def accumulated(n):
     x, y, w = draw(40, 4), draw(40, seed=1), torch.zeros(4).double().requires_grad_()
     for rows in torch.arange(40).chunk(n):
         (x[rows] @ w - y[rows]).square().mean().backward()  # not divided by n
-    once = 2 * (x.T @ (x @ w - y)).detach() / 40  # the gradient of one large batch
-    length = w.grad.norm() / once.norm()
+    multiple = w.grad.norm() / (x.T @ y / 20).norm()  # of the whole batch's gradient
     torch.optim.Adam([w], lr=1.0).step()
-    return {"gradient, as a multiple": length, "first step of Adam": w.abs().max()}
+    return {"gradient, as a multiple": multiple, "first step of Adam": w.abs().max()}
 
 
 book.test("undivided", accumulated, values=(1, 2, 4, 8))
@@ -1295,7 +1213,7 @@ def losses(padding):
     read, true = (F.pad(x, (0, padding)) for x in (batch.tgt_in, batch.tgt_out))
     logits = model(batch.src, read).transpose(1, 2)  # (batch, vocab, tgt_len)
     loss = F.cross_entropy(logits, true, reduction="none")
-    return {"mean over all": loss.mean(), "over real tokens": loss[true != pad_id].mean()}
+    return {"as said": loss.mean(), "over real tokens": loss[true != pad_id].mean()}
 
 
 book.test("pad_loss", losses, values=(0, 5, 10, 20, 40))
@@ -1312,27 +1230,28 @@ book.test("smoothing", perfect_loss, values=(0.001, 0.01, 0.1, 0.2))
 
 # %% tags=["hide-input"]
 book.judge(
-    rate=("wrong", "09_training", "i^−0.5 in the first place. With one wrong letter the "
-    "rate grows to 1.95e-3 at step 11,181 and stays; right, it peaks at 6.99e-4."),
-    adam=("half right", "09_training", "Also d_k = d_v = 64, β₂ 0.98, ε 1e-9, 4,000 steps "
-    "of warm-up, label smoothing 0.1, the last 5 checkpoints averaged (20 for big), and "
-    "to decode beam 4 and α 0.6."),
-    dropped=("wrong", "08_transformer", "torch's layers also drop attention weights and "
-    "inner feed-forward activations; the paper drops sub-layer outputs and embeddings."),
-    accumulation=("half right", "09_training", "Of activations only: weights, gradients "
-    "and moments stay."),
+    rate=("wrong", "09_training", "i^−0.5 in the first place. With one wrong letter "
+    "the rate grows to 1.95e-3 at step 11,181 and stays; right, it peaks at 6.99e-4."),
+    adam=("half right", "09_training", "Also d_k = d_v = 64, β₂ 0.98, ε 1e-9, 4,000 "
+    "steps of warm-up, label smoothing 0.1, the last 5 checkpoints averaged (20 for "
+    "big), and to decode beam 4 and α 0.6."),
+    dropped=("wrong", "06_encoder", "torch's layers also drop attention weights and "
+    "inner feed-forward activations; the paper drops sub-layer outputs and "
+    "embeddings."),
+    accumulation=("half right", "09_training", "Of activations only: weights, "
+    "gradients and moments stay."),
 )
 
 # %% tags=["hide-input"]
 book.judge(
-    every_n=("wrong", "09_training", "It steps after the first one, and leaves some over: "
-    "`(i + 1) % n == 0`."),
-    undivided=("half right", "09_training", "Its step stays, as it divides by the size. "
-    "But the gradient is n times as long: clipping, ε and SGD do mind."),
-    pad_loss=("wrong", "09_training", "Over the real tokens. Padding asks for what nobody "
-    "needs, the more of it there is."),
-    smoothing=("right", "09_training", "Its floor is the entropy of the smoothed target: "
-    "above 1 for ε = 0.1 and 2,000 subwords."),
+    every_n=("wrong", "09_training", "It steps after the first one, and leaves some "
+    "over: `(i + 1) % n == 0`."),
+    undivided=("half right", "09_training", "Its step stays, as it divides by the "
+    "size. But the gradient is n times as long: clipping, ε and SGD do mind."),
+    pad_loss=("wrong", "09_training", "Over the real tokens. Padding asks for what "
+    "nobody needs, the more of it there is."),
+    smoothing=("right", "09_training", "Its floor is the entropy of the smoothed "
+    "target: above 1 for ε = 0.1 and 2,000 subwords."),
 )
 
 # %% tags=["hide-input"]
@@ -1354,14 +1273,19 @@ assert (search["beam_size"], search["length_penalty"]) == (4, 0.6)
 usual, paper = measured("adam")
 assert usual[3] > 0.9 and paper[3] < 0.15
 smallest, largest_sum = measured("dropped")
-assert abs(smallest[0] - 1) < 1e-5 and smallest[1:].max() < 0.9 and largest_sum[1:].min() > 1.05
+assert abs(smallest[0] - 1) < 1e-5 and smallest[1:].max() < 0.9
+assert largest_sum[1:].min() > 1.05
 parameters_kb, activations = measured("accumulation")
 assert len(set(parameters_kb.tolist())) == 1
-assert torch.allclose(activations[0] / activations, torch.tensor([1.0, 2, 4, 8, 16, 32]).double(), rtol=0.1)
-first_said, first, left_said, left = measured("every_n")
-assert (first_said == 1).all() and left_said.min() > 0 == left.max()
+parts = torch.tensor(book["accumulation"].values)
+assert ((activations[0] / activations / parts - 1).abs() < 0.1).all()
+first_said, first = measured("every_n")
+assert (first_said == 1).all() and (first > 1).all()
+
+# %% tags=["hide-input"]
 multiple, step = measured("undivided")
-assert torch.allclose(multiple, torch.tensor([1.0, 2, 4, 8]).double()) and abs(step - 1).max() < 1e-3
+assert (multiple.log2() - torch.arange(4)).abs().max() < 1e-9
+assert abs(step - 1).max() < 1e-3
 everything, real = measured("pad_loss")
 assert (everything.diff() > 0).all() and real.max() - real.min() < 1e-9
 assert measured("smoothing")[0].min() > 0 and measured("smoothing")[0][2] > 1
@@ -1386,20 +1310,16 @@ book.say(
 
 # %%
 def gain(added):
-    """What three more tokens, the favorites of their steps, add to a total."""
-    logits = draw(3, 10) + added  # (steps, vocab)
-    log_probs = logits.log_softmax(dim=-1)
-    return {
-        "gain of a longer output, logits": logits.amax(dim=-1).sum(),
-        "gain, log-probabilities": log_probs.amax(dim=-1).sum(),
-    }
+    logits = draw(3, 10) + added  # of three more steps: (steps, vocab)
+    said, right = logits.amax(dim=-1), logits.log_softmax(dim=-1).amax(dim=-1)
+    return {"gain of 3 steps, as said": said.sum(), "log-probabilities": right.sum()}
 
 
 book.test("logits", gain, values=(-5, -2, 0, 2, 5))
 
 # %% [markdown]
 # The finished course translator hardly errs.
-# For the other claims we take it as it was early in its training.
+# For the other claims we take it as it was early in its training, after 156 to 933 of 5,572 steps.
 
 # %%
 from course_lib.decoding import record_beam
@@ -1408,58 +1328,49 @@ early = Translator.from_pretrained("course", step=597)
 
 
 def ended(beam_size):
-    options, best = dict(beam_size=beam_size, length_penalty=0.0), {"late": 0, "all": 0}
+    options, said, right = dict(beam_size=beam_size, length_penalty=0.0), 0, 0
     for ids in early.encode([pair.src for pair in corpus.test[:20]]):
         (tree,) = record_beam(early.model, torch.tensor([ids]), **options)
         ends = [node for node in tree.nodes if node.fate == "finished"]
         last = max(node.step for node in ends)
-        best["late"] -= max(node.total for node in ends if node.step == last) / 20
-        best["all"] -= max(node.total for node in ends) / 20
-    return {"nats, last step only": best["late"], "nats, all compete": best["all"]}
+        said -= max(node.total for node in ends if node.step == last) / 20
+        right -= max(node.total for node in ends) / 20
+    return {"nats of the winner, as said": said, "all compete": right}
 
 
 book.test("finished", ended, values=(1, 2, 4, 8))
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.metrics import bleu
 
-references = [pair.tgt for pair in corpus.test]
-
-
-def outputs_of(training_step):
-    """What the translator writes on its own, and what it says when it is teacher-forced."""
-    early, batch = Translator.from_pretrained("course", step=training_step), batch_of(corpus.test)
-    free = early.translate_batch([pair.src for pair in corpus.test], beam_size=1)
+sources, references = zip(*(pair[:2] for pair in corpus.test), strict=True)
+everything, written = batch_of(corpus.test), {}
+for step in (156, 244, 382, 597, 933):
+    early = Translator.from_pretrained("course", step=step)
+    free = [each.text for each in early.translate_batch(sources, beam_size=1)]
     with torch.no_grad():
-        forced = early.model(batch.src, batch.tgt_in).argmax(dim=-1)
-    kept = [row[real].tolist() for row, real in zip(forced, batch.tgt_out != pad_id, strict=True)]
-    return [each.text for each in free], [early.tokenizer.decode(ids) for ids in kept]
-
-
-outputs = {step: outputs_of(step) for step in (156, 244, 382, 597, 933)}
+        forced = early.model(everything.src, everything.tgt_in).argmax(dim=-1)
+    forced[everything.tgt_out == pad_id] = pad_id
+    written[step] = free, [early.tokenizer.decode(ids) for ids in forced.tolist()]
 
 
 # %%
-def both(training_step):
-    free, forced = (bleu(texts, references).score for texts in outputs[training_step])
+def on_its_own(training_step):
+    free, forced = (bleu(texts, references).score for texts in written[training_step])
     return {"BLEU, teacher-forced": forced, "BLEU, on its own": free}
 
 
-book.test("teacher", both, values=list(outputs))
+book.test("teacher", on_its_own, values=list(written))
 
 
 # %%
-def mean_or_corpus(training_step):
-    free, _ = outputs[training_step]
-    pairs = zip(free, references, strict=True)
-    alone = [bleu([text], [reference]).score for text, reference in pairs]
-    return {
-        "mean BLEU of the sentences": sum(alone) / len(alone),
-        "BLEU of the corpus": bleu(free, references).score,
-    }
+def averaged(training_step):
+    free, _ = written[training_step]
+    alone = [bleu([x], [y]).score for x, y in zip(free, references, strict=True)]
+    return {"as said": sum(alone) / len(alone), "BLEU": bleu(free, references).score}
 
 
-book.test("average", mean_or_corpus, values=list(outputs))
+book.test("average", averaged, values=list(written))
 
 
 # %% tags=["nbval-check-output"]
@@ -1476,12 +1387,12 @@ book.judge(
     "log-probabilities a longer output never gains; with logits it may."),
     finished=("wrong", "11_decoding", "A finished hypothesis keeps competing; dropped, "
     "more probable outputs (fewer nats) are lost."),
-    teacher=("wrong", "11_decoding", "Its beginning is corrected at each step. Score what "
-    "the model writes on its own, with sacreBLEU and its signature."),
+    teacher=("wrong", "11_decoding", "Its beginning is corrected at each step. Score "
+    "what the model writes on its own, with sacreBLEU and its signature."),
     average=("wrong", "11_decoding", "BLEU counts n-grams over the corpus; the mean is "
     "another number, now higher, now lower."),
-    perfect=("right", "11_decoding", "Alone, a sentence of fewer than four tokens has no "
-    "4-gram to match."),
+    perfect=("right", "11_decoding", "Alone, a sentence of fewer than four tokens has "
+    "no 4-gram to match."),
 )
 
 # %% tags=["hide-input"]
@@ -1494,7 +1405,8 @@ forced, free = measured("teacher")
 assert (forced > free).all()
 mean, whole_corpus = measured("average")
 assert torch.equal(whole_corpus, free) and (mean - free).abs().max() > 1
-assert measured("perfect")[0].tolist()[:3] == [0, 0, 0] and measured("perfect")[0][-1] > 99.9
+itself = measured("perfect")[0]
+assert itself[:3].max() == 0 and itself[3:].min() > 99.9
 
 # %% [markdown]
 # ## Round 12: misprints
@@ -1511,7 +1423,6 @@ book.say(
     odd="`table[:, 0::2] = sin`, `table[:, 1::2] = cos` works for any d_model.",
 )
 
-
 # %% tags=["nbval-check-output"]
 def powers(exponent):
     return {"10000 ^ exponent": 10000 ^ exponent, "10000 ** exponent": 10000**exponent}
@@ -1526,14 +1437,13 @@ book.test("caret", powers, values=(0, 1, 2))
 
 # %%
 def residual(d_model):
-    dimension, position, missed = torch.arange(d_model), torch.arange(500.0).double(), {}
-    exponents = {"as said": dimension, "in pairs": dimension // 2 * 2}
-    for name, exponent in exponents.items():
-        angle = position[:, None] / 10000 ** (exponent / d_model)
+    dimension, position = torch.arange(d_model), torch.arange(500).double()[:, None]
+    missed = {}
+    for name, exponent in (("as said", dimension), ("in pairs", dimension // 2 * 2)):
+        angle = position / 10000 ** (exponent / d_model)
         table = torch.where(dimension % 2 == 0, angle.sin(), angle.cos())
-        here, there = table[:-3], table[3:]
-        best = torch.linalg.lstsq(here, there, driver="gelsd").solution
-        missed[f"the best map misses by, {name}"] = (here @ best - there).abs().max()
+        best = torch.linalg.lstsq(table[:-3], table[3:], driver="gelsd").solution
+        missed[f"off, {name}"] = (table[:-3] @ best - table[3:]).abs().max()
     return missed
 
 
@@ -1542,8 +1452,8 @@ book.test("pairs", residual, values=(16, 64, 128))
 
 # %% tags=["nbval-check-output"]
 def wavelengths(dimension):
-    pair = dimension // 2
-    said, right = (2 * math.pi * 10000 ** (2 * i / 512) for i in (dimension, pair))
+    counted = dimension, dimension // 2  # dimensions, pairs
+    said, right = (2 * math.pi * 10000 ** (2 * i / 512) for i in counted)
     return {"wavelength, as said": said, "wavelength": right}
 
 
@@ -1553,22 +1463,21 @@ book.test("dimension", wavelengths, values=(0, 128, 256, 510))
 # %% tags=["nbval-check-output"]
 def room(d_model):
     table, angles = torch.zeros(10, d_model), range(0, d_model, 2)
-    columns = table[:, 0::2].shape[1], table[:, 1::2].shape[1]
-    return {"angles": len(angles), "for sines": columns[0], "for cosines": columns[1]}
+    return {"cosines to fill in": len(angles), "columns left": table[:, 1::2].shape[1]}
 
 
 book.test("odd", room, values=(6, 7, 8, 9))
 
 # %% tags=["hide-input"]
 book.judge(
-    caret=("wrong", "02_position", "`^` flips bits; a power is `**`. (Likewise `10000(2i/d)` "
-    "has lost its exponent, and `for pos in max_len` is no loop.)"),
-    pairs=("wrong", "02_position", "2⌊i/2⌋ / d_model: a sine and its cosine share an angle. "
-    "Else no linear map exists; the best one misses by about 1."),
-    dimension=("wrong", "02_position", "i counts pairs, 0 to d_model / 2 − 1; wavelengths "
-    "end below 2π · 10,000."),
-    odd=("wrong", "02_position", "An odd width has one angle more than columns for cosines: "
-    "it crashes."),
+    caret=("wrong", "02_position", "`^` flips bits; a power is `**`. (Likewise "
+    "`10000(2i/d)` has lost its exponent, and `for pos in max_len` is no loop.)"),
+    pairs=("wrong", "02_position", "2⌊i/2⌋ / d_model: a sine and its cosine share an "
+    "angle. Else no linear map exists; the best one misses by about 1."),
+    dimension=("wrong", "02_position", "i counts pairs, 0 to d_model / 2 − 1; "
+    "wavelengths end below 2π · 10,000."),
+    odd=("wrong", "02_position", "An odd width has one angle more than columns for "
+    "cosines: it crashes."),
 )
 
 # %% tags=["hide-input"]
@@ -1578,8 +1487,8 @@ said, paired = measured("pairs")
 assert said.min() > 0.5 and said.max() < 2 and paired.max() < 1e-9
 said, right = measured("dimension")
 assert right.max() < 2 * math.pi * 10000 < said.max()
-angles, sines, cosines = measured("odd")
-assert torch.equal(angles, sines) and (angles - cosines).tolist() == [0, 1, 0, 1]
+cosines, columns = measured("odd")
+assert (cosines - columns).tolist() == [0, 1, 0, 1]
 
 # %% [markdown]
 # Some misprints need no experiment.
@@ -1601,8 +1510,9 @@ lab
 
 # %% tags=["hide-input"]
 assert [claim["said"] for claim in lab.claims] == [claim.said for claim in book.claims]
-assert all(len(claim.values) > 1 and claim.verdict and claim.right for claim in book.claims)
-assert lab.claims[0]["numbers"] == {k: list(v) for k, v in book["zeros"].numbers.items()}
+assert all(len(claim.values) > 1 and claim.right for claim in book.claims)
+for plain, claim in zip(lab.claims, book.claims, strict=True):
+    assert [*map(tuple, plain["numbers"].values())] == [*claim.numbers.values()]
 
 # %% [markdown]
 # ## Your own claim
@@ -1615,11 +1525,9 @@ assert lab.claims[0]["numbers"] == {k: list(v) for k, v in book["zeros"].numbers
 # %%
 def certainty(temperature):
     scores = torch.tensor([3.0, 2.0, 1.0, 0.0])
-    usual = scores.softmax(dim=0).max()
-    return {
-        "largest probability, as said": usual / temperature,
-        "largest probability": (scores / temperature).softmax(dim=0).max(),
-    }
+    said = scores.softmax(dim=0).max() / temperature
+    found = (scores / temperature).softmax(dim=0).max()
+    return {"largest probability, as said": said, "largest probability": found}
 
 
 book.say("Yours", half="Twice the temperature makes a model half as certain.")
@@ -1635,7 +1543,10 @@ book.summary()
 from pathlib import Path
 
 verdicts = Counter(claim.verdict for claim in book.claims if claim.verdict)
-assert verdicts.total() == 62 and min(verdicts.values()) >= 9
+assert verdicts == {"right": 8, "half right": 9, "wrong": 44}
+named = {2: "words", 9: "longer", 15: "lengths", 25: "unbiased", 29: "shape"}
+named |= {33: "pre_norm", 36: "corresponding", 43: "row_t", 48: "accumulation", 59: "pairs"}
+assert all(book[name].number == number for number, name in named.items())
 for claim in book.claims:
     assert not claim.lesson or Path(f"{claim.lesson}.ipynb").exists(), claim.lesson
 

@@ -172,6 +172,7 @@ WIDGETS = {
     "10_translation": ("LiveTraining",),
     "11_decoding": ("SamplingSliders", "BeamTreeExplorer"),
     "12_reading_attention": ("AttentionExplorer",),
+    "18_errata_lab": ("ErrataLab",),
 }
 
 

@@ -45,8 +45,8 @@ export function evidence(model, claim, given) {
     for (const part of parts) part.show(place);
     send(model, { at: place });
   };
-  const chart = lineChart({ width: 520, height: 230, xlabel: claim.knob, ylabel: claim.log ? "measured, log" : "measured",
-    logY: claim.log, xNames: claim.names, series, onpoint: turn });
+  const words = { xlabel: claim.knob, ylabel: claim.log ? "measured, log" : "measured", xNames: claim.names };
+  const chart = lineChart({ width: 520, height: 230, ...words, logY: claim.log, series, onpoint: turn });
   parts.push(knob(claim, model.get("at"), turn), table(claim), { show: (place) => chart.mark(place) });
   for (const part of parts) part.show(model.get("at"));
   return [verdict(claim, given), row(parts[0].node), row(chart, parts[1].node), legend(series.map(({ name }) => name))];
