@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab test check test-browser notebooks assignments bench lint release autograde feedback test-class clean .moved
+.PHONY: help lab update test check test-browser notebooks assignments bench lint release autograde feedback test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -47,6 +47,7 @@ LAB := --LanguageServerManager.autodetect=False --KernelManager.transport_encryp
 NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR=1 $(CURDIR)/$(PY) -m nbgrader
 FOR_ASSIGNMENT = @cd notebooks/assignments && name=$$(basename source/$(ASSIGNMENT)*) && \
 	{ [ -n "$(ASSIGNMENT)" ] && [ -d "source/$$name" ] || { echo "Say which: make $@ ASSIGNMENT=03" >&2; exit 1; }; } && $(1)
+COPIES := my_course
 LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
 CORE := $(patsubst %,tests/test_%.py,config masks tokenizer position attention blocks transformer recording translator)
 SOLUTIONS := $(sort $(wildcard notebooks/assignments/solution/*/*.ipynb))
@@ -71,12 +72,18 @@ help: ## Show this list
 	@echo "make TARGET [ARGS=\"...\"]"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
-lab: $(VENV)/.lab-ready ## Open the course in JupyterLab; ARGS="--no-browser --port 9000" goes to JupyterLab
+lab: $(VENV)/.lab-ready ## Open your copies of the lessons in JupyterLab; ARGS="--no-browser" goes to JupyterLab
+	@$(if $(LESSONS),$(PY) -m notebooks.copies $(COPIES))
 	@set --; \
 	if [ "$$(id -u)" = 0 ]; then set -- "$$@" --allow-root; fi; \
 	if [ "$$(uname -s)" = Linux ] && [ -z "$$DISPLAY$$WAYLAND_DISPLAY" ]; then set -- "$$@" --no-browser; fi; \
 	exec $(PY) -m jupyterlab $(LAB) --ServerApp.root_dir="$(CURDIR)" \
-		--LabApp.default_url="/lab$(if $(LESSONS),/tree/$(firstword $(LESSONS)))" "$$@" $(ARGS)
+		--LabApp.default_url="/lab$(if $(LESSONS),/tree/$(COPIES)/$(notdir $(firstword $(LESSONS))))" "$$@" $(ARGS)
+
+update: ## Get a new edition of the course; what you have written in your copies stays
+	git pull --ff-only
+	@$(MAKE) --no-print-directory $(VENV)/.lab-ready
+	@$(PY) -m notebooks.copies $(COPIES)
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check

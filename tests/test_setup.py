@@ -63,8 +63,21 @@ def test_lab_opens_the_first_lesson_and_hands_arguments_on(checkout: Path, make:
     for name in ("08_b.ipynb", "00_a.ipynb", "mine.ipynb"):
         (checkout / "notebooks" / name).touch()
     planned = make(checkout, "-n", "lab", "ARGS=--no-browser --port 9000").stdout
-    assert '--LabApp.default_url="/lab/tree/notebooks/00_a.ipynb"' in planned
+    assert '--LabApp.default_url="/lab/tree/my_course/00_a.ipynb"' in planned
+    assert planned.index("-m notebooks.copies my_course") < planned.index("-m jupyterlab")
     assert planned.rstrip().endswith("--no-browser --port 9000")
+
+
+def test_update_pulls_installs_and_brings_copies_in_that_order(checkout: Path, make: Callable) -> None:
+    planned = make(checkout, "-n", "update").stdout
+    steps = ("git pull --ff-only", ".lab-ready", "-m notebooks.copies my_course")
+    places = [planned.find(step) for step in steps]
+    assert -1 < places[0] < places[1] < places[2], planned
+
+
+def test_what_a_reader_writes_is_not_tracked(root: Path) -> None:
+    ignored = subprocess.run(["git", "check-ignore", "-q", "my_course/01_a.ipynb"], cwd=root)
+    assert ignored.returncode == 0
 
 
 def test_without_a_suitable_python_make_says_what_to_do(checkout: Path, make: Callable) -> None:

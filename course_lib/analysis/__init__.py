@@ -19,5 +19,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "ablation": ["Head", "ablate_heads", "all_heads"],
         "claims": ["VERDICTS", "Claim", "LabBook", "Page", "written"],
         "exploration": ["Candidate", "Exploration", "explore"],
+        "relations": ["PREVIOUS", "Case", "Goal", "Role", "find_role", "goals", "previous_tokens"],
+        "films": ["Film", "Scene", "film"],
     },
 )

@@ -48,38 +48,43 @@ def explore(
     text: str,
     *,
     prefix: Sequence[int] = (),
+    target: Sequence[int] = (),
     silent: Iterable[Head] = (),
     num_candidates: int = 5,
 ) -> Exploration:
     """Translates greedily, from a forced beginning if wanted, and with heads switched off if wanted.
 
+    Or it writes nothing and reads a given translation, token by token: teacher forcing.
+
     Args:
         translator: of any size.
         text: source sentence.
         prefix: ids of target tokens that the translation must begin with.
+        target: ids of a whole translation, with </s>, which the decoder reads instead of its own.
         silent: heads to switch off, see ablate_heads.
         num_candidates: tokens to keep at each place.
 
     Raises:
         ValueError: if text is empty, several sentences, or too long for the model, the prefix is unusable (see greedy),
-            the model has no such head, or num_candidates is below 1.
+            there is a target too, the model has no such head, or num_candidates is below 1.
     """
     if num_candidates < 1:
         raise ValueError(f"num_candidates must be at least 1, got {num_candidates}")
+    if len(prefix) and len(target):
+        raise ValueError(f"expected a prefix or a target, got both: {list(prefix)} and {list(target)}")
     model, tokenizer = translator.model, translator.tokenizer
     sentence = translator.sentence(text)
     (src_ids,) = translator.encode([sentence.text])
     src = pad([src_ids]).to(next(model.parameters()).device)
     with eval_mode(model), ablate_heads(model, silent):
-        (best,) = greedy(model, src, prefix=prefix)
-        outputs = best.outputs(model.config.eos_id)
+        outputs = list(target) or greedy(model, src, prefix=prefix)[0].outputs(model.config.eos_id)
         tgt_in = torch.tensor([[model.config.bos_id, *outputs[:-1]]], device=src.device)
         with record_attention(model) as maps:
             probs = model(src, tgt_in)[0].float().softmax(dim=-1).cpu()  # (tgt_len, vocab)
     probs[:, [model.config.pad_id, model.config.bos_id]] = 0  # no search ever takes them
     top = probs.topk(min(num_candidates, probs.shape[-1]))
     return Exploration(
-        text=sentence.restore(tokenizer.decode(best.ids)),
+        text=sentence.restore(tokenizer.decode(outputs)),
         src_tokens=[sentence.restore(tokenizer.token(i)) for i in src_ids],
         tgt_tokens=[sentence.restore(tokenizer.token(i)) for i in outputs],
         tgt_ids=outputs,

@@ -1,10 +1,11 @@
-"""The exercise engine: an answer goes in, a verdict in words comes out."""
+"""The exercise engine: an answer goes in, a verdict in words comes out; and claims of a text about its own input."""
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "claims": ["WRITTEN_FOR", "written_for"],
         "exercise": ["PLANTED", "CheckFailed", "Edit", "Exercise", "Reply", "call", "reply_to", "value", "warm_up"],
         "compare": ["difference"],
         "exchange": ["read", "read_replies", "write", "write_replies"],

@@ -45,6 +45,9 @@ def equal(one: Any, other: Any) -> bool:
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         same = one.shape == other.shape and one.dtype == other.dtype and one.device == other.device
         return same and (one.is_meta or bool(((one == other) | (one != one) & (other != other)).all()))
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        same = one.shape == other.shape and one.dtype == other.dtype
+        return same and bool(((one == other) | (one != one) & (other != other)).all())
     if isinstance(one, (tuple, list)) and type(one) is type(other):
         return len(one) == len(other) and all(map(equal, one, other))
     if isinstance(one, dict) and isinstance(other, dict):

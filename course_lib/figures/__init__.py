@@ -10,5 +10,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "charts": ["bars", "curves", "dots", "stacked_bars"],
         "architecture": ["architecture_figure"],
         "beam_tree": ["beam_figure"],
+        "flow": ["Block", "flow_figure"],
     },
 )

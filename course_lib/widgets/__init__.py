@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "merge_stepper": ["MergeStepper"],
         "playground": ["Playground"],
         "position_explorer": ["PositionExplorer"],
+        "predict": ["Predict", "Predictions"],
         "sampling_sliders": ["SamplingSliders"],
         "schedule_explorer": ["ScheduleExplorer"],
         "training_dashboard": ["TrainingDashboard"],

@@ -1,13 +1,24 @@
-"""The attention explorer: type a sentence, look at every head, force a token, switch heads off."""
+"""The attention explorer: type a sentence, look at every head, force a token, switch heads off, play the training."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 import traitlets as t
 
-from course_lib.analysis import Exploration, alignment_error_rate, explore, strongest_links, word_spans, word_weights
+from course_lib.analysis import (
+    PREVIOUS,
+    Exploration,
+    Film,
+    Scene,
+    alignment_error_rate,
+    explore,
+    strongest_links,
+    word_spans,
+    word_weights,
+)
 from course_lib.figures import CourseFigure, attention_grid, attention_map
 from course_lib.recording import KINDS, attentions
 from course_lib.translator import Translator
@@ -15,13 +26,20 @@ from course_lib.widgets.base import CourseWidget, source_ids
 
 MAX_TOKENS = 40  # of a sentence that is drawn
 STEPS = 65_535  # a weight in 0..1 goes to the browser as one of so many steps
+WRITTEN = 100  # characters of what an early checkpoint writes
+STILLS = 4  # steps of the training that a stored picture shows
 
 
 class AttentionExplorer(CourseWidget):
     """Shows what every head attends to while a sentence is translated; the browser draws, the library computes.
 
+    With the film of a training, a slider goes through its checkpoints, and a button plays them. An early checkpoint
+    writes nonsense, of another length, and an attention map belongs to the text that was read. So, to begin with, every
+    checkpoint reads the translation of the finished one (teacher forcing), and maps of different steps can be compared
+    cell by cell; what it would write itself stands above them. The other choice shows its attention to its own text.
+
     Args:
-        translator: whose attention is explored.
+        translator: whose attention is explored; or the film of its training, see `course_lib.analysis.film`.
         text: sentence to begin with.
         kind: "encoder", "decoder" or "cross".
         layer: counted from 0, or -1 for the last.
@@ -48,7 +66,7 @@ class AttentionExplorer(CourseWidget):
 
     def __init__(
         self,
-        translator: Translator,
+        translator: Translator | Film,
         text: str,
         *,
         kind: str = "cross",
@@ -56,17 +74,32 @@ class AttentionExplorer(CourseWidget):
         head: int = -1,
         pairs: Sequence = (),
     ):
-        heads = {name: [each.num_heads for each in attentions(translator.model, name)] for name in KINDS}
+        self._film = translator if isinstance(translator, Film) else None
+        self._translator = translator if self._film is None else self._film.finished
+        heads = {name: [each.num_heads for each in attentions(self._translator.model, name)] for name in KINDS}
         layers = heads.get(kind, [])
         if not layers or not -1 <= layer < len(layers) or not -1 <= head < layers[layer]:
             raise ValueError(f"no head {head} in layer {layer} of {kind}; heads of each layer: {heads}")
         layer %= len(layers)
-        self._translator, self._gold = translator, {pair.src: pair for pair in pairs}
+        self._gold = {pair.src: pair for pair in pairs}
         self.exploration: Exploration | None = None
         super().__init__(text=text, kind=kind, layer=layer, head=head, heads=heads, examples=list(self._gold))
+        if self._film is not None:
+            self._add_film(self._film)
         self._translate()
         self.observe(self._restart, "text")
         self.observe(lambda _: self._translate(), ["forced", "silent"])
+
+    def _add_film(self, film: Film) -> None:
+        """Traits that only an explorer with a film has."""
+        last = len(film.steps) - 1
+        traits = {
+            "film": t.Dict(_filmed(film)),  # steps, error rates and roles at each of them
+            "frame": t.Int(0, min=0, max=last),  # number of the checkpoint
+            "own": t.Bool(False),  # whether it reads the translation that it writes itself
+        }
+        self.add_traits(**{name: trait.tag(sync=True) for name, trait in traits.items()})
+        self.observe(lambda _: self._translate(), ["frame", "own"])
 
     def _restart(self, _) -> None:
         """A new sentence begins without forced tokens; heads that are off stay off."""
@@ -78,7 +111,7 @@ class AttentionExplorer(CourseWidget):
     def _translate(self) -> None:
         try:
             source_ids(self._translator, self.text, longest=MAX_TOKENS)
-            found = explore(self._translator, self.text, prefix=self.forced, silent=map(tuple, self.silent))
+            found, written = self._scene(None if self._film is None else self.frame)
         except ValueError as error:
             self.message = str(error)
             return
@@ -86,8 +119,20 @@ class AttentionExplorer(CourseWidget):
         self.exploration, self.message = found, ""
         with self.hold_sync():
             self.weights = b"".join(_quantized(torch.stack(getattr(found.attention, kind))) for kind in KINDS)
-            self.view = self._described(found, before)
+            view = self._described(found, before)
+            if self._film is not None:
+                written = textwrap.shorten(written, WRITTEN, placeholder=" …")
+                view |= {"frame": self.frame, "own": self.own, "written": written}
+            self.view = view
             self.shown = min(len(found.tgt_tokens), MAX_TOKENS)
+
+    def _scene(self, frame: int | None) -> Scene:
+        """The sentence as a checkpoint sees it, or the translator where there is no film."""
+        asked = {"prefix": self.forced, "silent": list(map(tuple, self.silent))}
+        if frame is None:
+            found = explore(self._translator, self.text, **asked)
+            return Scene(found, found.text)
+        return self._film.scene(self.text, self._film.steps[frame], own=self.own, **asked)
 
     def _described(self, found: Exploration, before: str | None) -> dict:
         pair = self._gold.get(self.text)
@@ -114,17 +159,57 @@ class AttentionExplorer(CourseWidget):
         return json.loads(json.dumps(view))
 
     def picture(self) -> CourseFigure:
-        """The chosen heads' maps, as a figure."""
+        """The chosen heads' maps, as a figure; of one head of a film, its maps of the same text at several steps."""
         if self.exploration is None:
             return attention_map([[1.0]], ["—"], ["—"], title=f"Attention explorer: {self.message}")
-        found = self.exploration
+        where = f"layer {self.layer} of {self.kind} attention"
+        if self._film is not None and self.head >= 0 and not self.own:
+            return self._stills(self._film, f"Head {self.head} in {where}")
+        when = "" if self._film is None else f" after step {self._film.steps[self.frame]:,}"
+        maps, queries, keys = self._maps(self.exploration)
+        if self.head < 0:
+            return attention_grid(maps, queries, keys, title=f"All heads in {where}{when}: {self.exploration.text}")
+        title = f"Head {self.head} in {where}{when}: {self.exploration.text}"
+        return attention_map(maps[self.head], queries, keys, title=title)
+
+    def _maps(self, found: Exploration) -> tuple[list[torch.Tensor], list[str], list[str]]:
+        """The maps of the chosen layer, (heads, queries, keys), and the tokens of their rows and columns."""
         queries = found.src_tokens if self.kind == "encoder" else found.tgt_tokens
         keys = ["<s>", *found.tgt_tokens[:-1]] if self.kind == "decoder" else found.src_tokens
-        maps = getattr(found.attention, self.kind)[self.layer]
-        where = f"layer {self.layer} of {self.kind} attention: {self.text}"
-        if self.head < 0:
-            return attention_grid(maps, queries, keys, title=f"All heads in {where}")
-        return attention_map(maps[self.head], queries, keys, title=f"Head {self.head} in {where}")
+        return getattr(found.attention, self.kind)[self.layer], queries, keys
+
+    def _stills(self, film: Film, where: str) -> CourseFigure:
+        frames = sorted(set(np.linspace(0, len(film.steps) - 1, STILLS).round().astype(int).tolist()))
+        found = [self._maps(self._scene(frame).exploration) for frame in frames]
+        title = f"{where} as the model learns"
+        if self.kind == "cross":
+            rates = film.rates[:, self.layer, self.head].tolist()
+            title += f": its alignment error goes from {rates[0]:.0%} to {rates[-1]:.0%}"
+        figure = attention_grid(torch.stack([maps[self.head] for maps, *_ in found]), *found[0][1:], title=title)
+        for axes, frame in zip(figure.axes, frames, strict=False):  # the last axes are the color bar
+            axes.set_xlabel(f"step {film.steps[frame]:,}")
+        return figure
+
+
+def _filmed(film: Film) -> dict:
+    """What is known of all steps, for the browser."""
+    shown = [role for role in film.roles if role.real or role.relation == PREVIOUS]
+    return {
+        "steps": film.steps,
+        "sentences": film.sentences,
+        "rates": film.rates.tolist(),  # of each step, layer and head
+        "best": [list(place) for place in film.best],
+        "best_rates": film.best_rates,
+        "diagonal": film.diagonal,
+        "roles": [
+            {
+                **{name: getattr(role, name) for name in ("relation", "kind", "layer", "head")},
+                "shares": list(role.shares),
+                "distance": None if role.relation == PREVIOUS else role.distance,
+            }
+            for role in shown
+        ],
+    }
 
 
 def _quantized(weights: torch.Tensor) -> bytes:

@@ -35,7 +35,8 @@ class CourseWidget(anywidget.AnyWidget):
     """An anywidget whose script in static/ is named as its module, and whose style is widgets.css.
 
     A subclass draws its first state as a figure, which a notebook keeps: pages that run no script, such as a stored
-    lesson before its cells are run, show that. Nothing is fetched from the network.
+    lesson before its cells are run, show that. One whose first state is words has `first_state` instead. Nothing is
+    fetched from the network.
     """
 
     def __init_subclass__(cls, **named):
@@ -48,9 +49,12 @@ class CourseWidget(anywidget.AnyWidget):
         """The present state as a figure; its title says what is seen."""
         raise NotImplementedError
 
+    def first_state(self) -> tuple[dict, dict]:
+        """What a notebook keeps and shows without a script, by MIME type, and metadata of it: picture and title."""
+        png, about = self.picture()._repr_png_()
+        return {"image/png": base64.b64encode(png).decode(), "text/plain": about["alt"]}, {"image/png": about}
+
     def _repr_mimebundle_(self, **named) -> tuple[dict, dict]:
         data, metadata = super()._repr_mimebundle_(**named)
-        png, about = self.picture()._repr_png_()
-        data = {**data, "image/png": base64.b64encode(png).decode()}
-        data["text/plain"] = about["alt"]
-        return data, {**metadata, "image/png": about}
+        kept, about = self.first_state()
+        return {**data, **kept}, {**metadata, **about}

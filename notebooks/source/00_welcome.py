@@ -238,7 +238,7 @@ for text, right in new.items():
 # | **[11 how to decode](11_decoding.ipynb)** | from probabilities to a sentence: greedy, drawn, with a beam |
 # | **[12 reading attention](12_reading_attention.ipynb)** | what the heads look at, tested; and where the pictures mislead |
 #
-# The paper is "Attention Is All You Need" (Vaswani et al. 2017); each lesson says which section it builds.
+# The paper is "Attention Is All You Need" [@vaswani2017]; each lesson says which section it builds.
 
 # %% [markdown]
 # ## Summary

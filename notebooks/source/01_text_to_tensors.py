@@ -196,7 +196,7 @@ assert cost["characters"][1] > 4 * cost["words"][1]
 #
 # ## Byte-pair encoding by hand
 #
-# Section 5.1 encodes sentences with *byte-pair encoding* (Sennrich, Haddow and Birch, 2016).
+# Section 5.1 encodes sentences with *byte-pair encoding* [@sennrich2016, section 3.2].
 # The recipe is short.
 # Start from characters.
 # Count which two symbols stand side by side most often, and merge them into a new symbol.

@@ -795,7 +795,7 @@ assert gap[10] < 1e-6 and gap[1] > 0.01
 #
 # ## The attention before this one
 #
-# In 2015 Bahdanau, Cho and Bengio let a recurrent translator look at its source.
+# Before the Transformer, @bahdanau2015 let a recurrent translator look at its source.
 # Their score is not a dot product but a small network with one hidden layer:
 #
 # $$\mathrm{score}(q, k) = v^\top \tanh(W_q q + W_k k)$$

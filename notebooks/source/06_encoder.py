@@ -942,7 +942,7 @@ assert own_share(vectors) > 0.05
 
 # %% [markdown]
 # So it is attention: each layer replaces a token by an average over all tokens' values, and averages of averages agree soon.
-# (The literature calls it *rank collapse*: Dong et al., 2021.)
+# The literature calls it *rank collapse* [@dong2021].
 #
 # ## Do they learn?
 #

@@ -225,7 +225,7 @@ assert 0 < len(wrong) < 100
 # ## Is it the Transformer?
 #
 # Before the Transformer, translators were recurrent.
-# One LSTM reads the sentence, another one writes, and attention connects the two (Bahdanau et al. 2015, Luong et al. 2015).
+# One LSTM reads the sentence, another one writes, and attention connects the two [@bahdanau2015; @luong2015].
 # `course_lib.alternatives` has such a model.
 # It is called like the Transformer, so the same `fit` trains it.
 # We gave both the same sentences, as many parameters, and the same time: about 330 seconds of one CPU thread.
@@ -376,7 +376,7 @@ curves(
 # ### A number from the literature
 #
 # How good is that?
-# A Transformer of this size has 41.02 BLEU in the literature, on the same test sentences (Wu et al. 2021).
+# A Transformer of this size has 41.02 BLEU in the literature, on the same test sentences [@wu2021].
 # Before we compare: what was measured there, and after which training?
 # Both languages are in lower case, and the Moses tokenizer cuts them into words before these are counted.
 # Dropout is 0.3, far more than in our half hour, and training goes on until it no longer helps.

@@ -759,11 +759,11 @@ assert empty[0] < empty[3] and bleus[3] < bleus[2] < bleus[1] > bleus[0]
 # After that, every wider beam finds more probable outputs, and they are shorter and *worse*.
 # Some are empty: `</s>` at once, one token to pay for.
 # Each further token makes an output less probable, so a short one starts with an advantage.
-# This is not our model's fault alone: in a study of a full-size Transformer, the most probable output of all was the empty one for more than half of the sentences (Stahlberg and Byrne 2019).
+# This is not our model's fault alone: in a study of a full-size Transformer, the most probable output of all was the empty one for more than half of the sentences [@stahlberg2019].
 #
 # ## The length penalty
 #
-# Wu et al. (2016) divide the log-probability by a number that grows with the length:
+# @wu2016 divide the log-probability by a number that grows with the length:
 #
 # score(Y) = log P(Y | X) / lp(Y), with lp(Y) = ((5 + |Y|) / 6)^α
 #

@@ -201,7 +201,7 @@ assert len(recorded) == count and recorded[0]["cross"].shape[:2] == (2, 4)
 # %% [markdown]
 # Links connect words, and attention connects subwords.
 # What should we do with *shows*, which is `▁show` and `s`?
-# A key in two pieces gets the sum of both weights; a query in two pieces, the mean of both rows (as Clark et al. 2019 do).
+# A key in two pieces gets the sum of both weights; a query in two pieces, the mean of both rows (as @clark2019 do).
 # Whatever goes to `</s>` gets a column of its own: "no word".
 
 
@@ -237,7 +237,7 @@ assert weights.shape == (12, 12) and by_hand.shape == (10, 11)
 #
 # The largest weight of a row is a link that the head *predicts*.
 # We compare these predicted links P with the gold links G.
-# The **alignment error rate** (Och and Ney 2003; here all gold links are sure) is 1 − 2 |P ∩ G| / (|P| + |G|).
+# The **alignment error rate** (@och2003; here all gold links are sure) is 1 − 2 |P ∩ G| / (|P| + |G|).
 # It is 0 if they are the same, and 1 if they share nothing.
 # Here is head 1.0 on our sentence.
 
@@ -323,7 +323,7 @@ figure
 # An error rate alone says little.
 # A first baseline knows no words at all: it links each German word to the English word at the same share of its sentence, the **diagonal**.
 #
-# The second knows nothing *but* words: **IBM model 1** (Brown et al. 1993), the simplest of the classic alignment models.
+# The second knows nothing *but* words: **IBM model 1** [@brown1993], the simplest of the classic alignment models.
 # It has one table, t(German word | English word), and learns it from sentence pairs without any links.
 # How can it?
 # In rounds: share each German word among the words that may explain it, in proportion to t; count the shares; make the counts the new t.
@@ -563,7 +563,7 @@ def goals(number, kind):
 # We need something to compare with, and chance is too easy.
 # A determiner mostly stands right before its noun.
 # A head that always looks at one fixed distance could find most nouns, and know nothing about them.
-# So the opponent is the **best fixed distance**, as in Clark et al. 2019.
+# So the opponent is the **best fixed distance**, as in @clark2019.
 # Head and distance are chosen on the first half of the sentences; both are scored on the second.
 
 
@@ -665,7 +665,7 @@ panels(
 # ## Switch it off
 #
 # A head that looks at the right place may still be useless.
-# What it is *for* shows when it is gone (Michel et al. 2019 and Voita et al. 2019 took heads out of larger models).
+# What it is *for* shows when it is gone (@michel2019 and @voita2019 took heads out of larger models).
 #
 # Its context enters the rest of the model through its columns of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
 # With zeros in these columns the head can look wherever it likes; nobody hears of it.
@@ -750,7 +750,7 @@ figure
 # ### One at a time is not the whole story
 #
 # A head may be dispensable only because another can stand in.
-# So, like Michel et al., we also keep *one* head of a layer and silence the other three; and we silence all four.
+# So, like @michel2019, we also keep *one* head of a layer and silence the other three; and we silence all four.
 # Predict for the last layer's cross-attention: is one good aligner enough?
 
 # %%
@@ -819,7 +819,7 @@ panels(
 #
 # ## Where attention misleads
 #
-# "Attention is not Explanation" is the title of a paper by Jain and Wallace (2019).
+# "Attention is not Explanation" is the title of a paper [@jain2019].
 # "Attention is not not Explanation" is the title of the answer by Wiegreffe and Pinter, in the same year.
 # We look at three ways to be misled, each on many sentences.
 #
@@ -943,7 +943,7 @@ assert whole["head 1.2"] < min(untouched - 10, silent - 5)
 # Where does it put its weight then?
 # In the figure of the cross-attention, head 0.1 went to `</s>` in the row that predicts *zeigt*.
 #
-# What counts is not the weight alone, but what it carries: weight times value (Kobayashi et al. 2020).
+# What counts is not the weight alone, but what it carries: weight times value [@kobayashi2020].
 # We measure the length of the vector that each head of layer 0 adds to a row, through its slice of W_O.
 # A head is *at rest* in a row if its largest weight lies on a punctuation mark or on `</s>`, while a word is being predicted.
 

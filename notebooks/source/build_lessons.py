@@ -28,6 +28,9 @@ from nbformat import NotebookNode
 from nbformat.reader import NotJSONError
 
 from course_lib.storage import replacing
+from notebooks.source.citations import cite
+from notebooks.source.course_map import show_where
+from notebooks.source.reading import tell_time
 
 Transform = Callable[[NotebookNode], NotebookNode]
 
@@ -100,7 +103,19 @@ def assign_ids(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-STUDENT: tuple[Transform, ...] = ()
+FOLDED = {"hide-input": "source_hidden", "hide-output": "outputs_hidden"}  # our tags, and JupyterLab's names
+
+
+def fold(notebook: NotebookNode) -> NotebookNode:
+    """Folds away what is tagged so; a click opens it."""
+    for cell in notebook.cells:
+        folded = {name: True for tag, name in FOLDED.items() if tag in cell.metadata.get("tags", [])}
+        if folded:
+            cell.metadata["jupyter"] = folded
+    return notebook
+
+
+STUDENT: tuple[Transform, ...] = (show_where, cite, tell_time, fold)
 
 
 def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> NotebookNode:
@@ -111,8 +126,11 @@ def generate(source: Path, transforms: Iterable[Transform] = STUDENT) -> Noteboo
         transforms: applied in order; ids come last.
     """
     notebook = read_source(source)
-    for transform in transforms:
-        notebook = transform(notebook)
+    try:
+        for transform in transforms:
+            notebook = transform(notebook)
+    except ValueError as error:
+        raise BuildError(str(error)) from error
     return assign_ids(notebook)
 
 

@@ -66,6 +66,19 @@ def test_a_forced_beginning_is_followed_by_the_models_choice():
     assert forced.candidates[1] == [Candidate(*vars(each).values()) for each in free.candidates[1]]
 
 
+def test_a_target_is_read_and_not_written():
+    """Weights and probabilities are those of the translator that writes it; another one reads it as well."""
+    writer, reader = TRANSLATORS[:2]
+    own = explore(writer, TEXT)
+    read = explore(writer, TEXT, target=own.tgt_ids)
+    assert (read.text, read.tgt_tokens, read.probabilities) == (own.text, own.tgt_tokens, own.probabilities)
+    assert all(map(torch.equal, read.attention.cross, own.attention.cross))
+    other = explore(reader, TEXT, target=own.tgt_ids)
+    assert other.text == own.text != explore(reader, TEXT).text and other.tgt_ids == own.tgt_ids
+    assert other.probabilities != own.probabilities
+    assert not torch.equal(other.attention.cross[0], own.attention.cross[0])
+
+
 def test_silent_heads_are_silent_while_it_translates_and_while_it_is_looked_at():
     translator = TRANSLATORS[1]
     heads = [("encoder", 0, 0), ("encoder", 0, 1)]
@@ -90,6 +103,7 @@ def test_the_model_is_left_as_it_was():
         ("", {}, "an empty sentence cannot be translated: ''"),
         ("  ", {}, "an empty sentence cannot be translated: '  '"),
         (TEXT, {"prefix": [1]}, "a prefix holds ids"),
+        (TEXT, {"prefix": [5], "target": [6, 2]}, "expected a prefix or a target, got both: [5] and [6, 2]"),
         (TEXT, {"silent": [("cross", 9, 0)]}, "cross has layers 0..1"),
         (TEXT, {"num_candidates": 0}, "num_candidates must be at least 1, got 0"),
     ],

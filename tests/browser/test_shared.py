@@ -102,6 +102,19 @@ def test_ticks_are_multiples_of_their_step(low, high, count, expected, lab):
     assert [each for each in found if each == round(each)] == [each for each in expected if each == round(each)]
 
 
+@pytest.mark.parametrize(
+    "low, high, expected",
+    [
+        (100, 5572, [100, 200, 500, 1000, 2000, 5000]),
+        (0.03, 1, [0.05, 0.1, 0.2, 0.5, 1]),
+        (3, 4, []),
+        (20, 20, [20]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_1_2_and_5_times_powers_of_ten(low, high, expected, lab):
+    assert call(lab, "logTicks(...given)", low, high) == pytest.approx(expected)
+
+
 def test_the_nearest_is_found(lab):
     assert [call(lab, "nearest([1, 10, 20], ...given)", wanted) for wanted in (-5, 5, 6, 99)] == [0, 0, 1, 2]
 

@@ -3,6 +3,7 @@
 import functools
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ LATENCIES = """async (controls, [values, watched, event]) => {
   }
   return times;
 }"""
+HEADING = re.compile("##+ ")
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
 PICTURES = os.environ.get("COURSE_SCREENSHOTS")  # a folder that keeps a picture of each widget in both themes
 
@@ -90,8 +92,9 @@ class Lab:
         self.page.evaluate("window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
 
     def open_cells(self, name: str, *cells: str) -> None:
-        """Writes a notebook of these code cells and opens it."""
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+        """Writes a notebook of these cells and opens it; one that begins with ## is text."""
+        make = {True: nbformat.v4.new_markdown_cell, False: nbformat.v4.new_code_cell}
+        notebook = nbformat.v4.new_notebook(cells=[make[bool(HEADING.match(source))](source) for source in cells])
         notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
         nbformat.write(notebook, self.folder / f"{name}.ipynb")
         self.open(name)
@@ -100,6 +103,17 @@ class Lab:
         """Runs all cells; raises AssertionError on an error or a warning in any of them."""
         self.start_all()
         self.page.wait_for_function("() => window.done", timeout=1000 * timeout)
+        self.check_outputs()
+
+    def run_cell(self, number: int, *, how: str = "run-cell") -> None:
+        """Chooses a cell and runs it, waiting for its end; `how` is another of JupyterLab's commands for that."""
+        self.page.evaluate(
+            f"""async ([number, how]) => {{
+              {NOTEBOOK}.content.activeCellIndex = number;
+              await window.jupyterapp.commands.execute(`notebook:${{how}}`);
+            }}""",
+            [number, how],
+        )
         self.check_outputs()
 
     def start_all(self) -> None:

@@ -8,11 +8,13 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from notebooks.source import build_lessons as build
+from notebooks.source.reading import code_lines, minutes_to_read, visible_cells
 
 CHECKOUT = str(Path(__file__).resolve().parents[2])
 CHECKED = "nbval-check-output"
 NBVAL_SWITCH = re.compile(r"^\s*#+\s*(NBVAL_|PYTEST_VALIDATE_)", re.MULTILINE)
 PROGRESS = re.compile(r"\d+%\||\d+it \[")  # what tqdm writes to stderr; anything else there is a warning
+TOOLS = ("build_lessons", "build_assignments", "citations", "course_map", "reading")  # beside the lessons in source/
 MACHINE_PATH = re.compile(r"/(?:home|Users)/\w|/root/|/tmp/|/private/|/site-packages/|[A-Z]:\\")
 
 
@@ -135,20 +137,6 @@ LAWS = (
 )
 
 
-def visible_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in code_cells(notebook) if "hide-input" not in cell.metadata.get("tags", [])]
-
-
-def lines_of(cell: NotebookNode) -> list[str]:
-    return [line for line in cell.source.splitlines() if line.strip()]
-
-
-def minutes_to_read(notebook: NotebookNode) -> float:
-    """150 words a minute, ten lines of code a minute."""
-    words = sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
-    return words / 150 + sum(len(lines_of(cell)) for cell in visible_cells(notebook)) / 10
-
-
 def reads_within_an_hour(notebook: NotebookNode) -> None:
     minutes = minutes_to_read(notebook)
     assert minutes <= 60, f"expected an hour at most, got {minutes:.0f} minutes"
@@ -171,7 +159,7 @@ def asserting_lines(cell: NotebookNode) -> int:
 def shows_more_than_it_asserts(notebook: NotebookNode) -> None:
     """Of the lines that a reader sees at most one in twelve asserts."""
     cells = visible_cells(notebook)
-    proof, lines = sum(map(asserting_lines, cells)), sum(len(lines_of(cell)) for cell in cells)
+    proof, lines = sum(map(asserting_lines, cells)), sum(len(code_lines(cell)) for cell in cells)
     assert 12 * proof <= lines, f"expected at most {lines // 12} asserting lines of {lines}, got {proof}"
 
 
@@ -201,7 +189,7 @@ def is_fresh(generated: NotebookNode, stored: NotebookNode) -> None:
 
 def pair_up(sources: list[Path], notebooks: list[Path]) -> None:
     """Each lesson has a source and a notebook, and nothing else lies among the sources."""
-    lessons = {path.stem for path in sources if path.stem not in ("build_lessons", "build_assignments")}
+    lessons = {path.stem for path in sources if path.stem not in TOOLS}
     strange = sorted(stem for stem in lessons if not re.fullmatch(r"\d\d_[a-z0-9_]+", stem))
     assert not strange, f"expected sources named NN_topic.py, got {strange}"
     assert lessons == {path.stem for path in notebooks}

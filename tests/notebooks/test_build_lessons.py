@@ -183,3 +183,11 @@ def test_a_bad_source_is_refused_by_name(tmp_path: Path, text: str, message: str
 def test_a_lesson_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="expected a lesson among .*, got '77'"):
         build.main(["77"])
+
+
+def test_what_is_tagged_so_is_folded_away(tmp_path: Path) -> None:
+    source = tmp_path / "01_folded.py"
+    source.write_text('# %% tags=["hide-input"]\n1\n\n# %% tags=["hide-output", "hide-input"]\n2\n\n# %%\n3\n')
+    folded = [cell.metadata.get("jupyter") for cell in build.generate(source).cells]
+    assert folded == [{"source_hidden": True}, {"source_hidden": True, "outputs_hidden": True}, None]
+    assert [cell.metadata.get("jupyter") for cell in build.generate(source, ()).cells] == [None] * 3

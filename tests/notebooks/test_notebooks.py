@@ -17,6 +17,7 @@ import pytest
 from nbformat import NotebookNode
 
 from notebooks.source import build_lessons as build
+from notebooks.source.reading import tell_time
 from tests.helpers.notebook_laws import (
     CHECKED,
     LAWS,
@@ -244,6 +245,16 @@ MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode]
 
 def test_every_law_has_a_mutant() -> None:
     assert {law for law, _ in MUTANTS.values()} == {*LAWS, *READABLE}
+
+
+def test_the_build_tells_how_long_a_lesson_takes(toy: NotebookNode) -> None:
+    first = toy.cells[0].source
+    toy.cells[0].source = first.replace("2 minutes", "{minutes} minutes")
+    assert "**Time**: 5 minutes to read" in tell_time(deepcopy(toy)).cells[0].source
+    toy.cells[5].source += "word " * 3000  # 20 minutes more
+    told = tell_time(toy)
+    assert "**Time**: 20 minutes to read" in told.cells[0].source
+    reads_within_an_hour(told)
 
 
 @pytest.mark.parametrize("law", LAWS + READABLE)

@@ -16,8 +16,8 @@ SCRIPTS = {str(path.relative_to(STATIC)): path for path in sorted(STATIC.rglob("
 LONGEST, LONGEST_FUNCTION, WIDEST = 250, 40, 120
 EXPORTED = {name for path in SCRIPTS.values() for name in exports(path)}
 BROWSER = set(
-    "Array Boolean Error Float64Array ImageData Map MutationObserver Number ResizeObserver Set String clearTimeout "
-    "getComputedStyle requestAnimationFrame setTimeout".split()
+    "Array Boolean Error Float64Array ImageData KeyboardEvent Map MutationObserver Number ResizeObserver Set String "
+    "clearTimeout getComputedStyle requestAnimationFrame setTimeout".split()
 )
 
 

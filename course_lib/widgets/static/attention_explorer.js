@@ -1,3 +1,4 @@
+import { makeFilm } from "./attention_explorer/film.js";
 import { headsOf, isOff, isThere, KINDS } from "./attention_explorer/maps.js";
 import { makeOutput } from "./attention_explorer/output.js";
 import { makeStage } from "./attention_explorer/stage.js";
@@ -5,6 +6,7 @@ import { choice, countTo, labelled, textRow } from "./shared/controls.js";
 import { el, fill, row, status, unique } from "./shared/dom.js";
 import { refill } from "./shared/focus.js";
 import { listen, onceAFrame, send } from "./shared/model.js";
+import { grouped } from "./shared/numbers.js";
 
 const KIND_WORDS = {
   encoder: "encoder: English looks at English",
@@ -30,9 +32,10 @@ function drawOff(model, node) {
 }
 
 function drawMessage(model, message) {
-  const { text, before } = model.get("view"), problem = model.get("message");
+  const { text, before, frame, written } = model.get("view"), problem = model.get("message");
+  const film = model.get("film"), told = before && before !== text ? `${text} (before: ${before})` : text || "";
   message.classList.toggle("cw-error", Boolean(problem));
-  message.textContent = problem || (before && before !== text ? `${text} (before: ${before})` : text || "");
+  message.textContent = problem || (film ? `Step ${grouped(film.steps[frame])} writes: ${written}` : told);
 }
 
 /** The choice of an attention, a layer and a head. */
@@ -59,10 +62,13 @@ function render({ model, el: root }) {
   });
   const question = "Which head finds the word that is being translated? Force another German token: what follows? " +
     "Switch heads off: which ones are missed?";
-  fill(root, question,
+  const film = model.get("film") ? makeFilm(model) : null;
+  fill(root, film ? film.question : question,
     textRow(model, { label: "English", button: "Translate", list: list.id }, list),
     row(kind, layer, head, off),
-    message, output, rivals, stage.node, stage.details);
+    ...(film ? [film.controls] : []),
+    message, output, rivals, stage.node, stage.details,
+    ...(film ? film.findings : []));
   listen(model, ["view", "shown", "forced"], draw);
   listen(model, ["view", "message"], () => drawMessage(model, message));
   listen(model, ["kind", "layer", "head", "view", "weights", "shown", "silent"], onceAFrame(() => {

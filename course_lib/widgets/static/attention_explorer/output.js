@@ -43,6 +43,12 @@ function drawRivals(model, place) {
   return [muted(`instead of ${tgt[place]}:`), ...rivals];
 }
 
+/** Whose German it is: that of a film is not always what the present step writes. */
+function whose(model) {
+  if (!model.get("film")) return "German";
+  return model.get("view").own ? "German, its own" : "German, the finished model's";
+}
+
 /** Both rows, and what draws them; a token that is chosen is told to `point`. */
 export function makeOutput(model, point) {
   const output = el("div", { class: "cw-row cw-output" });
@@ -59,7 +65,7 @@ export function makeOutput(model, point) {
   };
   const draw = () => {
     if (!model.get("view").src) return;
-    refill(output, muted("German"), ...drawTokens(model, place, choose), drawSteps(model, free));
+    refill(output, muted(whose(model)), ...drawTokens(model, place, choose), drawSteps(model, free));
     refill(rivals, ...drawRivals(model, place));
   };
   return { output, rivals, draw };

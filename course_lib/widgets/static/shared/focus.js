@@ -24,6 +24,23 @@ export function arrowStep(event) {
   return step;
 }
 
+/** Gives the focus back to the notebook, whose keys work there: to what stands around a widget and can have it. */
+export function leave(root) {
+  const around = root.parentElement.closest("[tabindex]");
+  if (around) around.focus({ preventScroll: true });
+}
+
+/** Enter ends what is done in a widget; Shift + Enter and the like are the notebook's, which hears them then. */
+export function enterLeaves(root) {
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    take(event);
+    leave(root);
+    if (event.shiftKey || event.ctrlKey || event.altKey)
+      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", event));
+  });
+}
+
 /** Makes the items one stop of the Tab key: the one that had the focus last. */
 function oneStop(items) {
   const stop = (item) => items.forEach((other) => other.setAttribute("tabindex", other === item ? "0" : "-1"));

@@ -3,7 +3,7 @@
 import { stroke } from "./colors.js";
 import { row, svg, together } from "./dom.js";
 import { take } from "./focus.js";
-import { clamp, nearest, short, ticks } from "./numbers.js";
+import { clamp, logTicks, nearest, short, ticks } from "./numbers.js";
 
 const LEFT = 72, RIGHT = 12, TOP = 12, BOTTOM = 44; // around the axes, in pixels
 
@@ -14,9 +14,9 @@ export function legend(names) {
 }
 
 /** What the axes span, and where a number is on them. */
-function scalesOf({ width, height, series, low, logY, xNames }) {
-  const up = logY ? Math.log10 : (y) => y;
-  const xs = series.flatMap((each) => each.xs), ys = series.flatMap((each) => each.ys.map(up));
+function scalesOf({ width, height, series, low, rows = 4, logX, logY, xNames }) {
+  const [along, back] = logX ? [Math.log10, (x) => 10 ** x] : [(x) => x, (x) => x], up = logY ? Math.log10 : (y) => y;
+  const xs = series.flatMap((each) => each.xs.map(along)), ys = series.flatMap((each) => each.ys.map(up));
   const [lowest, highest] = [Math.min(...ys), Math.max(...ys)];
   const [left, right] = [Math.min(...xs), Math.max(...xs)];
   const [bottom, top] = logY
@@ -24,11 +24,11 @@ function scalesOf({ width, height, series, low, logY, xNames }) {
     : [Math.min(low, lowest), Math.max(highest, highest * 1.04) || 1];
   const wide = width - LEFT - RIGHT, high = height - TOP - BOTTOM;
   return {
-    px: (x) => LEFT + ((x - left) / (right - left || 1)) * wide,
+    px: (x) => LEFT + ((along(x) - left) / (right - left || 1)) * wide,
     py: (y) => height - BOTTOM - ((up(y) - bottom) / (top - bottom || 1)) * high,
-    xAt: (share) => left + share * (right - left),
-    xTicks: xNames ? xs.filter((x, index) => xs.indexOf(x) === index) : ticks(left, right),
-    yTicks: logY ? ticks(bottom, top, Math.min(6, top - bottom)).map((tick) => 10 ** tick) : ticks(bottom, top, 4),
+    xAt: (share) => back(left + share * (right - left)),
+    xTicks: xNames ? [...new Set(xs)] : logX ? logTicks(10 ** left, 10 ** right) : ticks(left, right),
+    yTicks: logY ? ticks(bottom, top, Math.min(6, top - bottom)).map((tick) => 10 ** tick) : ticks(bottom, top, rows),
   };
 }
 
@@ -86,13 +86,14 @@ function read(picture, { width, series }, { xAt }, point) {
 
 /**
  * Lines over one pair of axes: series are { name, xs, ys }, told apart by dashes too, marks are { name, x }.
- * With logY, all ys must be above 0 and every tick is a power of ten. With `xNames`, an x is a place in that list, and
- * its tick shows the name.
+ * With logX or logY, all xs or ys must be above 0; with logY every tick is a power of ten.
+ * `rows` is about how many ticks other ys have. With `xNames`, an x is a place in that list, and its tick shows the
+ * name.
  * With `onpoint`, the pointer and the arrow keys move a cursor along the first series, and it is called with each
  * index there; `mark(index)` of the node puts the cursor there without a call.
  */
-export function lineChart({ width = 640, height = 280, marks = [], low = 0, logY = false, onpoint = null, ...rest }) {
-  const chart = { width, height, marks, low, logY, ...rest }, scales = scalesOf(chart);
+export function lineChart({ width = 640, height = 280, marks = [], low = 0, onpoint = null, ...rest }) {
+  const chart = { width, height, marks, low, ...rest }, scales = scalesOf(chart);
   const cursor = svg("line", { y1: TOP, y2: height - BOTTOM, stroke: "var(--cw-faint)", "stroke-dasharray": "3 3",
     visibility: "hidden" });
   const reading = { tabindex: 0, "data-key": "chart", class: "cw-read", "data-lm-suppress-shortcuts": "true" };

@@ -11,6 +11,13 @@ export function ticks(low, high, count = 5) {
   return found;
 }
 
+/** 1, 2 and 5 times the powers of ten, from low to high, both above 0. */
+export function logTicks(low, high) {
+  const powers = Array.from({ length: 2 + Math.ceil(Math.log10(high / low)) }, (_, index) => index);
+  const found = powers.flatMap((index) => [1, 2, 5].map((each) => each * 10 ** (Math.floor(Math.log10(low)) + index)));
+  return found.filter((tick) => tick > low * (1 - 1e-9) && tick < high * (1 + 1e-9));
+}
+
 /** The place of the value that is nearest. */
 export function nearest(values, wanted) {
   const apart = (place) => Math.abs(values[place] - wanted);

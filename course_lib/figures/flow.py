@@ -1,0 +1,109 @@
+"""How data flow through a computation: each tensor as a block of its own proportions, and what makes one of others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from course_lib.figures.canvas import new_figure, styled
+from course_lib.figures.palette import CLOUD, GREY, INK, LIGHT_BLUE, LIGHT_GREEN, LIGHT_YELLOW, SOOT
+
+FILLS = {"data": CLOUD, "learned": LIGHT_YELLOW, "weights": LIGHT_BLUE, "result": LIGHT_GREEN}
+COLUMN, ROW = 1.7, 1.4  # inches between the middles of neighboring blocks
+UNIT, SMALLEST, LARGEST = 0.14, 0.24, 0.95  # inches of one number, and of a block's sides
+SHEET = 0.07  # inches by which the sheets of a stack are shifted
+
+
+@dataclass(frozen=True)
+class Block:
+    """One tensor of a flow.
+
+    Args:
+        name: unique in the flow.
+        shape: its sizes, the last two drawn as rows and columns; a third one, before them, as a stack of sheets.
+        axes: the same in words, "queries × d_k" for example.
+        at: column and row of the page, from the upper left; halves are allowed.
+        kind: "data", "learned", "weights" or "result".
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    axes: str
+    at: tuple[float, float]
+    kind: str = "data"
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        rows, columns = self.shape[-2:]
+        return tuple(min(LARGEST, max(SMALLEST, UNIT * number)) for number in (columns, rows))
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """In inches, upward from row 0."""
+        return COLUMN * self.at[0], -ROW * self.at[1]
+
+
+@styled
+def flow_figure(blocks: Sequence[Block], ways: Sequence[tuple[str, str, str]], *, title: str) -> Figure:
+    """Draws tensors and the ways between them.
+
+    Args:
+        blocks: the tensors.
+        ways: from one block's name to another's, and what happens on the way, in words or as a formula; "" for nothing.
+        title: the finding.
+
+    Raises:
+        ValueError: if a name is given twice, a way leads from or to no block, a kind is unknown, or a shape has fewer
+            than two sizes or more than three.
+    """
+    found = {block.name: block for block in blocks}
+    if len(found) < len(blocks):
+        raise ValueError(f"expected each name once, got {[block.name for block in blocks]}")
+    for block in blocks:
+        if block.kind not in FILLS or len(block.shape) not in (2, 3):
+            expected = f"expected 2 or 3 sizes and a kind among {', '.join(FILLS)}"
+            raise ValueError(f"{block.name}: {expected}, got {block.shape} and {block.kind!r}")
+    if strange := {name for start, end, _ in ways for name in (start, end)} - set(found):
+        raise ValueError(f"ways lead from or to {sorted(strange)}, the blocks are {', '.join(found)}")
+    columns, rows = ([block.at[side] for block in blocks] for side in (0, 1))
+    width, height = COLUMN * (max(columns) + 0.9), ROW * (max(rows) + 1)
+    figure = new_figure(title, width, height)
+    axes = figure.add_subplot(xlim=(-0.5 * COLUMN, width - 0.5 * COLUMN), ylim=(-height + ROW / 2, ROW / 2))
+    axes.set_aspect("equal")
+    axes.axis("off")
+    for start, end, words in ways:
+        _way(axes, found[start], found[end], words)
+    for block in blocks:
+        _block(axes, block)
+    return figure
+
+
+def _block(axes: Axes, block: Block) -> None:
+    (x, y), (width, height) = block.middle, block.size
+    sheets = min(4, block.shape[0]) if len(block.shape) == 3 else 1
+    for sheet in reversed(range(sheets)):
+        corner = (x - width / 2 + SHEET * sheet, y - height / 2 + SHEET * sheet)
+        axes.add_patch(Rectangle(corner, width, height, facecolor=FILLS[block.kind], edgecolor=GREY, zorder=2))
+    top = y + height / 2 + SHEET * (sheets - 1)
+    axes.text(x, top + 0.05, block.name, ha="center", va="bottom", weight="bold", color=INK)
+    sizes = " × ".join(str(size) for size in block.shape)
+    axes.text(x, y - height / 2 - 0.05, f"{sizes}\n{block.axes}", ha="center", va="top", fontsize=8, color=INK)
+
+
+def _way(axes: Axes, start: Block, end: Block, words: str) -> None:
+    """An arrow from side to side, or from below to above where one block stands under the other."""
+    (x, y), (to_x, to_y) = start.middle, end.middle
+    if x == to_x:
+        down = 1 if y > to_y else -1
+        first, last = (x, y - down * (start.size[1] / 2 + 0.35)), (to_x, to_y + down * (end.size[1] / 2 + 0.3))
+    else:
+        side = 1 if to_x > x else -1
+        first = (x + side * (start.size[0] / 2 + 0.06 + SHEET * 3 * (len(start.shape) == 3)), y)
+        last = (to_x - side * (end.size[0] / 2 + 0.06), to_y)
+    axes.add_patch(FancyArrowPatch(first, last, arrowstyle="-|>", mutation_scale=9, color=SOOT, shrinkA=0, shrinkB=0))
+    middle = ((first[0] + last[0]) / 2, (first[1] + last[1]) / 2)
+    box = dict(boxstyle="round,pad=0.15", facecolor="white", edgecolor="none")
+    axes.text(*middle, words, ha="center", va="center", fontsize=8, color=INK, bbox=box if words else None)

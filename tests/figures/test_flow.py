@@ -1,0 +1,83 @@
+"""The flow of data: every tensor has its name, its shape and its proportions, and every way leads where it should."""
+
+import pytest
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from course_lib.figures import Block, flow, flow_figure
+from tests.helpers.laws import raised, tells_apart
+
+BLOCKS = [
+    Block("Q", (2, 4), "queries × d_k", (0, 0)),
+    Block("K", (3, 4), "keys × d_k", (0, 1)),
+    Block("scores", (2, 3), "queries × keys", (1, 0.5), "weights"),
+    Block("heads", (8, 2, 3), "heads × queries × keys", (1, 1.5), "result"),
+]
+WAYS = [("Q", "scores", "QKᵀ"), ("K", "scores", ""), ("scores", "heads", "eight times")]
+
+
+def drawn(blocks=BLOCKS, ways=WAYS, make=flow_figure):
+    (axes,) = make(blocks, ways, title="A flow").axes
+    return axes
+
+
+def law_a_block_says_what_it_is(make):
+    texts = [text.get_text() for text in drawn(make=make).texts]
+    for words in ("Q", "K", "scores", "heads", "2 × 4\nqueries × d_k", "8 × 2 × 3\nheads × queries × keys", "QKᵀ"):
+        assert words in texts
+
+
+def law_a_block_has_the_proportions_of_its_shape(make):
+    sizes = [(p.get_width(), p.get_height()) for p in drawn(make=make).patches if isinstance(p, Rectangle)]
+    unit = flow.UNIT
+    assert (4 * unit, 2 * unit) in sizes and (4 * unit, 3 * unit) in sizes
+    assert sizes.count((3 * unit, 2 * unit)) == 1 + 4, "the scores, and four sheets for eight heads"
+
+
+def law_ways_lead_from_block_to_block(make):
+    arrows = [p for p in drawn(make=make).patches if isinstance(p, FancyArrowPatch)]
+    ends = [[tuple(point) for point in arrow._posA_posB] for arrow in arrows]
+    assert len(ends) == len(WAYS)
+    found = {block.name: block for block in BLOCKS}
+    for (start, end, _), (first, last) in zip(WAYS, ends, strict=True):
+        for name, (x, y) in ((start, first), (end, last)):
+            middle, size = found[name].middle, found[name].size
+            assert abs(x - middle[0]) <= size[0] / 2 + 0.3 and abs(y - middle[1]) <= size[1] / 2 + 0.4
+
+
+def without_shapes(blocks, ways, *, title):
+    return flow_figure([Block(b.name, (1, 1), "", b.at) for b in blocks], ways, title=title)
+
+
+def with_ways_reversed(blocks, ways, *, title):
+    return flow_figure(blocks, [(end, start, words) for start, end, words in ways], title=title)
+
+
+def test_laws_of_the_flow():
+    tells_apart(law_a_block_says_what_it_is, flow_figure, without_shapes)
+    tells_apart(law_a_block_has_the_proportions_of_its_shape, flow_figure, without_shapes)
+    tells_apart(law_ways_lead_from_block_to_block, flow_figure, with_ways_reversed)
+
+
+def test_large_and_small_tensors_stay_readable():
+    assert Block("X", (1, 10_000), "", (0, 0)).size == (flow.LARGEST, flow.SMALLEST)
+
+
+def test_everything_is_on_the_page():
+    axes = drawn()
+    for patch in axes.patches:
+        if isinstance(patch, Rectangle):
+            assert axes.get_xlim()[0] < patch.get_x() and patch.get_x() + patch.get_width() < axes.get_xlim()[1]
+            assert axes.get_ylim()[0] < patch.get_y() and patch.get_y() + patch.get_height() < axes.get_ylim()[1]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "ways", "message"),
+    [
+        ([BLOCKS[0], BLOCKS[0]], [], "expected each name once, got ['Q', 'Q']"),
+        (BLOCKS[:1], [("Q", "V", "")], "ways lead from or to ['V'], the blocks are Q"),
+        ([Block("v", (3,), "d_v", (0, 0))], [], "v: expected 2 or 3 sizes and a kind among"),
+        ([Block("v", (3, 1), "d_v", (0, 0), "blue")], [], "got (3, 1) and 'blue'"),
+    ],
+)
+def test_bad_flows_are_refused(blocks, ways, message):
+    assert message in str(raised(ValueError, lambda: flow_figure(blocks, ways, title="A flow")))
