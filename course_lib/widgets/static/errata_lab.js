@@ -46,7 +46,7 @@ function scoreOf(model) {
 
 function render({ model, el: root }) {
   const last = model.get("claims").length - 1;
-  const go = (chosen) => send(model, { chosen, at: 0 });
+  const go = (chosen) => send(model, { at: 0, chosen }); // in this order: what is shown of the next one reads `at`
   const step = arrows("claim", (by) => go(Math.max(0, Math.min(last, model.get("chosen") + by))));
   const said = el("div", { class: "cw-said" }), buttons = el("div", {}), told = el("div", {}), score = status();
   listen(model, ["chosen", "answers"], () => {
