@@ -1,4 +1,4 @@
-"""What is inside: of a tokenizer, of a model's shape, and of what its heads attend to."""
+"""What is inside: of a tokenizer, of a model's shape, of what its heads attend to; and claims put to the test."""
 
 import lazy_loader
 
@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "ibm": ["Ibm1", "train_ibm1"],
         "ablation": ["Head", "ablate_heads", "all_heads"],
+        "claims": ["VERDICTS", "Claim", "LabBook", "Page", "written"],
         "exploration": ["Candidate", "Exploration", "explore"],
         "relations": ["PREVIOUS", "Case", "Goal", "Role", "find_role", "goals", "previous_tokens"],
         "films": ["Film", "Scene", "film"],

@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "beam_tree_explorer": ["BeamTreeExplorer"],
         "decoder_stepper": ["DecoderStepper"],
         "depth_explorer": ["DepthExplorer"],
+        "errata_lab": ["ErrataLab"],
         "live_training": ["LiveTraining"],
         "mask_painter": ["MaskPainter"],
         "merge_stepper": ["MergeStepper"],

@@ -14,31 +14,32 @@ export function legend(names) {
 }
 
 /** What the axes span, and where a number is on them. */
-function scalesOf({ width, height, series, low, rows = 4, logX, logY }) {
+function scalesOf({ width, height, series, low, rows = 4, logX, logY, xNames }) {
   const [along, back] = logX ? [Math.log10, (x) => 10 ** x] : [(x) => x, (x) => x], up = logY ? Math.log10 : (y) => y;
   const xs = series.flatMap((each) => each.xs.map(along)), ys = series.flatMap((each) => each.ys.map(up));
   const [lowest, highest] = [Math.min(...ys), Math.max(...ys)];
   const [left, right] = [Math.min(...xs), Math.max(...xs)];
   const [bottom, top] = logY
     ? [Math.floor(lowest), Math.ceil(highest + 0.01)]
-    : [Math.min(low, lowest), highest * 1.04 || 1];
+    : [Math.min(low, lowest), Math.max(highest, highest * 1.04) || 1];
   const wide = width - LEFT - RIGHT, high = height - TOP - BOTTOM;
   return {
     px: (x) => LEFT + ((along(x) - left) / (right - left || 1)) * wide,
     py: (y) => height - BOTTOM - ((up(y) - bottom) / (top - bottom || 1)) * high,
     xAt: (share) => back(left + share * (right - left)),
-    xTicks: logX ? logTicks(10 ** left, 10 ** right) : ticks(left, right),
+    xTicks: xNames ? [...new Set(xs)] : logX ? logTicks(10 ** left, 10 ** right) : ticks(left, right),
     yTicks: logY ? ticks(bottom, top, Math.min(6, top - bottom)).map((tick) => 10 ** tick) : ticks(bottom, top, rows),
   };
 }
 
-function drawAxes({ width, height, xlabel, ylabel }, { px, py, xTicks, yTicks }) {
+function drawAxes({ width, height, xlabel, ylabel, xNames }, { px, py, xTicks, yTicks }) {
   const right = width - RIGHT, bottom = height - BOTTOM;
   const below = { x: (LEFT + right) / 2, y: height - 6 };
   const beside = { transform: `translate(12,${(TOP + bottom) / 2}) rotate(-90)` };
   const name = (place, words) => svg("text", { ...place, "text-anchor": "middle", class: "cw-muted" }, words);
   return svg("g", {},
-    ...xTicks.map((tick) => svg("text", { x: px(tick), y: bottom + 16, "text-anchor": "middle" }, short(tick))),
+    ...xTicks.map((tick) =>
+      svg("text", { x: px(tick), y: bottom + 16, "text-anchor": "middle" }, xNames ? xNames[tick] : short(tick))),
     ...yTicks.flatMap((tick) => [
       svg("line", { x1: LEFT, x2: right, y1: py(tick), y2: py(tick), stroke: "var(--cw-line)", "stroke-opacity": 0.6 }),
       svg("text", { x: LEFT - 6, y: py(tick) + 4, "text-anchor": "end" }, short(tick)),
@@ -86,7 +87,8 @@ function read(picture, { width, series }, { xAt }, point) {
 /**
  * Lines over one pair of axes: series are { name, xs, ys }, told apart by dashes too, marks are { name, x }.
  * With logX or logY, all xs or ys must be above 0; with logY every tick is a power of ten.
- * `rows` is about how many ticks other ys have.
+ * `rows` is about how many ticks other ys have. With `xNames`, an x is a place in that list, and its tick shows the
+ * name.
  * With `onpoint`, the pointer and the arrow keys move a cursor along the first series, and it is called with each
  * index there; `mark(index)` of the node puts the cursor there without a call.
  */
