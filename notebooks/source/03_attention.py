@@ -20,8 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.figures import Block, Panel, curves, flow_figure
-from course_lib.figures import new_figure, panels, styled
+from course_lib.figures import Block, Panel, curves, flow_figure, panels
 from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
@@ -152,6 +151,9 @@ of_green = Predict(
 of_green
 
 # %% tags=["hide-input"]
+from course_lib.figures import new_figure, styled
+
+
 @styled
 def color_bars(found, title):
     """A bar of weights for each query, and the color that they mix."""
