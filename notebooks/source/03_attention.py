@@ -165,8 +165,7 @@ def color_bars(found, title):
         look = dict(left=weights.cumsum(0) - weights, color=color_values.tolist())
         shares = axes.barh([row] * 3, weights, edgecolor="white", **look)
         words = [names[each] if weights[each] > 0.1 else "" for each in range(3)]
-        box = dict(color="white", pad=1.5)
-        axes.bar_label(shares, words, label_type="center", bbox=box)
+        axes.bar_label(shares, words, label_type="center", bbox=dict(color="white"))
         axes.barh(row, 0.2, left=1.1, color=context.tolist(), edgecolor="#444444")
     return figure
 
