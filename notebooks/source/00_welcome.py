@@ -243,9 +243,9 @@ d_model, vocabulary = model.config.d_model, logits.shape[1]
 blocks = [
     Block("source", (sizes[0], 1), "English tokens", (0, 0)),
     Block("memory", (sizes[0], d_model), "English tokens × d_model", (1.5, 0)),
-    Block("so far", (sizes[1], 1), "<s>, German tokens", (0, 1.2)),
-    Block("states", (sizes[1], d_model), "German tokens × d_model", (1.5, 1.2)),
-    Block("logits", logits.shape, "German tokens × vocabulary", (3, 1.2), "result"),
+    Block("so far", (sizes[1], 1), "<s>, German tokens", (0, 1.6)),
+    Block("states", (sizes[1], d_model), "German tokens × d_model", (1.5, 1.6)),
+    Block("logits", logits.shape, "German tokens × vocabulary", (3, 1.6), "result"),
 ]
 ways = [("source", "memory", "encoder"), ("so far", "states", "decoder")]
 ways += [("memory", "states", "attention"), ("states", "logits", "generator")]
