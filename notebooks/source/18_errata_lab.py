@@ -100,10 +100,9 @@ for place, number in ((2, 2), (3, 4), (5, 16)):  # as by hand
     torch.testing.assert_close(share[place], weights(query, keys)[0, 4:].sum())
 
 # %% [markdown]
-# The other claims come in rounds.
-# A round lists its claims: some as they are often written, some put right, some that only sound wrong.
+# The other claims come in rounds: some as they are often written, some put right, some that only sound wrong.
 # **Judge them before you scroll on**: note R, H or W for each one.
-# Then come the experiments, then the verdicts.
+# Then come the experiments (long helpers are collapsed), then the verdicts.
 # A number such as 2e-16 is what rounding leaves of 0.
 #
 # (Would you rather play than read? Run all cells, and go to [the widget](#All-of-them,-to-play) at the end.)
@@ -126,7 +125,7 @@ book.say(
 # For claim 2, we let a list of the most frequent words and a subword vocabulary of the same size read unseen German.
 # And how many of the subwords are words?
 
-# %%
+# %% tags=["hide-input"]
 from collections import Counter
 
 from course_lib import Tokenizer
@@ -277,9 +276,8 @@ def alike(offset):
 book.test("multiples", alike, values=(1, 2, 5, 10, 50))
 
 # %% [markdown]
-# A Fourier transform multiplies a whole signal with waves, and sums.
-# We transform the simplest signal, one pulse at position 7, at the table's frequencies, and compare with row 7.
-# A discrete transform takes 1, 2, 3, … times its lowest frequency. Does the table?
+# For claim 8 we transform the simplest signal, one pulse at position 7, at the table's frequencies, and compare with row 7.
+# A discrete Fourier transform takes 1, 2, 3, … times its lowest frequency. Does the table?
 
 # %%
 pulse, seven = (torch.arange(100) == 7).double(), sinusoidal(8, 512)[7].double()
@@ -291,7 +289,7 @@ def frequencies(wave):  # from the slowest pair on
     pair = torch.stack([(pulse * angles.sin()).sum(), (pulse * angles.cos()).sum()])
     off = (pair - seven[512 - 2 * wave :][:2]).abs().max()
     named = {"frequency, discrete Fourier": wave, "sinusoids": own / slowest}
-    return named | {"row 7 and the pulse's transform are apart": off}
+    return named | {"apart: row 7, pulse's transform": off}
 
 
 book.test("fourier", frequencies, values=(1, 2, 3, 11, 65, 129, 256))
@@ -299,8 +297,7 @@ book.test("fourier", frequencies, values=(1, 2, 3, 11, 65, 129, 256))
 # %% [markdown]
 # For claim 9 a model must be trained.
 # One encoder layer reads 16 random words, and names for each the word *before* it: nothing but position can help.
-# Then it reads texts up to eight times as long, and we count two kinds of answers: the first 7, whose places every training text had, and the last one.
-# (Its training is in the collapsed cell.)
+# Then it reads texts up to eight times as long: we count its first 7 answers, at places that every training text had, and its last one.
 
 
 # %% tags=["hide-input"]
@@ -371,7 +368,7 @@ figure
 
 # %% [markdown]
 # Up to 16 words, the length of training, nearly every answer is right; at 17 the last one already fails more often.
-# At 128 words, even places that every training text had are read worse: a longer text is more than its new places.
+# At 128 words, even the first 7 suffer.
 # Three claims of this round are left: they are about order itself.
 # We flip a text end to end.
 
@@ -480,15 +477,14 @@ def cross(target_words):
     look = nn.MultiheadAttention(6, 2, kdim=8, vdim=8, batch_first=True).double()
     memory = draw(1, 7, 8)
     context, shares = look(draw(1, target_words, 6), memory, memory)
-    (queries, keys), (out, width) = shares.shape[1:], context.shape[1:]
-    rows = {"rows of Q": queries, "rows of K and V": keys, "rows that come out": out}
-    return rows | {"width that comes out": width}
+    (queries, keys), out = shares.shape[1:], context.shape[1]
+    return {"rows of Q": queries, "rows of K and V": keys, "rows that come out": out}
 
 
 book.test("lengths", cross, values=(1, 3, 7, 20))
 
 # %% [markdown]
-# For claim 16, we count directions: in how many independent ways can the words change, and how many of those change the context of a query?
+# For claim 16: in how many independent directions can the words change, and how many of those does a query's context show?
 
 
 # %%
@@ -523,8 +519,8 @@ assert (sums - ones).abs().min() > 0.1
 encodings, context, difference = measured("encodings")
 assert (encodings == 16).all() and context.tolist() == list(book["encodings"].values)
 assert difference.max() < 1e-12
-queries, keys, out, width = measured("lengths")
-assert (keys == 7).all() and torch.equal(queries, out) and (width == 6).all()
+queries, keys, out = measured("lengths")
+assert (keys == 7).all() and torch.equal(queries, out)
 assert queries.tolist() == [1, 3, 7, 20]
 directions, seen = measured("lossless")
 assert (seen == 8).all() and directions.tolist() == [8, 16, 80, 800]
@@ -672,10 +668,10 @@ book.test("w_o", mixed, values=(0, 1))
 
 # %% [markdown]
 # Claim 23 treats heads as measurements of one thing, each with an error of its own.
-# Then their mean would be the best measurement of all.
-# So we replace the weights of each cross-attention head of the translator by the mean over the heads of its layer, first in part, then altogether.
+# Then their mean would be the best measurement.
+# So we replace the weights of each cross-attention head of the translator by the mean over its layer, first in part, then altogether.
 
-# %%
+# %% tags=["hide-input"]
 def averaging(part):
     def hook(module, inputs, context):
         query, keys, values, mask, _ = inputs
@@ -796,7 +792,7 @@ def two_axes(sentences):
 book.test("shape", two_axes, values=(2, 4, 8, 16))
 
 # %% [markdown]
-# For claim 28, two layers read a text three ways: the words so far with the mask, the words so far without it, and all words at once.
+# For claim 28, two layers read a text: the words so far, with the mask and without it, and all words at once.
 # Does the row of the newest word stay?
 
 # %%
@@ -890,11 +886,11 @@ def widths(d_model):
 book.test("feed_forward", widths, values=(64, 512, 1024))
 
 # %% [markdown]
-# Claims 31 and 32 build stacks of torch's layers, leave out the final norm, and then ask what it would change.
-# A fresh LayerNorm has gains of 1 and biases of 0; training moves both, so we also try stacks whose gains and biases are off by about 0.3.
+# For claims 31 and 32 we build stacks of torch's layers without the final norm, and ask what it would change.
+# Training moves the gains and biases of LayerNorm from 1 and 0, so we also move them by about 0.3.
 
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def top_of(num_layers, norm_first, moved=0.0):
     torch.manual_seed(0)
@@ -964,7 +960,7 @@ assert isinstance(whole.encoder.norm, nn.LayerNorm) and not layer.norm_first
 # %% [markdown]
 # ## Round 8: from the encoder to the decoder
 #
-# Four ways to connect the two stacks, as they are drawn and told.
+# What goes from one stack to the other, and what is new there?
 
 # %% tags=["hide-input"]
 book.say(
@@ -1060,7 +1056,7 @@ assert measured("empty")[0].tolist() == [0, 1, 2, 3]
 # %% [markdown]
 # ## Round 9: what the decoder may see
 #
-# Off by one, in six variations.
+# Mostly, it is a matter of one position.
 
 # %% tags=["hide-input"]
 book.say(
@@ -1268,7 +1264,7 @@ book.test("dropped", rows_in_training, values=(0, 0.1, 0.3))
 # For claim 46, one layer and Adam process 32 sentences in so many micro-batches; torch tells what it keeps for the backward pass.
 
 
-# %%
+# %% tags=["hide-input"]
 def kept_for_backward(layer, x):
     own, held = {each.data_ptr() for each in layer.parameters()}, {}
 
@@ -1311,10 +1307,10 @@ book.test("every_n", first_step, values=(2, 4, 5, 10))
 
 # %% [markdown]
 # For claim 48, a small regression takes 50 steps with losses divided by n, and 50 with losses that are not.
-# Do the weights end in the same place?
+# Do the weights end in one place?
 
 
-# %%
+# %% tags=["hide-input"]
 def fitted(n, divisor, kind, clip):
     w = torch.zeros(4).double().requires_grad_()
     optimizer, x = kind([w], lr=0.03), draw(40, 4)
@@ -1432,7 +1428,7 @@ assert floor.min() > 0 and floor[2] > 1 and divergence.abs().max() < 1e-9
 # %% [markdown]
 # ## Round 11: decoding and scores
 #
-# The model is trained; much can still go wrong between its logits and the score that is printed.
+# Much can still go wrong between a model's logits and the score that is printed.
 
 # %% tags=["hide-input"]
 book.say(
@@ -1445,11 +1441,10 @@ book.say(
 )
 
 # %% [markdown]
-# The finished course translator hardly errs.
-# For this round we take it as it was early in its training, after 156 to 933 of 5,572 steps.
-# For claim 51, each of its four favorite first tokens is continued by the best second one: four hypotheses a sentence, all of the same length, six pairs.
+# The finished course translator hardly errs; we take it as it was after 156 to 933 of 5,572 training steps.
+# For claim 51, each of its four favorite first tokens is continued by the best second one: four hypotheses of one length, six pairs.
 
-# %%
+# %% tags=["hide-input"]
 src_all, start = everything.src, everything.tgt_in[:, :1]
 scored = {"logits": lambda x: x, "log-probabilities": lambda x: x.log_softmax(dim=-1)}
 
@@ -1724,7 +1719,7 @@ for text, names in sources.items():
 Page("\n".join(rows))
 
 # %% [markdown]
-# And this is what stands: 21 are right, 13 half right and 25 wrong, so no single answer would have carried you far.
+# 21 are right, 13 half right and 25 wrong: no single answer would have carried you far.
 
 # %% tags=["nbval-check-output"]
 book.summary()
