@@ -1,4 +1,4 @@
-"""Claims put to the test: a sentence as it is often written, an experiment with one knob, a verdict, what is right."""
+"""Claims put to the test: a sentence as one hears it, an experiment with one knob, a verdict, what is right."""
 
 import inspect
 import math
@@ -30,7 +30,7 @@ class Claim:
         number: in the book, from 1.
         name: what the book calls it.
         group: of claims that belong together.
-        said: the claim as it is often written.
+        said: the claim, in words.
         knob: what the experiment varies, in words.
         values: of the knob.
         numbers: name to one number for each value of the knob: what the claim says, what was measured.
@@ -90,7 +90,7 @@ class LabBook:
 
         Args:
             group: what they are about.
-            said: name to claim, as it is often written.
+            said: name to claim, in words.
 
         Raises:
             ValueError: without a claim.
@@ -144,13 +144,14 @@ class LabBook:
         return Page("\n\n".join(self[name].answer() for name in verdicts))
 
     def summary(self) -> Page:
-        """A table of all claims that are judged, with their verdicts and lessons."""
+        """A table of all claims that are judged: never a claim without its verdict and what is right."""
         rows = [
-            f"| {claim.number} | {claim.said} | {VERDICTS[claim.verdict]} {claim.verdict} | {_link(claim.lesson)} |"
+            f"| {claim.number} | {claim.said} | {VERDICTS[claim.verdict]} {claim.verdict} | {claim.right} | "
+            f"{_link(claim.lesson)} |"
             for claim in self.claims
             if claim.verdict
         ]
-        return Page("\n".join(["| | as written | verdict | lesson |", "|--:|---|---|---|", *rows]))
+        return Page("\n".join(["| | claim | verdict | what is right | lesson |", "|--:|---|---|---|---|", *rows]))
 
 
 def written(number: float) -> str:

@@ -85,8 +85,8 @@ def test_pages_are_markdown():
     assert book["odd"].knob == "d_model" and book["odd"].answer() == "**2.** ✓ **right**. It is."
     rows = book.summary().text.splitlines()[2:]  # only what is judged
     assert rows == [
-        "| 1 | A square is the double. | ✗ wrong | [03](03_attention.ipynb) |",
-        "| 2 | An odd square is odd. | ✓ right |  |",
+        "| 1 | A square is the double. | ✗ wrong | At 2 `only`. | [03](03_attention.ipynb) |",
+        "| 2 | An odd square is odd. | ✓ right | It is. |  |",
     ]
 
 
