@@ -399,6 +399,7 @@ shown = [
 title = "X times W_Q, W_K, W_V: “sleeps” asks for noun and animal, “cat” is both"
 figure = panels(shown, title=title, words={"signed": "number"})
 figure.axes[0].set_visible(False)
+outlined(figure, features.index("verb"), [1])
 outlined(figure, sleeps, [4, 5])
 
 # %% tags=["hide-input"]
@@ -409,7 +410,8 @@ assert [kinds[k] for k in (Q[cat] > 0).nonzero()] == ["article", "verb"]
 assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
 
 # %% [markdown]
-# Each product stands below its matrix, and the frame follows *sleeps*.
+# Each product stands below its matrix.
+# The frames follow *sleeps*: its row of X picks two rows of W_Q, *verb* and *asleep*, and adds them.
 # The full stop is none of the four kinds, so its key is zero: it scores 0 with everyone.
 # *The* and the full stop hand over nothing.
 #
@@ -760,7 +762,8 @@ assert math.isclose(entropy(torch.full((8,), 1 / 8)).item(), math.log(8), rel_to
 def measure(function):
     """A function of the weights, by what divides scores: name to (draws, widths)."""
     found = {}
-    for name, power in (("divided by √d_k", 0.5), ("not divided", 0), ("divided by d_k", 1)):
+    powers = {"divided by √d_k": 0.5, "not divided": 0, "divided by d_k": 1}
+    for name, power in powers.items():
         rows = [[each / width**power for each in drawn[width]] for width in widths]
         columns = [[function(each.softmax(dim=-1)) for each in row] for row in rows]
         found[name] = torch.tensor(columns).T
@@ -775,7 +778,7 @@ curves(
     {name: (widths, runs) for name, runs in entropies.items()},
     xlabel="d_k",
     ylabel="mean entropy of the weights (nats)",
-    title="Wide keys: peaked weights without a scale, equal ones with d_k; √d_k keeps them",
+    title="Wide keys: peaked weights without a scale, equal ones divided by d_k",
     log_x=True,
     marks={"eight equal weights": (None, math.log(8))},
 )
@@ -791,16 +794,16 @@ curves(
     {name: (widths, runs) for name, runs in gradients.items()},
     xlabel="d_k",
     ylabel="median size of the softmax's Jacobian",
-    title="Unscaled, the softmax's gradient is a fifth at d_k = 64, and gone at 1,024",
+    title="Unscaled: a fifth of the gradient at d_k = 64, next to none at 1,024",
     log_x=True,
     log_y=True,
     marks={"the paper's d_k": (64, None)},
 )
 
-# %% tags=["nbval-check-output"]
+# %%
 for width in (64, 1024):
-    medians = {name: runs.mean(dim=0) for name, runs in gradients.items()}
-    sizes = [f"{name} {each[widths.index(width)]:.2f}" for name, each in medians.items()]
+    found = {name: runs.mean(dim=0) for name, runs in gradients.items()}
+    sizes = [f"{name} {each[widths.index(width)]:.2g}" for name, each in found.items()]
     print(f"d_k {width:4}:", ", ".join(sizes))
 
 # %% tags=["hide-input"]
@@ -974,16 +977,16 @@ def train(make_score, d_k, seed, steps=100, every=10):
 def learning_curves(learned, title):
     """A panel for each d_k, and in it a thin line for each run."""
     figure = new_figure(title, 9.0, 3.8)
-    panel = None
-    for place, d_k in enumerate((narrow_d_k, wide_d_k), start=1):
-        panel = figure.add_subplot(1, 2, place, xlabel="step", sharey=panel)
-        panel.set(ylabel="accuracy", title=f"d_k = {d_k}", ylim=(0, 1.03))
+    both = figure.subplots(1, 2, sharey=True)
+    for panel, d_k in zip(both, (narrow_d_k, wide_d_k), strict=True):
+        panel.set(xlabel="step", ylabel="accuracy", title=f"d_k = {d_k}")
         panel.grid(True)
         for number, name in enumerate(choices):
             look = dict(color=f"C{number}", ls=("-", "--", ":")[number], lw=1)
             lines = panel.plot(range(0, 101, 10), learned[d_k, name].T, **look)
             lines[0].set_label(name)
-    panel.legend(*panel.get_legend_handles_labels(), loc="upper left", framealpha=1)
+    lines, labels = panel.get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=3)
     return figure
 
 
@@ -1014,8 +1017,8 @@ halfway = [learned[narrow_d_k, name][:, 4].mean() for name in choices]  # step 4
 assert halfway[1] < halfway[0] - 0.1
 
 # %% [markdown]
-# A line is one run: its accuracy on 250 look-ups that no model was trained on.
-# With d_k = 16 all three learn the task; without the scale the dot product takes longer, and some runs are not done after 100 steps.
+# A line is one run: its accuracy on 250 other look-ups.
+# With d_k = 16 all three learn the task; without the scale the dot product takes longer, and a run may still be short of 100 % at the end.
 # With d_k = 256 only the unscaled dot product fails: its runs end anywhere from below 50 % to above 60 %, the others above 90 %.
 # This shows that the effect exists, not why.
 
@@ -1100,11 +1103,10 @@ assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 # %% [markdown]
 # The head of the picture finds whom *it* means, in sentences that differ in one word behind *it*.
 # These are new to the choice of the head only.
-# They share one template and few nouns, a few of them stood in the training set, that of the picture too; and the interval takes them for independent draws, which they are not.
+# All share one template and few nouns; a few, and the sentence of the picture, are in the training set; and the interval takes them for independent draws, which they are not.
 #
 # The 50 % of layer 0 are forced: there neither *it* nor the nouns know the last word yet, so the same noun wins in both sentences of a pair.
-# Behind it they may know: *it*, or *dog* and *meat*, whose keys count as much.
-# Which of them does, this count cannot say.
+# One layer up they may: *it*, or *dog* and *meat*, whose keys count as much; the accuracy cannot say which.
 #
 # Nobody told this head to do so; it emerged from training W_Q and W_K.
 # A weight says where a head looks, not yet what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
