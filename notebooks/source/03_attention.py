@@ -945,7 +945,7 @@ choices = {
     "dot product": lambda d_k: lambda q, k: q @ k.mT,
     "additive": Additive,
 }
-narrow_d_k, wide_d_k, seeds = 16, 256, 12 if device == "cuda" else 6
+narrow_d_k, wide_d_k, seeds = 16, 256, 12 if device == "cuda" else 5
 *unseen, unseen_right = look_ups(250, torch.Generator().manual_seed(100))  # to test on
 
 
@@ -1244,6 +1244,7 @@ Predictions()
 # - **additive attention**: scores from a small network with tanh, older than the dot product.
 # - **self-attention**: attention whose queries, keys and values come from one sequence.
 # - **cross-attention**: attention whose queries come from one sequence, keys and values from another.
+# - **heads**: attentions that stand side by side in one layer, each with matrices of its own.
 
 # %% [markdown]
 # ## Summary
