@@ -14,6 +14,8 @@ from course_lib.widgets.base import CourseWidget
 LARGEST = 20.0  # number in Q, K and V
 COOLEST, HOTTEST = 0.1, 5.0
 MOST = 8  # rows or columns, for which the page has room
+TIE = 1e-6  # weights as far apart as this are equally large
+LISTED = 3  # of the largest weights that the picture's title names
 
 
 class AttentionCalculator(CourseWidget):
@@ -101,8 +103,9 @@ class AttentionCalculator(CourseWidget):
         """Q, K and V, and what comes of them."""
         queries, keys, kinds, facts = self.names.values()
         scores, weights, context = self.compute()
-        row, column = divmod(int(weights.argmax()), len(keys))
-        most = f"most from “{queries[row]}” to “{keys[column]}”, {weights[row, column]:.2f}"
+        largest = (weights > weights.max() - TIE).nonzero().tolist()
+        pairs = [f"“{queries[row]}” to “{keys[column]}”" for row, column in largest]
+        most = f"most from {_listed(pairs)}, {weights.max():.2f}"
         drawn = [
             Panel(self.query, queries, kinds, "Q: asks for"),
             Panel(self.key, keys, kinds, "K: is found by"),
@@ -113,3 +116,11 @@ class AttentionCalculator(CourseWidget):
         ]
         title = f"Scores → weights → context: {most}; scores divided by {self.divisor:.2f}"
         return panels(drawn, title=title, per_row=3, words={"signed": "number; score; context"})
+
+
+def _listed(pairs: list[str]) -> str:
+    """The first of them in words, and how many more there are."""
+    words, more = pairs[:LISTED], len(pairs) - LISTED
+    if more > 0:
+        words.append(f"{more} more")
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

@@ -13,15 +13,18 @@ from tests.helpers.pages import new_widget
 CELLS = (
     "import torch\nfrom course_lib.widgets import AttentionCalculator",
     "tokens = ['The', 'cat', 'sleeps', '.']\n"
-    "kinds, facts = ['article', 'noun', 'verb', 'stop'], ['animal', 'asleep']\n"
-    "Q = torch.tensor([[0, 6, 0, 0], [5, 0, 5, 0], [0, 6, 0, 0], [0, 0, 6, 0]]).float()\n"
+    "kinds, facts = ['article', 'noun', 'verb', 'animal'], ['animal', 'asleep']\n"
+    "Q = torch.tensor([[0, 6, 0, 0], [5, -4, 5, 0], [0, 4, 0, 2], [0, 0, 6, 0]]).float()\n"
+    "K = torch.tensor([[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]]).float()\n"
     "V = torch.tensor([[0, 0], [1, 0], [0, 1], [0, 0]]).float()\n"
-    "calculator = AttentionCalculator(Q, torch.eye(4), V, tokens, tokens, kinds, facts)\n"
+    "calculator = AttentionCalculator(Q, K, V, tokens, tokens, kinds, facts)\n"
     "calculator",
 )
 TOKENS = ["The", "cat", "sleeps", "."]
-Q = torch.tensor([[0, 6, 0, 0], [5, 0, 5, 0], [0, 6, 0, 0], [0, 0, 6, 0]], dtype=torch.float64)
-K, V = torch.eye(4, dtype=torch.float64), torch.tensor([[0, 0], [1, 0], [0, 1], [0, 0]], dtype=torch.float64)
+KINDS = ["article", "noun", "verb", "animal"]
+Q = torch.tensor([[0, 6, 0, 0], [5, -4, 5, 0], [0, 4, 0, 2], [0, 0, 6, 0]], dtype=torch.float64)
+K = torch.tensor([[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], dtype=torch.float64)
+V = torch.tensor([[0, 0], [1, 0], [0, 1], [0, 0]], dtype=torch.float64)
 
 
 calculator = new_widget
@@ -87,9 +90,8 @@ def test_the_first_state_is_the_lessons(calculator):
 
 def test_every_number_that_is_typed_is_computed_with(calculator, lab):
     query, key, value = Q.clone(), K.clone(), V.clone()
-    kinds, facts = ["article", "noun", "verb", "stop"], ["animal", "asleep"]
     generator = torch.Generator().manual_seed(0)
-    for letter, matrix, columns in (("Q", query, kinds), ("K", key, kinds), ("V", value, facts)):
+    for letter, matrix, columns in (("Q", query, KINDS), ("K", key, KINDS), ("V", value, ["animal", "asleep"])):
         for row, token in enumerate(TOKENS):
             for column, name in enumerate(columns):
                 number = torch.randint(-200, 201, (), generator=generator).item() / 10
@@ -122,7 +124,7 @@ def test_the_largest_numbers_do_not_overflow(calculator):
     calculator.get_by_label("temperature").fill("0.1")
     query, key = Q.clone(), K.clone()
     query[0], key[0], key[1] = 20, 20, -20
-    for kind in ("article", "noun", "verb", "stop"):
+    for kind in KINDS:
         for label, text in ((f"Q, The, {kind}", "20"), (f"K, The, {kind}", "20"), (f"K, cat, {kind}", "-20")):
             set_cell(calculator, label, text)
     expected = results(query, key, V, scaled=False, temperature=0.1)
@@ -247,15 +249,15 @@ def test_the_keyboard_is_enough(calculator):
 def test_every_result_tells_its_sum(calculator):
     told, cells = calculator.locator(".cw-message").last, calculator.locator(".cw-result")
     cells.nth(4).hover()
-    expect(told).to_have_text("score of “cat” with “The”: (5·1 + 0·0 + 5·0 + 0·0) / 2.00 = 2.50")
+    expect(told).to_have_text("score of “cat” with “The”: (5·1 + −4·0 + 5·0 + 0·0) / 2.00 = 2.50")
     cells.nth(16 + 6).focus()
-    expect(told).to_have_text("weight of “cat” on “sleeps”: e^2.50 / (e^2.50 + e^0.00 + e^2.50 + e^0.00) = 0.46")
+    expect(told).to_have_text("weight of “cat” on “sleeps”: e^2.50 / (e^2.50 + e^−2.00 + e^2.50 + e^0.00) = 0.48")
     calculator.page.keyboard.press("ArrowLeft")
-    expect(told).to_contain_text("weight of “cat” on “cat”: e^0.00 / ")
+    expect(told).to_contain_text("weight of “cat” on “cat”: e^−2.00 / ")
     cells.nth(32 + 3).hover()
-    expect(told).to_have_text("context of “cat”, asleep: 0.46·0 + 0.04·0 + 0.46·1 + 0.04·0 = 0.46")
+    expect(told).to_have_text("context of “cat”, asleep: 0.48·0 + 0.01·0 + 0.48·1 + 0.04·0 = 0.48")
     set_cell(calculator, "V, sleeps, asleep", "10")
-    expect(told).to_have_text("context of “cat”, asleep: 0.46·0 + 0.04·0 + 0.46·10 + 0.04·0 = 4.62")
+    expect(told).to_have_text("context of “cat”, asleep: 0.48·0 + 0.01·0 + 0.48·10 + 0.04·0 = 4.78")
 
 
 # --- how fast, how it looks ---------------------------------------------------------------------

@@ -43,6 +43,24 @@ def test_its_subwords_are_those_of_the_training_part(shipped, corpus):
     assert type(shipped.tokenizer).train(texts, 2000).to_json() == shipped.tokenizer.to_json()
 
 
+def law_a_few_meals_were_trained_on(meals, corpus):
+    """As lesson 03 says of the sentences that it counts on, and of that of its picture."""
+    learned = {pair.src for pair in corpus.train}
+    assert "The dog eats the meat because it is hungry." in learned
+    assert len(meals) == 140 and 5 <= sum(meal in learned for meal in meals) <= 20
+
+
+def test_a_few_sentences_of_the_lesson_were_trained_on(corpus):
+    eaters = "dog cat horse child mouse bird cow bear girl pig".split()
+    foods = "meat cheese apple bread soup cake egg".split()
+    pairs = [(eater, food) for eater in eaters for food in foods]
+    meals = [f"The {one} eats the {food} because it is {end}." for one, food in pairs for end in ("hungry", "fresh")]
+    law_a_few_meals_were_trained_on(meals, corpus)
+    for wrong in (meals[:70], [pair.src for pair in corpus.test[:140]], [pair.src for pair in corpus.train[:140]]):
+        with pytest.raises(AssertionError):
+            law_a_few_meals_were_trained_on(wrong, corpus)
+
+
 def test_its_files_are_small_and_half_precision():
     assert sum(path.stat().st_size for path in COURSE.iterdir() if path.is_file()) < 4_000_000
     with safe_open(COURSE / "model.safetensors", framework="pt") as file:

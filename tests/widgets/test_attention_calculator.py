@@ -129,6 +129,21 @@ def test_the_picture_shows_the_present_state():
         law_the_picture_shows_the_state(lambda _: first, found)
 
 
+def named_largest(found):
+    """What the picture's title says of the largest weights."""
+    return found.picture().get_suptitle().replace("\n", " ").split("context: ")[1].split("; ")[0]
+
+
+def test_the_title_names_every_largest_weight():
+    nobody, cats = torch.zeros(2, 2), torch.tensor([[0.0, 2.0], [0.0, 2.0]])
+    key = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    assert named_largest(calculator(query=cats, key=key)) == "most from “Die” to “cat” and “Katze” to “cat”, 0.67"
+    everyone = "most from “Die” to “The”, “Die” to “cat”, “Die” to “sleeps” and 3 more, 0.33"
+    assert named_largest(calculator(query=nobody, key=key)) == everyone
+    cats[1, 1] = 2.01
+    assert named_largest(calculator(query=cats, key=key)) == "most from “Katze” to “cat”, 0.67"
+
+
 def test_a_stored_notebook_has_the_picture_and_its_words():
     words = stored_words(calculator())
     assert words.startswith("Scores → weights → context: most from “")
