@@ -119,14 +119,12 @@ assert (no_mask[0, :, 4:] > 0).all() and (share_on_padding(no_mask) > 0.5).all()
 
 # %% [markdown]
 # Every word spends more than half of its attention on nothing.
-# Padding makes the tensor rectangular; it keeps nobody from attending to it.
-# For that we need a **mask**: a tensor that says which query may attend to which key.
+# What is missing is a **mask**: a tensor that says which query may attend to which key.
 #
 # ## Where does the mask go?
 #
 # ### First try: keys of zeros
 #
-# Some descriptions fill up with vectors of zeros and stop there.
 # A key of zeros has a score of 0 with every query.
 
 # %%
@@ -154,7 +152,7 @@ torch.testing.assert_close(zeroed_before, zeroed_scores.softmax(dim=-1))
 # %% [markdown]
 # **A common mistake**: "zero padding needs no mask".
 # Zero is a score like any other: e⁰ = 1, and some of the words score below 0.
-# Setting the *scores* of the padding to zero is the same mistake in other words.
+# Setting the padding's *scores* to zero is the same mistake in other words.
 #
 # ### Second try: zero the weights, after the softmax
 #
@@ -209,8 +207,8 @@ masked = masked_weights(query, key, real[:, None, :])
 print("e^0 =", math.exp(0), "  e^−∞ =", math.exp(-math.inf))
 print("on padding:", share_on_padding(masked).tolist())
 without_padding = scores[0, :4, :4].softmax(dim=-1)  # the sentence alone
-off = (masked[0, :4, :4] - without_padding).abs().max()
-print(f"differs from the sentence alone by {off:.0e}")
+difference = (masked[0, :4, :4] - without_padding).abs().max()
+print(f"differs from the sentence alone by {difference:.0e}")
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(by_hand.sum(dim=-1), torch.ones(10).double())
@@ -242,8 +240,8 @@ panels(drawn, title=title, per_row=2)
 # %% [markdown]
 # ### And if we divide by the new sum?
 #
-# A fair question: zero the weights, then divide each row by what it sums to.
-# The sum that the softmax divided by cancels, so the result should be the same.
+# We could zero the weights, and then divide each row by what it sums to.
+# The softmax's own divisor cancels, so the result should be the same.
 # Is it always?
 # We make one hidden score large.
 
@@ -282,7 +280,7 @@ for name, weights in ways.items():
     assert (gradient[:, 4:] == 0).all() == (name == "−∞ before")
 
 # %% [markdown]
-# Exactly zero, against rounding errors.
+# With −∞ its gradient is exactly zero; otherwise rounding errors remain.
 #
 # The library's `attention_weights` does what `masked_weights` does, and checks the mask first.
 # It wants a mask with as many dimensions as the scores.
@@ -298,8 +296,8 @@ print("0 exactly where hidden:", torch.equal(theirs == 0, hidden_pairs))
 # %% [markdown]
 # ## The padding mask
 #
-# The **padding mask** goes from ids to True and False, first as a loop.
-# Why the two axes of size 1?
+# The **padding mask** is made from ids, first in a loop.
+# Why does it have two axes of size 1?
 
 
 # %%
@@ -358,7 +356,7 @@ careless = attend(x, x, x)
 for number, length in enumerate(lengths):
     one = x[number : number + 1, :length]  # (1, length, d_model): no padding, no mask
     alone = attend(one, one, one)[0]
-    off = [(y[number, :length] - alone).abs().max() for y in (with_mask, careless)]
+    off = [(z[number, :length] - alone).abs().max() for z in (with_mask, careless)]
     print(f"{length:2} tokens: off by {off[0]:.0e} with the mask, {off[1]:.0e} without")
 
 # %% tags=["hide-input"]
@@ -373,10 +371,10 @@ for number, length in enumerate(lengths):
 
 # %% [markdown]
 # With the mask the sentences come out as if alone, up to rounding.
-# Without it only the longest does, because it has no padding: what a sentence means would depend on its neighbors in the batch.
+# Without it only the longest one does, because it has no padding.
 #
-# A sharper test puts something else into the padding.
-# Numbers a thousand times as large, and then NaN, "not a number": do the outputs of the real words stay as they are?
+# A sharper test puts something else into the padding: numbers a thousand times as large, and then NaN, "not a number".
+# Do the outputs of the words stay as they are?
 
 # %%
 is_word = real[:, :, None]  # (batch, src_len, 1)
@@ -397,19 +395,17 @@ assert broken.isnan().all() and not after[2].isnan().any()
 
 # %% [markdown]
 # Finite numbers do not matter, to the last bit.
-# NaN does: in both sentences that have padding, it reaches every word.
+# NaN reaches every word of the two sentences that have padding.
 # The mask makes the *weight* 0, but the context still sums weight times value, and 0 × NaN is NaN; so is 0 × ∞.
-# So a mask hides finite values only, and the vectors of the padding must be finite.
-# We will see where NaN can come from.
+# A mask hides finite values only; we will see where NaN can come from.
 #
 # ## The causal mask
 #
 # The decoder learns to continue: `<s>` → *Die* → *Katze* → *sieht* → …
-# In training we know the whole sentence, and we want to learn from all its places at once.
-# But then the answer lies in the input, one place to the right.
+# In training it reads the whole sentence at once, and so the answer to each position is in its input, one place to the right.
 #
 # The **causal mask**, also called **look-ahead mask**, hides it.
-# As a loop: a query may attend to the keys up to itself.
+# A query may attend to the keys up to and including its own place:
 
 
 # %%
@@ -431,15 +427,15 @@ def hide_future(length):
 from course_lib.masks import causal_mask
 
 target = tokenizer.encode(pairs[1].tgt)
-tgt_in = torch.tensor([[BOS_ID, *target]])  # (1, tgt_len)
-tgt_len = tgt_in.shape[1]
+one_tgt = torch.tensor([[BOS_ID, *target]])  # (1, tgt_len)
+tgt_len = one_tgt.shape[1]
 causal = hide_future(tgt_len)
 print("mask", tuple(causal.shape))
 print("equal to the loop's:     ", torch.equal(causal, causal_by_hand(tgt_len)))
 print("equal to the library's:  ", torch.equal(causal, causal_mask(tgt_len)))
 
 # %%
-german = words(tgt_in[0])
+german = words(one_tgt[0])
 title = f"{causal.sum()} of {causal.numel()} pairs are open: none of them looks ahead"
 mask_grid(causal[0, 0], german, german, title=title)
 
@@ -448,8 +444,7 @@ assert causal.sum() == tgt_len * (tgt_len + 1) / 2
 assert not causal[0, 0].triu(1).any()
 
 # %% [markdown]
-# Each row is one exercise for the model.
-# What it may read is on the left, what it must predict on the right.
+# Each row is one exercise for the model: what it may read, and what it must predict.
 
 # %% tags=["nbval-check-output"]
 answers = [*words(torch.tensor(target)), "</s>"]
@@ -471,12 +466,12 @@ for t in range(tgt_len):
 # ### Does anything leak?
 #
 # A **leak** is a path from what should be hidden into an output.
-# The argument that there is none: a hidden pair has a weight of exactly 0, whatever the (finite) input, so the hidden key has no effect, and neither has a small change of it.
-# A later layer only sees what the layers before it let through.
+# Why should there be none?
+# A hidden pair has a weight of exactly 0 for every finite input, so nothing that the hidden key holds gets through; and a stack of layers passes on only what each of them lets through.
 #
-# An argument is about the mathematics; a test is about our code.
-# The gradient says how much output *t* changes when input *s* changes.
-# For *s* > *t* it must not be small but **exactly 0**.
+# That is an argument about the mathematics; whether our *code* follows it is a matter of tests.
+# The gradient says how much output *t* changes with input *s*.
+# For *s* > *t* it must be **exactly 0**, not only small.
 
 
 # %%
@@ -494,11 +489,10 @@ def influence(layers, y, mask):
 
 
 two_layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
-y = random(tokenizer.vocab_size, d_model)[tgt_in] + positions[:tgt_len]  # our target
+y = random(tokenizer.vocab_size, d_model)[one_tgt] + positions[:tgt_len]  # our target
 
 # %% [markdown]
-# We look through one attention and through two in a row, with and without the mask.
-# One more mask joins them, with a small slip: `tril(1)` for `tril()`, which opens one place too many.
+# We test one attention and a stack of two, with the mask, without it, and with a slip: `tril(1)` for `tril()`, which opens one place too many.
 
 # %%
 how_far = Predict(
@@ -518,6 +512,8 @@ seen = {
 }
 ahead = (seen["tril(1), two"][0] > 0).sum() - 1  # of the first output
 how_far.reveal(ahead, because="the second one reads outputs that have seen one already")
+
+# %% tags=["hide-input"]
 drawn = [
     Panel(found, german, german, name, xlabel="input s", ylabel="output t")
     for name, found in seen.items()
@@ -536,13 +532,12 @@ for _ in range(3):  # the argument says: at every input
     assert (influence(two_layers, random(*y.shape), causal)[future] == 0).all()
 
 # %% [markdown]
-# With the causal mask the upper triangle is exactly 0, through one attention and through two.
+# With the causal mask the upper triangle is exactly 0, in one attention and in the stack.
 # Without it, every output depends on every input.
 # And the slip adds up: two attentions see two places ahead.
 #
-# It is the *strictly* upper triangle that is hidden: the diagonal stays open.
-# Here are two ways to get it wrong.
-# What may the first query, `<s>`, attend to?
+# Only what is *strictly* above the diagonal is hidden.
+# Here are two other slips: what may the first query, `<s>`, attend to?
 
 # %% tags=["nbval-check-output"]
 square = torch.ones(tgt_len, tgt_len, dtype=torch.bool)
@@ -586,15 +581,14 @@ for t in range(tgt_len - 1):
 
 # %% [markdown]
 # With the mask, every position of the one pass is what its beginning alone gives.
-# (A beginning has a mask too: its earlier positions must not learn from its later ones on the way through the stack.)
-# So seven exercises cost one pass, side by side, and no recurrence.
-# Without the mask only the last position agrees, whose beginning is the whole sentence.
+# (A beginning is masked too, or its earlier positions would learn from its later ones in the first layer.)
+# So seven exercises cost one pass.
+# Without the mask only the last position agrees, because its beginning is the whole sentence.
 #
 # ## Both masks, and the third
 #
-# Targets have different lengths too.
-# Then a key must be real *and* not in the future: `&` combines the two masks, and broadcasts their shapes.
-# We take the first two pairs, so that the pictures stay small.
+# Targets have different lengths too, so a key must be real *and* not in the future: `&` combines the two masks, and broadcasts their shapes.
+# We take the first two pairs, to keep the pictures small.
 
 # %% tags=["nbval-check-output"]
 short_src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
@@ -657,12 +651,9 @@ assert squares["cross"].all(dim=0).tolist() == [True] * 4 + [False] * 2
 assert all(mask.any(dim=1).all() for mask in squares.values())
 
 # %% [markdown]
-# Rows are queries, columns are keys.
-# The cross mask is no square, but tgt_len × src_len.
-# And no row is empty, not even those of `<pad>`.
+# Rows are queries, columns are keys, and no row is empty, not even those of `<pad>`.
 #
-# Section 3.2.3 of the paper names three uses of attention, and each has its mask.
-# (The paper speaks of the causal one; padding is a matter of batches.)
+# Section 3.2.3 of the paper names three uses of attention; it mentions the causal mask only, because padding is a matter of batches.
 #
 # | attention | queries | keys | mask | shape |
 # |---|---|---|---|---|
@@ -670,7 +661,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # | decoder self-attention | target | target | target padding & causal | (batch, 1, tgt_len, tgt_len) |
 # | cross-attention | target | source | source padding | (batch, 1, 1, src_len) |
 #
-# Paint your own: hide a cell, and see where its weight goes.
+# Hide a cell, and see where its weight goes.
 # Can you paint a *sliding window*, in which each token sees itself and one token before it?
 # And what does the widget say when a whole row is hidden?
 
@@ -678,8 +669,8 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 painter_rng = torch.Generator().manual_seed(3)
 painted_query, painted_key = torch.randn(2, 7, d_model, generator=painter_rng)
 offered = {name: squares[name] for name in ("padding", "causal", "both")}
-tokens = short_german, short_german
-painter = MaskPainter(painted_query, painted_key, *tokens, offered, mask="both")
+sides = short_german, short_german  # queries, keys
+painter = MaskPainter(painted_query, painted_key, *sides, offered, mask="both")
 painter
 
 # %% tags=["hide-input"]
@@ -689,28 +680,29 @@ assert torch.equal(painter.compute() > 0, masks["both"][0, 0])
 # **A common mistake**: the *target's* padding mask in cross-attention.
 # Who notices?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 table = random(tokenizer.vocab_size, d_model)
 english_x, german_x = table[short_src], table[short_tgt]
 try:
     attend(german_x, english_x, english_x, masks["padding"])
 except ValueError as error:
-    print(error)
+    print("7 German and 6 English tokens:", error)
 equally_long = masks["padding"][..., :6]  # had the target one token less
 wrong = attend(german_x, english_x, english_x, equally_long)
 right = attend(german_x, english_x, english_x, masks["cross"])
-print("no error with equal lengths; equal results:", torch.allclose(wrong, right))
+same = torch.allclose(wrong, right)
+print("6 and 6 tokens: no error;", "the same" if same else "another", "result")
+assert not same
 
 # %% [markdown]
-# The library notices, as long as the two lengths differ.
-# With equal lengths no check of shapes can help, so name your masks well.
+# The library does, as long as the two lengths differ.
+# With equal lengths no check of shapes can help.
 #
 # ## What a mask must never do
 #
 # ### Leave a query with nothing
 #
-# Weights sum to 1.
-# If every key is hidden, there is nothing that they could sum over.
+# Weights sum to 1, but if every key is hidden, there is nothing to sum over.
 
 # %%
 of_nothing = Predict(
@@ -748,15 +740,15 @@ for ids in (on_the_right, on_the_left):
 # %% [markdown]
 # Only two rows of `<pad>` are empty, and nobody reads those.
 # Does it matter?
-# We send the sentence through two layers.
+# We send the second one through two layers of attention.
 
 # %% tags=["nbval-check-output"]
 hidden_x = table[on_the_left]  # (1, length, d_model)
-for layer in (1, 2):
+for depth in (1, 2):
     weights = masked_weights(hidden_x, hidden_x, combined[0])
     hidden_x = weights @ hidden_x
     is_nan = hidden_x[0].isnan().any(dim=-1).tolist()
-    print(f"layer {layer}:", ["NaN" if bad else "fine" for bad in is_nan])
+    print(f"layer {depth}:", ["NaN" if bad else "fine" for bad in is_nan])
 
 # %% tags=["hide-input"]
 assert nothing == [0, 1] and hidden_x.isnan().all()
@@ -767,10 +759,9 @@ weights = torch.zeros(2, 3).masked_fill(~half_empty, -math.inf).softmax(dim=-1)
 assert not weights[0].isnan().any() and value.grad.isnan().all()
 
 # %% [markdown]
-# It does: in the first layer the two `<pad>` become NaN, and in the second they are keys of weight 0, and 0 × NaN reaches every word.
+# It does: the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
 # That is why we pad on the right, and why the rows of `<pad>` stay open.
-# Our library refuses an empty row.
-# `F.scaled_dot_product_attention` does not.
+# Our library refuses an empty row; `F.scaled_dot_product_attention` does not.
 
 # %%
 three_keys = torch.ones(3, 4), torch.ones(3, 2)  # keys and values
@@ -786,10 +777,9 @@ torch.testing.assert_close(fused[0], torch.ones(2))  # the mean of ones
 assert fused[1].isnan().all() or (fused[1] == 0).all()  # depends on the version
 
 # %% [markdown]
-# It gives NaN in older versions of PyTorch, and zeros in newer ones.
-# Zeros are not a mean of these values either, which are all 1, and again nothing warns us.
+# Older versions of PyTorch give NaN, newer ones zeros, which are no mean of these values either: all of them are 1.
 #
-# There is a second reason against −1e9: half precision, float16, holds numbers up to 65,504.
+# There is a second reason against −1e9: half precision, float16, ends at 65,504.
 
 # %% tags=["nbval-check-output"]
 for dtype in (torch.float32, torch.bfloat16, torch.float16):
@@ -807,14 +797,13 @@ half = torch.zeros(3, dtype=torch.float16).masked_fill(~open_keys, -math.inf)
 assert half.softmax(dim=-1).tolist() == [0.5, 0.5, 0]
 
 # %% [markdown]
-# There −1e9 overflows to −∞, and the empty row is NaN again: the same code is silently uniform in one precision and NaN in another.
-# `masked_fill` refuses to write a number that float16 does not have.
-# −∞ it has.
+# There −1e9 overflows to −∞, so the same code is silently uniform in one precision and NaN in another.
+# `masked_fill` refuses to write a number that float16 does not have; −∞ it has.
 #
 # ### Fit by accident
 #
-# Take a mask of shape (batch, keys), without the two axes of size 1, against scores (batch, heads, queries, keys).
-# Shapes are lined up from the right, so its first axis meets the *queries*.
+# Take a mask of shape (batch, keys), without the two axes of size 1, and scores (batch, heads, queries, keys).
+# Lined up from the right, its first axis meets the *queries*.
 # We try six sentences of at most six tokens, and then the first five of them.
 
 # %%
@@ -862,9 +851,9 @@ for number in (0, 2):
     assert not torch.equal(four_axes[number, 0].expand(6, 6), two_axes)
 
 # %% [markdown]
-# All sentences get the same square, made of everybody's padding.
+# All sentences get the same square, made of everyone's padding.
 # In the third, *The* and *cat* attend to `<pad>`; in the first, four tokens cannot see *dog* and the full stop.
-# The library refuses such a mask, with what it expected and what it got.
+# The library refuses such a mask, and a mask of numbers too.
 
 # %% tags=["nbval-check-output"]
 from course_lib.masks import check_mask
@@ -894,38 +883,35 @@ upside_down
 torch.manual_seed(0)
 torchs = nn.MultiheadAttention(d_model, 4, batch_first=True, dtype=torch.float64)
 ours = short_src != PAD_ID  # (batch, keys), sentences of 4 and of 6 tokens
-three_times = [english_x] * 3  # query, key, value
-_, confused = torchs(*three_times, key_padding_mask=ours)
-_, inverted = torchs(*three_times, key_padding_mask=~ours)
-for name, weights in (("as it is", confused), ("inverted", inverted)):
-    for shares in weights[:, 0]:  # of each sentence's first query, mean of the heads
+given = {}
+for name, mask in (("as it is", ours), ("inverted", ~ours)):
+    _, weights = torchs(english_x, english_x, english_x, key_padding_mask=mask)
+    given[name] = weights[:, 0]  # of each sentence's first query, mean of the heads
+    for shares in given[name]:
         print(f"{name:9}", *(f"{share:5.2f}" for share in shares))
-only_padding = (confused[0, :, :4] == 0).all()
+only_padding = (given["as it is"][0, :4] == 0).all()
 told = "to its padding only" if only_padding else "to both"
 upside_down.reveal(told, because="True hides there")
 
 # %% tags=["hide-input"]
-assert only_padding and not (confused[1] > 0).any()  # NaN or 0, as above
-assert (inverted[0, :, 4:] == 0).all() and not inverted.isnan().any()
+assert only_padding and not (given["as it is"][1] > 0).any()  # NaN or 0, as above
+assert (given["inverted"][0, 4:] == 0).all() and not given["inverted"].isnan().any()
 
 # %% [markdown]
 # The first sentence attends to *nothing but* its padding, and no error says so.
 # The second has no padding, so all of it is hidden, and its rows are empty.
 # When you use those classes, invert the mask.
 #
-# `F.scaled_dot_product_attention` reads a mask of bool as we do.
-# A mask of numbers it *adds* to the scores.
-# And `is_causal=True` needs no mask at all, but counts from the upper left corner: query 0 sees key 0, and no more.
-# That is wrong for a *new* token that asks all tokens before it, as in lesson [11](11_decoding.ipynb).
-# What do they do with six equal scores?
+# `F.scaled_dot_product_attention` reads a mask of bool as we do; a mask of numbers it *adds* to the scores; and with `is_causal=True` it makes a causal mask itself.
+# We give each of them one query with six equal scores.
 
 # %% tags=["nbval-check-output"]
 one_query, six_keys = torch.zeros(1, 1, 1, 6), torch.ones(1, 1, 6, 6)
 unit_values = torch.eye(6)[None, None]  # so that the context shows the weights
-number_mask = padding_mask(short_src[:1], PAD_ID)  # (1, 1, 1, keys)
+first_padding = padding_mask(short_src[:1], PAD_ID)  # (1, 1, 1, keys)
 settings = {
-    "bool mask": dict(attn_mask=number_mask),
-    "mask of 1 and 0": dict(attn_mask=number_mask.float()),
+    "bool mask": dict(attn_mask=first_padding),
+    "mask of 1 and 0": dict(attn_mask=first_padding.float()),
     "is_causal": dict(is_causal=True),
 }
 for name, setting in settings.items():
@@ -934,7 +920,7 @@ for name, setting in settings.items():
 
 # %% tags=["hide-input"]
 assert shares.flatten().tolist() == [1, 0, 0, 0, 0, 0]
-as_numbers = number_mask.float().flatten().softmax(dim=-1)
+as_numbers = first_padding.float().flatten().softmax(dim=-1)
 added = settings["mask of 1 and 0"]
 shares = F.scaled_dot_product_attention(one_query, six_keys, unit_values, **added)
 torch.testing.assert_close(shares.flatten(), as_numbers)
@@ -942,18 +928,18 @@ assert (as_numbers[4:] > 0.05).all()
 
 # %% [markdown]
 # A score of 1 instead of 0 is a hint, not a prohibition: every `<pad>` has weight.
-# Our library takes `bool` only, as the cell before the last showed.
+# And `is_causal` counts from the upper left corner: query 0 sees key 0 and no more, which is wrong for a new token that asks all tokens before it (lesson [11](11_decoding.ipynb)).
+#
 # These are the conventions that you will meet:
 #
-# | where | which says | shape |
+# | where | convention | shape |
 # |---|---|---|
 # | this course | True = may attend | as the scores, an axis in full or 1 |
 # | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend | broadcast to (batch, heads, queries, keys) |
 # | the same of float | added to the scores: 0 open, −∞ hidden | the same |
-# | the same, `is_causal=True` | causal from the upper left; not together with a mask | none |
-# | `flex_attention`, `mask_mod` | True = may attend | a function of batch, head, query and key |
-# | `nn.MultiheadAttention`: `key_padding_mask`, `attn_mask` | True = *hidden* | (batch, keys); (queries, keys) |
-# | `nn.Transformer`: `src_key_padding_mask`, `tgt_mask`, … | True = *hidden* | the same |
+# | the same, `is_causal=True` | causal from the upper left; give no mask beside it: some versions raise an error, others apply both | none |
+# | `flex_attention`, `mask_mod` [@dong2024] | True = may attend | a function of batch, head, query and key |
+# | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden* | (batch, keys), (queries, keys) |
 # | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
 # | `F.cross_entropy`, `ignore_index` (−100 unless told) | not attention: targets that the loss leaves out | an id |
 #
@@ -961,7 +947,7 @@ assert (as_numbers[4:] > 0.05).all()
 #
 # Now we let a model learn with a leak.
 # It is the smallest one that can: embeddings, positions, *one* attention, and a linear layer.
-# For each position this last layer gives one number for each token of the vocabulary, its **logits**; a softmax turns them into probabilities of the next token.
+# At each position this layer gives one number for each token of the vocabulary, the **logits**; a softmax makes them probabilities of the next token.
 
 
 # %%
@@ -986,9 +972,9 @@ class NextToken(nn.Module):
 
 # %% tags=["nbval-check-output"]
 targets = [tokenizer.encode(pair.tgt) for pair in pairs]
-given_ids = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
-wanted_ids = pad([[*ids, EOS_ID] for ids in targets]).to(device)
-print(f"{len(targets)} sentences, {(wanted_ids != PAD_ID).sum()} tokens to predict")
+tgt_in = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
+tgt_out = pad([[*ids, EOS_ID] for ids in targets]).to(device)
+print(f"{len(targets)} sentences, {(tgt_out != PAD_ID).sum()} tokens to predict")
 
 
 def opened(length, ahead):
@@ -997,23 +983,23 @@ def opened(length, ahead):
 
 
 def loss_of(model, ahead):
-    mask = padding_mask(given_ids, PAD_ID) & opened(given_ids.shape[1], ahead)
-    logits = model(given_ids, mask)  # (batch, tgt_len, vocab)
-    return F.cross_entropy(logits.mT, wanted_ids, ignore_index=PAD_ID)
+    mask = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], ahead)
+    logits = model(tgt_in, mask)  # (batch, tgt_len, vocab)
+    return F.cross_entropy(logits.mT, tgt_out, ignore_index=PAD_ID)
 
 
 # %% tags=["hide-input"]
 some_model = NextToken().to(device)
-log_probabilities = some_model(given_ids, padding_mask(given_ids, PAD_ID) & opened(
-    given_ids.shape[1], 0)).log_softmax(dim=-1)
-of_right = log_probabilities.gather(2, wanted_ids[..., None])[..., 0]
-by_definition = -of_right[wanted_ids != PAD_ID].mean()
+causal_padding = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], 0)
+log_probabilities = some_model(tgt_in, causal_padding).log_softmax(dim=-1)
+of_right = log_probabilities.gather(2, tgt_out[..., None])[..., 0]
+by_definition = -of_right[tgt_out != PAD_ID].mean()
 torch.testing.assert_close(loss_of(some_model, 0), by_definition)
 
 # %% [markdown]
 # How low can the loss go without looking ahead?
 # After `<s>` nobody can know whether *Die* or *Der* follows; after *Die Katze* nobody can know the verb.
-# We count how the sentences go on after each beginning.
+# We count how often each beginning goes on with each token.
 
 # %%
 from collections import Counter
@@ -1024,14 +1010,14 @@ nats = 0.0
 for ids in ended:
     for t in range(len(ids)):  # the share of sentences that go on with token t
         nats -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
-bound = nats / (wanted_ids != PAD_ID).sum().item()  # per token
+bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
 print(f"without looking ahead at least {bound:.3f} per token, 4 · ln 4 in all")
 
 # %% tags=["hide-input"]
 assert math.isclose(nats, 4 * math.log(4))
 
 # %% [markdown]
-# The sum is 4 · ln 4: whoever cannot look ahead must guess which of four sentences it will be, and that costs ln 4 each.
+# Whoever cannot look ahead must guess which of four sentences it will be, and that costs ln 4 each.
 #
 # We train three kinds of models, each with the padding mask and one more: the causal one, the slip `tril(1)`, or none.
 
@@ -1051,7 +1037,7 @@ def train(ahead, seed, steps=60):
     return model, losses
 
 
-rules = {"causal": 0, "tril(1)": 1, "no causal mask": given_ids.shape[1]}
+rules = {"causal": 0, "tril(1)": 1, "no causal mask": tgt_in.shape[1]}
 seeds = range(10 if device == "cuda" else 3)
 runs = {name: [train(ahead, seed) for seed in seeds] for name, ahead in rules.items()}
 
@@ -1076,7 +1062,7 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 
 # %% [markdown]
 # The honest model comes down to the bound and stays there.
-# The other two go below it, toward zero: a loss that is too good is a symptom.
+# The other two go toward zero: a loss that is too good is a symptom.
 #
 # Now all of them write by **greedy decoding**: one token after the other, always the most probable one (lesson [11](11_decoding.ipynb)).
 
@@ -1109,8 +1095,8 @@ for name, trained in runs.items():
     print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
     print(f"    loss with the future hidden: {blind:.2f} or more")
 only_causal = can_write == ["causal"]
-answer = "the causal ones" if only_causal else "all three kinds"
-who_writes.reveal(answer, because="the others have learned to read the answer")
+writers = "the causal ones" if only_causal else "all three kinds"
+who_writes.reveal(writers, because="the others have learned to read the answer")
 
 # %% tags=["hide-input"]
 assert only_causal
@@ -1123,8 +1109,7 @@ for name, trained in runs.items():
 
 # %% [markdown]
 # The honest model writes a German sentence with every seed.
-# The others read the answer in training, and when they write there is none to read.
-# With the future hidden from them, their loss is far above the bound.
+# The others read the answer in training, and when they write there is none to read: with the future hidden, their loss is far above the bound.
 #
 # ## Your predictions
 
@@ -1136,8 +1121,8 @@ Predictions()
 #
 # - **mask**: a tensor that says which query may attend to which key; here bool, True = may attend.
 # - **padding mask**: hides the keys that are padding, (batch, 1, 1, keys).
-# - **causal mask**: hides the keys behind the query, (1, 1, length, length).
-# - **look-ahead mask**: another name of the causal mask.
+# - **causal mask**: hides the keys after the query, (1, 1, length, length).
+# - **look-ahead mask**: another name for the causal mask.
 # - **cross mask**: the source's padding mask, for queries of the target.
 # - **broadcasting**: lining shapes up from the right, and repeating axes of size 1.
 # - **leak**: a path from what should be hidden into an output.
