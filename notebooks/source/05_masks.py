@@ -111,8 +111,8 @@ def share_on_padding(weights):
 
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
-mean_share = share_on_padding(no_mask).mean()
-on_padding.reveal(round(100 * mean_share.item()), because="nothing tells it not to")
+percent = round(100 * share_on_padding(no_mask).mean().item())
+on_padding.reveal(percent, because="nothing tells it not to")
 
 # %% tags=["hide-input"]
 assert (no_mask[0, :, 4:] > 0).all() and (share_on_padding(no_mask) > 0.5).all()
@@ -242,8 +242,7 @@ panels(drawn, title=title, per_row=2)
 #
 # We could zero the weights, and then divide each row by what it sums to.
 # The softmax's own divisor cancels, so the result should be the same.
-# Is it always?
-# We make one hidden score large.
+# Is it, when a hidden score is large?
 
 # %% tags=["nbval-check-output"]
 large_last = torch.tensor([1.0, 2.0, 200.0])  # scores, float32; the last is hidden
@@ -260,10 +259,9 @@ torch.testing.assert_close(before[:2], large_last[:2].softmax(dim=-1))
 
 # %% [markdown]
 # On our batch the two agree.
-# But a hidden score has taken part, and it can do harm: e⁻¹⁹⁸ is 0 in float32, and 0/0 is NaN.
-# With −∞ it does not matter which number stood there.
+# But here e⁻¹⁹⁸ is 0 in float32, and 0/0 is NaN; with −∞ it does not matter which number stood there.
 #
-# The gradient says the same: training must not change a hidden score at all.
+# The gradient tells them apart too: training must not change a hidden score at all.
 
 # %% tags=["hide-input"]
 some_scores = torch.randn(100, 6, generator=torch.Generator().manual_seed(1))
@@ -283,15 +281,15 @@ for name, weights in ways.items():
 # With −∞ its gradient is exactly zero; otherwise rounding errors remain.
 #
 # The library's `attention_weights` does what `masked_weights` does, and checks the mask first.
-# It wants a mask with as many dimensions as the scores.
 
 # %% tags=["nbval-check-output"]
 from course_lib.attention import attention_weights
 
 theirs = attention_weights(query, key, real[:, None, :])
 print("equal to the library's:", torch.allclose(masked, theirs, rtol=1e-12))
-hidden_pairs = ~real[:, None, :].expand(3, 10, 10)
-print("0 exactly where hidden:", torch.equal(theirs == 0, hidden_pairs))
+
+# %% tags=["hide-input"]
+assert torch.equal(theirs == 0, ~real[:, None, :].expand(3, 10, 10))
 
 # %% [markdown]
 # ## The padding mask
@@ -469,7 +467,7 @@ for t in range(tgt_len):
 # Why should there be none?
 # A hidden pair has a weight of exactly 0 for every finite input, so nothing that the hidden key holds gets through; and a stack of layers passes on only what each of them lets through.
 #
-# That is an argument about the mathematics; whether our *code* follows it is a matter of tests.
+# That is the mathematics; whether our *code* follows it is a matter of tests.
 # The gradient says how much output *t* changes with input *s*.
 # For *s* > *t* it must be **exactly 0**, not only small.
 
@@ -528,8 +526,8 @@ for name in ("causal, one attention", "causal, two"):
 assert (seen["no mask, one"] > 0).all()
 two_ahead = torch.ones(tgt_len, tgt_len).tril(2).bool()
 assert torch.equal(seen["tril(1), two"] > 0, two_ahead)
-for _ in range(3):  # the argument says: at every input
-    assert (influence(two_layers, random(*y.shape), causal)[future] == 0).all()
+other_input = random(*y.shape)  # the argument says: at every input
+assert (influence(two_layers, other_input, causal)[future] == 0).all()
 
 # %% [markdown]
 # With the causal mask the upper triangle is exactly 0, in one attention and in the stack.
@@ -575,20 +573,21 @@ for t in range(tgt_len):
     beginning = through(two_layers, y[:, : t + 1], hide_future(t + 1))
     whole = at_once["causal"][:, : t + 1]
     torch.testing.assert_close(beginning, whole, rtol=1e-12, atol=1e-14)
-for t in range(tgt_len - 1):
     beginning = through(two_layers, y[:, : t + 1], None)
-    assert not torch.allclose(beginning[:, -1], at_once["none"][:, t], rtol=1e-3)
+    same = torch.allclose(beginning[:, -1], at_once["none"][:, t], rtol=1e-3)
+    assert same == (t == tgt_len - 1)
 
 # %% [markdown]
 # With the mask, every position of the one pass is what its beginning alone gives.
 # (A beginning is masked too, or its earlier positions would learn from its later ones in the first layer.)
-# So seven exercises cost one pass.
+# So seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
 # Without the mask only the last position agrees, because its beginning is the whole sentence.
 #
 # ## Both masks, and the third
 #
 # Targets have different lengths too, so a key must be real *and* not in the future: `&` combines the two masks, and broadcasts their shapes.
 # We take the first two pairs, to keep the pictures small.
+# The drawing leaves out the heads, which have one axis of size 1 in every mask.
 
 # %% tags=["nbval-check-output"]
 short_src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
@@ -608,16 +607,23 @@ short_scores = short_x @ w_query @ (short_x @ w_key).mT / math.sqrt(d_model)
 flow = {  # sizes without the axis of the heads
     "padding": (masks["padding"][:, 0], "batch × 1 × keys", (0, 0)),
     "causal": (masks["causal"][:, 0], "1 × queries × keys", (0, 1.1)),
-    "both": (masks["both"][:, 0], "batch × queries × keys", (1.4, 0.5)),
-    "scores": (short_scores, "batch × queries × keys", (1.4, 1.7)),
+    "both": (masks["both"][:, 0], "batch × queries × keys", (1.4, 0.4)),
+    "scores": (short_scores, "batch × queries × keys", (1.4, 1.8)),
     "masked scores": (short_scores, "batch × queries × keys", (2.9, 1.1)),
     "weights": (short_scores, "batch × queries × keys", (4.2, 1.1)),
 }
-blocks = [Block(n, tuple(t.shape), axes, at) for n, (t, axes, at) in flow.items()]
+
+# %% tags=["hide-input"]
+kinds = {"weights": "weights"}
+blocks = [
+    Block(n, tuple(t.shape), axes, at, kinds.get(n, "data"))
+    for n, (t, axes, at) in flow.items()
+]
 arrows = [("padding", "both", "&"), ("causal", "both", "&")]
 arrows += [("both", "masked scores", "−∞ where False"), ("scores", "masked scores", "")]
 arrows += [("masked scores", "weights", "softmax")]
-flow_figure(blocks, arrows, title="The masks of two targets of 7 places, in each head")
+title = "Two masks become one, and hide scores before the softmax"
+flow_figure(blocks, arrows, title=title)
 
 # %% tags=["hide-input"]
 assert masks["both"].shape == (2, 1, 7, 7) and short_scores.shape == (2, 7, 7)
@@ -661,7 +667,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # | decoder self-attention | target | target | target padding & causal | (batch, 1, tgt_len, tgt_len) |
 # | cross-attention | target | source | source padding | (batch, 1, 1, src_len) |
 #
-# Hide a cell, and see where its weight goes.
+# In this widget, hide a cell by a click, and see where its weight goes.
 # Can you paint a *sliding window*, in which each token sees itself and one token before it?
 # And what does the widget say when a whole row is hidden?
 
@@ -674,7 +680,10 @@ painter = MaskPainter(painted_query, painted_key, *sides, offered, mask="both")
 painter
 
 # %% tags=["hide-input"]
-assert torch.equal(painter.compute() > 0, masks["both"][0, 0])
+from course_lib.checks import written_for
+
+with written_for(offered["both"].tolist(), painter.mask):
+    assert torch.equal(painter.compute() > 0, masks["both"][0, 0])
 
 # %% [markdown]
 # **A common mistake**: the *target's* padding mask in cross-attention.
@@ -743,15 +752,15 @@ for ids in (on_the_right, on_the_left):
 # We send the second one through two layers of attention.
 
 # %% tags=["nbval-check-output"]
-hidden_x = table[on_the_left]  # (1, length, d_model)
+states = table[on_the_left]  # (1, length, d_model)
 for depth in (1, 2):
-    weights = masked_weights(hidden_x, hidden_x, combined[0])
-    hidden_x = weights @ hidden_x
-    is_nan = hidden_x[0].isnan().any(dim=-1).tolist()
+    weights = masked_weights(states, states, combined[0])
+    states = weights @ states
+    is_nan = states[0].isnan().any(dim=-1).tolist()
     print(f"layer {depth}:", ["NaN" if bad else "fine" for bad in is_nan])
 
 # %% tags=["hide-input"]
-assert nothing == [0, 1] and hidden_x.isnan().all()
+assert nothing == [0, 1] and states.isnan().all()
 value = torch.ones(3, 2, requires_grad=True)  # in a gradient NaN spreads at once
 half_empty = torch.tensor([[True, True, False], [False, False, False]])
 weights = torch.zeros(2, 3).masked_fill(~half_empty, -math.inf).softmax(dim=-1)
@@ -905,6 +914,14 @@ assert (given["inverted"][0, 4:] == 0).all() and not given["inverted"].isnan().a
 # `F.scaled_dot_product_attention` reads a mask of bool as we do; a mask of numbers it *adds* to the scores; and with `is_causal=True` it makes a causal mask itself.
 # We give each of them one query with six equal scores.
 
+# %%
+how_many = Predict(
+    "With `is_causal=True`, how many of the six keys does the one query see?",
+    unit="keys",
+    section="Mean the opposite",
+)
+how_many
+
 # %% tags=["nbval-check-output"]
 one_query, six_keys = torch.zeros(1, 1, 1, 6), torch.ones(1, 1, 6, 6)
 unit_values = torch.eye(6)[None, None]  # so that the context shows the weights
@@ -917,6 +934,7 @@ settings = {
 for name, setting in settings.items():
     shares = F.scaled_dot_product_attention(one_query, six_keys, unit_values, **setting)
     print(f"{name:16}", *(f"{share:.2f}" for share in shares.flatten()))
+how_many.reveal((shares > 0).sum(), because="it counts from the upper left corner")
 
 # %% tags=["hide-input"]
 assert shares.flatten().tolist() == [1, 0, 0, 0, 0, 0]
@@ -928,7 +946,7 @@ assert (as_numbers[4:] > 0.05).all()
 
 # %% [markdown]
 # A score of 1 instead of 0 is a hint, not a prohibition: every `<pad>` has weight.
-# And `is_causal` counts from the upper left corner: query 0 sees key 0 and no more, which is wrong for a new token that asks all tokens before it (lesson [11](11_decoding.ipynb)).
+# And with `is_causal` query 0 sees key 0 only, which is wrong for a new token that asks all tokens before it (lesson [11](11_decoding.ipynb)).
 #
 # These are the conventions that you will meet:
 #
@@ -1086,12 +1104,13 @@ who_writes = Predict(
 who_writes
 
 # %% tags=["hide-input"]
-can_write = []
+can_write, outcomes = [], {}  # of each rule: right ones, lowest loss
 for name, trained in runs.items():
     written = [write(model) for model, _ in trained]
     good_ones = sum(text in [pair.tgt for pair in pairs] for text in written)
     can_write += [name] if good_ones > len(seeds) / 2 else []
     blind = min(loss_of(model, 0).item() for model, _ in trained)
+    outcomes[name] = good_ones, blind
     print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
     print(f"    loss with the future hidden: {blind:.2f} or more")
 only_causal = can_write == ["causal"]
@@ -1100,11 +1119,8 @@ who_writes.reveal(writers, because="the others have learned to read the answer")
 
 # %% tags=["hide-input"]
 assert only_causal
-for name, trained in runs.items():
-    texts_of = [write(model) for model, _ in trained]
-    right_ones = sum(text in [pair.tgt for pair in pairs] for text in texts_of)
-    assert right_ones == len(seeds) if name == "causal" else right_ones < len(seeds) / 2
-    blind = min(loss_of(model, 0).item() for model, _ in trained)
+for name, (good_ones, blind) in outcomes.items():
+    assert good_ones == len(seeds) if name == "causal" else good_ones < len(seeds) / 2
     assert blind < 1.1 * bound if name == "causal" else blind > 1
 
 # %% [markdown]
