@@ -91,8 +91,8 @@ print("scores", tuple(scores.shape), "= batch × queries × keys")
 
 # %%
 on_padding = Predict(
-    "*The cat sleeps .* fills 4 of 10 places. How much of its attention goes to the 6 "
-    "that are padding?",
+    "*The cat sleeps .* fills 4 of 10 positions. How much of its attention goes to the "
+    "6 that are padding?",
     unit="%",
     off_by=10,
     section="A batch contains padding",
@@ -400,10 +400,10 @@ assert broken.isnan().all() and not after[2].isnan().any()
 # ## The causal mask
 #
 # The decoder learns to continue: `<s>` → *Die* → *Katze* → *sieht* → …
-# In training it reads the whole sentence at once, and so the answer to each position is in its input, one place to the right.
+# In training it reads the whole sentence at once, and so the answer to each position is in its input, one position to the right.
 #
 # The **causal mask**, also called **look-ahead mask**, hides it.
-# A query may attend to the keys up to and including its own place:
+# A query may attend to the keys up to and including its own position:
 
 
 # %%
@@ -458,7 +458,7 @@ for t in range(tgt_len):
 # %% [markdown]
 # One sentence makes seven exercises.
 # Does the open diagonal give the answer away?
-# No, because the input is shifted by one place: row *t* holds the word *before* the one that it predicts.
+# No, because the input is shifted by one position: row *t* holds the word *before* the one that it predicts.
 # Section 3.1 of the paper says so: it is the mask *combined with* the offset by one position that lets predictions depend on earlier outputs only.
 #
 # ### Does anything leak?
@@ -490,12 +490,12 @@ two_layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
 y = random(tokenizer.vocab_size, d_model)[one_tgt] + positions[:tgt_len]  # our target
 
 # %% [markdown]
-# We test one attention and a stack of two, with the mask, without it, and with a slip: `tril(1)` for `tril()`, which opens one place too many.
+# We test one attention and a stack of two, with the mask, without it, and with a slip: `tril(1)` for `tril()`, which opens one position too many.
 
 # %%
 how_far = Predict(
-    "With the slip, one attention sees one place ahead. How many does a stack of two?",
-    unit="places",
+    "With the slip, one layer sees one position ahead. How many does a stack of two?",
+    unit="positions",
     section="Does anything leak?",
 )
 how_far
@@ -532,7 +532,7 @@ assert (influence(two_layers, other_input, causal)[future] == 0).all()
 # %% [markdown]
 # With the causal mask the upper triangle is exactly 0, in one attention and in the stack.
 # Without it, every output depends on every input.
-# And the slip adds up: two attentions see two places ahead.
+# And the slip adds up: two attentions see two positions ahead.
 #
 # Only what is *strictly* above the diagonal is hidden.
 # Here are two other slips: what may the first query, `<s>`, attend to?
@@ -552,10 +552,10 @@ for name, wrong_mask in slips.items():
 #
 # **A common mistake**: "we need it because a translation starts with nothing".
 # When the model writes, its last position has no future that could be hidden.
-# The mask is for training: it makes one pass over the whole sentence equal to many passes over its beginnings.
+# The mask is for training: it makes one pass over the whole sentence equal to many passes over its **prefixes**, the sentence cut off after each token.
 #
 # Is it equal?
-# We cut the sentence after each token, and compare the last output of each beginning with the same place of one pass.
+# We compare the last output of each prefix with the same position of the one pass.
 
 # %%
 at_once = {"causal": through(two_layers, y, causal)}  # (1, tgt_len, d_model)
@@ -564,24 +564,24 @@ print("        the one pass is off by, with the mask / without one")
 for t in range(tgt_len):
     off = []
     for name, mask in (("causal", hide_future(t + 1)), ("none", None)):
-        beginning = through(two_layers, y[:, : t + 1], mask)  # (1, t + 1, d_model)
-        off.append((beginning[0, -1] - at_once[name][0, t]).abs().max())
+        prefix = through(two_layers, y[:, : t + 1], mask)  # (1, t + 1, d_model)
+        off.append((prefix[0, -1] - at_once[name][0, t]).abs().max())
     print(f"{german[t]:8}{off[0]:.0e}   {off[1]:.0e}")
 
 # %% tags=["hide-input"]
 for t in range(tgt_len):
-    beginning = through(two_layers, y[:, : t + 1], hide_future(t + 1))
+    prefix = through(two_layers, y[:, : t + 1], hide_future(t + 1))
     whole = at_once["causal"][:, : t + 1]
-    torch.testing.assert_close(beginning, whole, rtol=1e-12, atol=1e-14)
-    beginning = through(two_layers, y[:, : t + 1], None)
-    same = torch.allclose(beginning[:, -1], at_once["none"][:, t], rtol=1e-3)
+    torch.testing.assert_close(prefix, whole, rtol=1e-12, atol=1e-14)
+    prefix = through(two_layers, y[:, : t + 1], None)
+    same = torch.allclose(prefix[:, -1], at_once["none"][:, t], rtol=1e-3)
     assert same == (t == tgt_len - 1)
 
 # %% [markdown]
-# With the mask, every position of the one pass is what its beginning alone gives.
-# (A beginning is masked too, or its earlier positions would learn from its later ones in the first layer.)
+# With the mask, every position of the one pass is what its prefix alone gives.
+# (The prefix is masked too, or its earlier positions would learn from its later ones in the first layer.)
 # So seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
-# Without the mask only the last position agrees, because its beginning is the whole sentence.
+# Without the mask only the last position agrees, because its prefix is the whole sentence.
 #
 # ## Both masks, and the third
 #
@@ -600,10 +600,11 @@ masks["both"] = masks["padding"] & masks["causal"]  # (batch, 1, tgt_len, tgt_le
 masks["cross"] = hide_padding(short_src, PAD_ID)  # (batch, 1, 1, src_len)
 for name, mask in masks.items():
     print(f"{name:8}{tuple(mask.shape)}")
+table = random(tokenizer.vocab_size, d_model)
+english_x, german_x = table[short_src], table[short_tgt]  # (batch, length, d_model)
 
 # %% tags=["hide-input"]
-short_x = random(tokenizer.vocab_size, d_model)[short_tgt]
-short_scores = short_x @ w_query @ (short_x @ w_key).mT / math.sqrt(d_model)
+short_scores = german_x @ w_query @ (german_x @ w_key).mT / math.sqrt(d_model)
 flow = {  # sizes without the axis of the heads
     "padding": (masks["padding"][:, 0], "batch × 1 × keys", (0, 0)),
     "causal": (masks["causal"][:, 0], "1 × queries × keys", (0, 1.1)),
@@ -657,7 +658,7 @@ assert squares["cross"].all(dim=0).tolist() == [True] * 4 + [False] * 2
 assert all(mask.any(dim=1).all() for mask in squares.values())
 
 # %% [markdown]
-# Rows are queries, columns are keys, and no row is empty, not even those of `<pad>`.
+# Rows are queries, columns are keys, and no row is fully hidden, not even those of `<pad>`.
 #
 # Section 3.2.3 of the paper names three uses of attention; it mentions the causal mask only, because padding is a matter of batches.
 #
@@ -671,7 +672,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # Can you paint a *sliding window*, in which each token sees itself and one token before it?
 # And what does the widget say when a whole row is hidden?
 
-# %%
+# %% tags=["hide-input"]
 painter_rng = torch.Generator().manual_seed(3)
 painted_query, painted_key = torch.randn(2, 7, d_model, generator=painter_rng)
 offered = {name: squares[name] for name in ("padding", "causal", "both")}
@@ -690,8 +691,6 @@ with written_for(offered["both"].tolist(), painter.mask):
 # Who notices?
 
 # %% tags=["hide-input", "nbval-check-output"]
-table = random(tokenizer.vocab_size, d_model)
-english_x, german_x = table[short_src], table[short_tgt]
 try:
     attend(german_x, english_x, english_x, masks["padding"])
 except ValueError as error:
@@ -709,15 +708,15 @@ assert not same
 #
 # ## What a mask must never do
 #
-# ### Leave a query with nothing
+# ### Leave a query without keys
 #
-# Weights sum to 1, but if every key is hidden, there is nothing to sum over.
+# Weights sum to 1, but in a **fully masked** row every key is hidden, and there is nothing to sum over.
 
 # %%
 of_nothing = Predict(
     "What does a softmax make of four scores of −∞?",
     ["zeros", "a quarter each", "NaN", "an error"],
-    section="Leave a query with nothing",
+    section="Leave a query without keys",
 )
 of_nothing
 
@@ -735,7 +734,7 @@ assert nothing_left == "NaN" and (minus_1e9.softmax(dim=-1) == 0.25).all()
 # **A common mistake**: `masked_fill(mask == 0, -1e9)`, which avoids the NaN and gives something worse.
 # The row becomes *uniform*: the query attends to everything that was forbidden, in equal parts, and nothing warns us.
 #
-# How does a row become empty in practice?
+# How does a row become fully masked in practice?
 # One way is padding on the *left*, together with a causal mask.
 
 # %% tags=["nbval-check-output"]
@@ -744,10 +743,10 @@ on_the_left = on_the_right.roll(2, dims=1)  # <pad> <pad> <s> Die Katze schläft
 for ids in (on_the_right, on_the_left):
     combined = hide_padding(ids, PAD_ID) & hide_future(7)
     nothing = (~combined.any(dim=-1)).flatten().nonzero().flatten().tolist()
-    print(f"{' '.join(words(ids[0])):40}queries with nothing: {nothing}")
+    print(f"{' '.join(words(ids[0])):40}queries without keys: {nothing}")
 
 # %% [markdown]
-# Only two rows of `<pad>` are empty, and nobody reads those.
+# Only two rows of `<pad>` are fully masked, and nobody reads those.
 # Does it matter?
 # We send the second one through two layers of attention.
 
@@ -762,20 +761,21 @@ for depth in (1, 2):
 # %% tags=["hide-input"]
 assert nothing == [0, 1] and states.isnan().all()
 value = torch.ones(3, 2, requires_grad=True)  # in a gradient NaN spreads at once
-half_empty = torch.tensor([[True, True, False], [False, False, False]])
-weights = torch.zeros(2, 3).masked_fill(~half_empty, -math.inf).softmax(dim=-1)
+one_empty = torch.tensor([[True, True, False], [False, False, False]])
+weights = torch.zeros(2, 3).masked_fill(~one_empty, -math.inf).softmax(dim=-1)
 (weights @ value).sum().backward()
 assert not weights[0].isnan().any() and value.grad.isnan().all()
 
 # %% [markdown]
 # It does: the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
 # That is why we pad on the right, and why the rows of `<pad>` stay open.
-# Our library refuses an empty row; `F.scaled_dot_product_attention` does not.
+# Our library refuses a fully masked row; `F.scaled_dot_product_attention` does not.
 
 # %%
+half_empty = torch.tensor([[True, True, False], [False, False, False]])
 three_keys = torch.ones(3, 4), torch.ones(3, 2)  # keys and values
 fused = F.scaled_dot_product_attention(torch.ones(2, 4), *three_keys, half_empty)
-print("PyTorch, context of the empty row:", fused[1].tolist())
+print("PyTorch, context of the masked row:", fused[1].tolist())
 try:
     attention_weights(torch.ones(2, 4), three_keys[0], half_empty)
 except ValueError as error:
@@ -809,7 +809,7 @@ assert half.softmax(dim=-1).tolist() == [0.5, 0.5, 0]
 # There −1e9 overflows to −∞, so the same code is silently uniform in one precision and NaN in another.
 # `masked_fill` refuses to write a number that float16 does not have; −∞ it has.
 #
-# ### Fit by accident
+# ### Broadcast by accident
 #
 # Take a mask of shape (batch, keys), without the two axes of size 1, and scores (batch, heads, queries, keys).
 # Lined up from the right, its first axis meets the *queries*.
@@ -819,7 +819,7 @@ assert half.softmax(dim=-1).tolist() == [0.5, 0.5, 0]
 refused = Predict(
     "Scores (batch, 4, 6, 6), a mask (batch, 6). Which batch does PyTorch refuse?",
     ["both", "neither", "five sentences", "six sentences"],
-    section="Fit by accident",
+    section="Broadcast by accident",
 )
 refused
 
@@ -827,7 +827,8 @@ refused
 texts = [f"The {who}." for who in ("cat sees the dog", "dog sees the cat")]
 texts += [f"The {who} sleeps." for who in ("cat", "dog", "child", "woman")]
 six = pad([tokenizer.encode(text) for text in texts])  # (6, 6)
-two_axes, flat_scores = six != PAD_ID, torch.zeros(6, 4, 6, 6)
+two_axes, four_axes = six != PAD_ID, hide_padding(six, PAD_ID)
+flat_scores = torch.zeros(6, 4, 6, 6)  # (batch, heads, queries, keys)
 complaints = []
 for size in (6, 5):
     try:
@@ -842,7 +843,6 @@ refused.reveal(*complaints, because="with six there are as many sentences as que
 # What may *The cat sleeps .*, the third sentence, attend to now?
 
 # %% tags=["hide-input"]
-four_axes = hide_padding(six, PAD_ID)
 by_accident = flat_scores.masked_fill(~two_axes, -math.inf).softmax(dim=-1)
 drawn = []
 for name, number in (("the first", 0), ("the third", 2)):
@@ -908,7 +908,7 @@ assert (given["inverted"][0, 4:] == 0).all() and not given["inverted"].isnan().a
 
 # %% [markdown]
 # The first sentence attends to *nothing but* its padding, and no error says so.
-# The second has no padding, so all of it is hidden, and its rows are empty.
+# The second has no padding, so all of it is hidden, and its rows are fully masked.
 # When you use those classes, invert the mask.
 #
 # `F.scaled_dot_product_attention` reads a mask of bool as we do; a mask of numbers it *adds* to the scores; and with `is_causal=True` it makes a causal mask itself.
@@ -985,7 +985,7 @@ class NextToken(nn.Module):
 
 
 # %% [markdown]
-# It reads our four German sentences and predicts each next token, as in the table of seven exercises.
+# It reads our four German sentences and predicts each next token.
 # The loss is the **cross-entropy**: minus the logarithm of the probability that the right token gets, on average over the real tokens.
 
 # %% tags=["nbval-check-output"]
@@ -996,7 +996,7 @@ print(f"{len(targets)} sentences, {(tgt_out != PAD_ID).sum()} tokens to predict"
 
 
 def opened(length, ahead):
-    """A mask (1, 1, length, length): each position sees so many places ahead."""
+    """A mask (1, 1, length, length): each query sees so many positions ahead."""
     return torch.ones(1, 1, length, length, device=device).tril(ahead).bool()
 
 
@@ -1017,7 +1017,7 @@ torch.testing.assert_close(loss_of(some_model, 0), by_definition)
 # %% [markdown]
 # How low can the loss go without looking ahead?
 # After `<s>` nobody can know whether *Die* or *Der* follows; after *Die Katze* nobody can know the verb.
-# We count how often each beginning goes on with each token.
+# We count how often each prefix goes on with each token.
 
 # %%
 from collections import Counter
@@ -1029,7 +1029,7 @@ for ids in ended:
     for t in range(len(ids)):  # the share of sentences that go on with token t
         nats -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
 bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
-print(f"without looking ahead at least {bound:.3f} per token, 4 · ln 4 in all")
+print(f"at least {bound:.3f} per token, {nats / math.log(4):.0f} · ln 4 in all")
 
 # %% tags=["hide-input"]
 assert math.isclose(nats, 4 * math.log(4))
@@ -1079,7 +1079,7 @@ assert all(run[-1] < 1.1 * bound for run in losses["causal"])
 assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
 
 # %% [markdown]
-# The honest model comes down to the bound and stays there.
+# The causal model comes down to the bound and stays there.
 # The other two go toward zero: a loss that is too good is a symptom.
 #
 # Now all of them write by **greedy decoding**: one token after the other, always the most probable one (lesson [11](11_decoding.ipynb)).
@@ -1124,7 +1124,7 @@ for name, (good_ones, blind) in outcomes.items():
     assert blind < 1.1 * bound if name == "causal" else blind > 1
 
 # %% [markdown]
-# The honest model writes a German sentence with every seed.
+# The causal model writes a German sentence with every seed.
 # The others read the answer in training, and when they write there is none to read: with the future hidden, their loss is far above the bound.
 #
 # ## Your predictions
@@ -1141,6 +1141,8 @@ Predictions()
 # - **look-ahead mask**: another name for the causal mask.
 # - **cross mask**: the source's padding mask, for queries of the target.
 # - **broadcasting**: lining shapes up from the right, and repeating axes of size 1.
+# - **fully masked**: said of a row of a mask that hides every key from its query.
+# - **prefix**: a sequence cut off after one of its tokens.
 # - **leak**: a path from what should be hidden into an output.
 # - **logits**: one number for each token of the vocabulary, before the softmax.
 # - **cross-entropy**: the mean of −log of the probability that the right token gets.
@@ -1153,7 +1155,7 @@ Predictions()
 # The padding mask (batch, 1, 1, keys) makes a sentence independent of its neighbors in the batch, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query something, must not fit by accident, and must not mean the opposite; a loss that falls too low is how a leak shows.
+# A mask must leave every query a key, must not broadcast by accident, and must not mean the opposite; a loss that falls too low is how a leak shows.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #
