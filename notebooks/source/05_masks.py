@@ -552,7 +552,7 @@ for name, wrong_mask in slips.items():
 #
 # **A common mistake**: "we need it because a translation starts with nothing".
 # When the model writes, its last position has no future that could be hidden.
-# The mask is for training: it makes one pass over the whole sentence equal to many passes over its **prefixes**, the sentence cut off after each token.
+# The mask is for training: it makes one pass over the whole sentence equal to many passes, one over each **prefix**: the sentence cut off after one of its tokens.
 #
 # Is it equal?
 # We compare the last output of each prefix with the same position of the one pass.
