@@ -587,7 +587,7 @@ for t in range(tgt_len):
 #
 # Targets have different lengths too, so a key must be real *and* not in the future: `&` combines the two masks, and broadcasts their shapes.
 # We take the first two pairs, to keep the pictures small.
-# The drawing leaves out the heads, which have one axis of size 1 in every mask.
+# The drawing leaves out the axis of the heads, which has size 1 in every mask.
 
 # %% tags=["nbval-check-output"]
 short_src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
@@ -917,7 +917,6 @@ assert (given["inverted"][0, 4:] == 0).all() and not given["inverted"].isnan().a
 # %%
 how_many = Predict(
     "With `is_causal=True`, how many of the six keys does the one query see?",
-    unit="keys",
     section="Mean the opposite",
 )
 how_many
