@@ -98,6 +98,8 @@ test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, o
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)
+	$(PY) -m notebooks.source.course_map
+	$(PY) -m notebooks.source.terms
 
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
 	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)

@@ -10,23 +10,37 @@
 # 3. say what the encoder does, what the decoder does, and what goes between them.
 #
 # **You need** Python, and a little PyTorch: tensors, modules, `loss.backward()`.
-# **Time**: 15 minutes to read, under 20 seconds to run.
-# **In the paper**: figure 1, from afar.
+# **Time**: {minutes} minutes to read, under 20 seconds to run.
+# **In the paper**: section 1, which says why; figure 1, from afar [@vaswani2017].
 
 # %% [markdown]
+# ## Why another network?
+#
+# Before 2017, the best translators were **recurrent networks**: they read a sentence word by word, and carry what they have read along in one vector.
+# That has two costs.
+# Word 50 must wait for word 49, so a machine that could do a thousand things at once does one after the other.
+# And what word 1 said has to survive 49 steps before word 50 can use it.
+# Attention was there already, as a help for such networks [@bahdanau2015].
+# The paper's step was to drop the recurrence and keep **attention** only: every word looks at every other word directly, all of them at once.
+#
+# The result, the **Transformer**, was made for translation, and did not stay there.
+# BERT is its encoder, GPT and the chatbots after it are its decoder, T5 is both; on squares of a picture it is the Vision Transformer.
+# Who understands this one model, understands the core of all of them; so we build it here, whole, and first we use it.
+#
 # ## Is everything installed?
 
 # %%
 import torch
 
 from course_lib import Translator
+from course_lib.checks import written_for
+from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # one sentence at a time: one thread is enough
 device = "cuda" if torch.cuda.is_available() else "cpu"
 translator = Translator.from_pretrained()
 translator.model.to(device)
 print(f"PyTorch {torch.__version__} on {device}: ready")
-assert not translator.model.training
 
 # %% [markdown]
 # That was it.
@@ -42,13 +56,23 @@ print(translator.translate(sentence))
 
 # %% [markdown]
 # Change the sentence and run the cell again: **Shift + Enter**.
-# Here are a few to try, each with something that German does differently.
-# What do you expect for *the child* after *gave*, and where will the verb stand after *Today*?
+# Nothing here can break: where the text speaks of a sentence that you have changed, it says so and goes on.
+#
+# German does many things differently.
+# Its verb, for example, has a place of its own:
+
+# %%
+verb = Predict(
+    "“Today the boy opens the window.” Where will German put the verb?",
+    ["in the second place", "in the third place, as English does", "at the end"],
+    section="Translate",
+)
+verb
 
 # %% tags=["nbval-check-output"]
 examples = [
-    "The old woman gave the child a red apple.",
     "Today the boy opens the window.",
+    "The old woman gave the child a red apple.",
     "The boy is sleeping because he is tired.",
     "We have to get up early tomorrow.",
     "If I had more time, I would learn German.",
@@ -56,94 +80,102 @@ examples = [
 ]
 for example in examples:
     print(f"{example}\n  {translator.translate(example)}")
+german = translator.translate("Today the boy opens the window.").text.split()
+places = {1: verb.choices[0], 2: verb.choices[1], 5: verb.choices[2]}
+why = "German keeps it there, and the subject moves behind it"
+verb.reveal(places[german.index("öffnet")], because=why)
 
 # %% [markdown]
 # Look closely at what had to happen.
-# *The* became *die, dem, der, das* or *den*, by gender and case.
-# After *Today* the verb stays in second place, so the subject moves behind it.
+# After *Heute* (today) the verb stays in the second place, so the subject moves behind it.
+# *The* became *die, dem, der* or *das*, by gender and case.
 # After *weil* (because) the verb goes to the end.
-# *Aufstehen* moved to the end, away from its *müssen*.
+# *Aufstehen* (get up) moved to the end, away from its *müssen* (have to).
 # And English looks back with *have been living*, where German stays in the present.
-# No rule for any of this is written anywhere in the model.
+# No rule for any of this is written anywhere in the model: it has learned from pairs of sentences alone.
 
-# %%
-woman, today, because, early, if_i, years = (
-    translator.translate(example).text for example in examples
-)
-assert woman.startswith("Die alte Frau") and "dem Kind einen" in woman
-assert today.split()[1:5] == ["öffnet", "der", "Junge", "das"]
-assert because.endswith("weil er müde ist.")
-assert early.split()[1] == "müssen" and early.endswith(" aufstehen.")
-assert if_i.startswith("Wenn ich mehr Zeit hätte, würde ich")
-assert if_i.endswith(" lernen.")
-assert years.split()[1] in ("wohne", "lebe") and "seit zehn Jahren" in years
+# %% tags=["hide-input"]
+import re
+
+claims = {
+    "Today the boy opens the window.": "Heute öffnet der Junge das",
+    "The old woman gave the child a red apple.": "Die alte Frau .*dem Kind einen",
+    "The boy is sleeping because he is tired.": "weil er müde ist[.]",
+    "We have to get up early tomorrow.": "Wir müssen .* aufstehen[.]",
+    "If I had more time, I would learn German.": "hätte, würde ich .*lernen[.]",
+    "I have been living here for ten years.": "Ich (wohne|lebe) .*seit zehn Jahren",
+}
+for text, pattern in claims.items():
+    assert re.search(pattern, translator.translate(text).text), text
 
 # %% [markdown]
 # Now you.
 # Type a sentence of your own; it is translated while you type.
-# The darker a piece, the surer was the model of it: where does it hesitate?
+# The number of each German piece is the probability that the model gave it: where does it hesitate?
 
 # %%
 from course_lib.widgets import Playground
 
-playground = Playground(translator, examples[3])
-assert playground.exploration.text == early
+playground = Playground(translator, "We have to get up early tomorrow.")
 playground
+
+# %% tags=["hide-input"]
+assert playground.exploration.text.endswith(" aufstehen.")
 
 # %% [markdown]
 # ## Look inside
 #
-# The model writes one token after another.
-# Before each one it looks at the English sentence, and *attends* to some of its tokens more than to others.
-# The weights of each row sum to 1: they are shares of attention.
-#
-# A token is a word, a piece of one, or a sign, and `▁` marks where a word begins.
-# Common words like those of our sentence are one token each; *enzyme* is put together from pieces.
-# First we record the weights of one translation.
+# The model reads and writes **tokens**: a token is a word, a piece of one, or a sign, and `▁` marks where a word begins.
+# Common words like those of our sentence are one token each; a rare word is put together from pieces.
+# We translate once more, and this time we keep what the model looks at.
 
 # %%
-import math
-
 sentence = "The old woman gave the child a red apple."
-plain = translator.translate(sentence)
 seen = translator.translate(sentence, attention=True)
-print(seen.src_tokens, seen.tgt_tokens, translator.tokenizer.tokens("enzyme"), sep="\n")
-assert len(seen.src_tokens) == len(sentence.split()) + 2  # the full stop, and </s>
-assert len(translator.tokenizer.tokens("enzyme")) > 1
+print("reads: ", *seen.src_tokens)
+print("writes:", *seen.tgt_tokens)
+print("enzyme:", *translator.tokenizer.tokens("enzyme"))
+
+# %% tags=["hide-input"]
+# Recording changes nothing.
+plain = translator.translate(sentence)
 assert (seen.text, seen.tgt_tokens) == (plain.text, plain.tgt_tokens)
-assert math.isclose(seen.score, plain.score, rel_tol=1e-6)
+assert abs(seen.score - plain.score) < 1e-5 * abs(plain.score)
+assert len(translator.tokenizer.tokens("enzyme")) > 1
+with written_for("The old woman gave the child a red apple.", sentence):
+    assert len(seen.src_tokens) == len(sentence.split()) + 2  # the full stop, and </s>
 
 # %% [markdown]
-# Recording changes nothing: text, tokens and score are the same.
-#
-# The decoder has three layers.
-# Each of them looks in eight ways at once (its *heads*, lesson [04](04_multi_head.ipynb)); we show their average in the middle layer.
-# A row of the picture, a *query*, is the German token that is being chosen; the columns, the *keys*, are the English tokens.
+# The model writes one token after another.
+# Before each one it *attends* to the tokens of the English sentence, to some more than to others: the **weights** say how much, and sum to 1.
+# Its decoder has three layers, and each attends in eight ways at once (its *heads*, lesson [04](04_multi_head.ipynb)); here is the mean of the eight in the middle layer.
+# A row is the German token that is being chosen, a column an English one.
 # Read it row by row: where does the model look to choose this token?
 
 # %%
-from course_lib.figures import attention_map
+from course_lib.figures import Block, attention_map, flow_figure
 
-middle = seen.attention.cross[1].cpu()  # (heads, tgt_len, src_len)
-assert len(seen.attention.cross) == 3 and len(middle) == 8
-weights = middle.mean(dim=0)  # (tgt_len, src_len)
-assert torch.allclose(weights.sum(dim=1), torch.ones(len(seen.tgt_tokens)))
+middle = seen.attention.cross[1].cpu()  # (heads, German tokens, English tokens)
+weights = middle.mean(dim=0)
 finding = "Each German word looks most at the English word it translates"
 attention_map(weights, seen.tgt_tokens, seen.src_tokens, title=finding)
 
-# %% [markdown]
-# Each row does sum to 1.
-# And here is the column of the largest weight in each row:
+# %% tags=["hide-input"]
+assert len(seen.attention.cross) == 3 and len(middle) == 8
+assert torch.allclose(weights.sum(dim=1), torch.ones(len(seen.tgt_tokens)))
 
 # %%
 looked_at = [seen.src_tokens[key] for key in weights.argmax(dim=1).tolist()]
 for german, english in zip(seen.tgt_tokens, looked_at, strict=True):
     print(f"{german:8}{english}")
-in_english = "▁The ▁old ▁woman ▁gave ▁the ▁child ▁a ▁red ▁apple".split()
-assert looked_at[:9] == in_english
-for other in (seen.attention.cross[0], seen.attention.cross[2]):
-    columns = other.mean(dim=0).argmax(dim=1).tolist()
-    assert [seen.src_tokens[key] for key in columns[:9]] != in_english
+
+# %% tags=["hide-input"]
+with written_for("The old woman gave the child a red apple.", sentence):
+    in_english = "▁The ▁old ▁woman ▁gave ▁the ▁child ▁a ▁red ▁apple".split()
+    assert looked_at[:9] == in_english
+    for other in (seen.attention.cross[0], seen.attention.cross[2]):
+        columns = other.mean(dim=0).argmax(dim=1).tolist()
+        assert [seen.src_tokens[key] for key in columns[:9]] != in_english
 
 # %% [markdown]
 # Nobody told the model which words belong together: it learned from whole sentences.
@@ -154,60 +186,125 @@ for other in (seen.attention.cross[0], seen.attention.cross[2]):
 from course_lib.widgets import AttentionExplorer
 
 explorer = AttentionExplorer(translator, sentence, layer=1)
-assert explorer.view["src"] == seen.src_tokens
 explorer
+
+# %% tags=["hide-input"]
+assert explorer.view["src"] == seen.src_tokens
 
 # %% [markdown]
 # ## What goes where
 #
-# ```text
-#                                        Die Katze trinkt die Milch . </s>
-#                                                   ▲ each position
-#                                                   │ predicts one token
-#  ┌───────────────┐       memory          ┌─────────┴─────────┐
-#  │ encoder stack │ ────────────────────► │   decoder stack   │
-#  └───────────────┘  one vector for       └───────────────────┘
-#          ▲          each English token             ▲
-#          │ reads all at once                       │ what it has written
-#          │                                         │
-#  The cat drinks the milk . </s>         <s> Die Katze trinkt die Milch .
-# ```
-#
-# The **encoder** reads the source sentence, all of it at once, and gives one vector for each token: the *memory*.
-# It is no fixed-length summary: a longer sentence has a longer memory.
+# The **encoder** reads the source sentence, all of it at once, and gives one vector for each token: the **memory**.
 # The **decoder** starts from the sign `<s>`, attends to the memory and to what it has written, and predicts the next token.
 # It goes on until it predicts `</s>`, the sign that ends a sentence.
 
+# %%
+long_memory = Predict(
+    "How many vectors does the memory of a sentence have?",
+    ["one, for its meaning", "one for each token", "always 512"],
+    section="What goes where",
+)
+long_memory
+
 # %% tags=["nbval-check-output"]
-for text in ("The cat sleeps.", "The old woman gave the child a red apple."):
-    ids = [*translator.tokenizer.encode(text), translator.model.config.eos_id]
-    ids = torch.tensor([ids], device=device)  # (batch, src_len)
-    memory = translator.model.encode(ids)  # (batch, src_len, d_model)
-    print(f"{ids.shape[1]:2} tokens -> memory {tuple(memory.shape)}")
-    assert memory.shape[:2] == ids.shape
+model, counts = translator.model, []
+for text in ("The cat drinks the milk.", "The old woman gave the child a red apple."):
+    ids = [*translator.tokenizer.encode(text), model.config.eos_id]
+    memory = model.encode(torch.tensor([ids], device=device))[0]  # (tokens, d_model)
+    counts.append((len(ids), len(memory)))
+    print(f"{len(ids):2} tokens: {len(memory)} vectors, {memory.shape[1]} wide")
+each = all(tokens == vectors for tokens, vectors in counts)
+found = long_memory.choices[1 if each else 0]
+long_memory.reveal(found, because="nothing is summed up")
+
+# %% [markdown]
+# It is no fixed-length summary: a longer sentence has a longer memory.
+#
+# And the decoder? We give it what it needs to write the last sign: the English sentence and the German one so far.
+# It gives the **logits**, a score for each token of the vocabulary, in every place.
+
+# %% tags=["nbval-check-output"]
+milk = [*translator.tokenizer.encode("The cat drinks the milk."), model.config.eos_id]
+so_far = translator.tokenizer.encode("Die Katze trinkt die Milch.")
+so_far = [model.config.bos_id, *so_far]
+pair = [torch.tensor([ids], device=device) for ids in (milk, so_far)]
+logits = model(*pair)[0]  # (German tokens, vocabulary)
+best = logits.argmax(dim=-1).tolist()  # the next token, after each place
+name_of = translator.tokenizer.token
+for read, written in zip(so_far, best, strict=True):
+    print(f"{name_of(read):8} → {name_of(written)}")
+
+# %% tags=["hide-input"]
+assert best[:-1] == so_far[1:] and best[-1] == model.config.eos_id
+
+# %% tags=["hide-input"]
+sizes = len(milk), len(so_far)
+d_model, vocabulary = model.config.d_model, logits.shape[1]
+blocks = [
+    Block("source", (sizes[0], 1), "English tokens", (0, 0)),
+    Block("memory", (sizes[0], d_model), "English tokens × d_model", (1.5, 0)),
+    Block("so far", (sizes[1], 1), "<s>, German tokens", (0, 1.6)),
+    Block("states", (sizes[1], d_model), "German tokens × d_model", (1.5, 1.6)),
+    Block("logits", logits.shape, "German tokens × vocabulary", (3, 1.6), "result"),
+]
+ways = [("source", "memory", "encoder"), ("so far", "states", "decoder")]
+ways += [("memory", "states", "attention"), ("states", "logits", "generator")]
+finding = "Two sequences go in; scores of the next token come out"
+flow_figure(blocks, ways, title=finding)
+
+# %% tags=["hide-input"]
+assert memory.shape[1] == d_model and blocks[-1].shape == logits.shape
 
 # %% [markdown]
 # ## What it cannot do
 #
 # The model has read everyday sentences, and nothing else.
-# Ask it about politics, plants and scripture:
+# What does it make of politics, plants and proteins?
+
+# %%
+outside = Predict(
+    "“The parliament postponed the vote.” What will it answer?",
+    ["the right German", "“unknown”, or an error", "German of its own making"],
+    section="What it cannot do",
+)
+outside
 
 # %%
 new = {
     "The parliament postponed the vote.": "Das Parlament verschob die Abstimmung.",
     "Photosynthesis needs light.": "Photosynthese braucht Licht.",
-    "The spirit is willing, but the flesh is weak.": (
-        "Der Geist ist willig, aber das Fleisch ist schwach."
-    ),
+    "The enzyme binds the protein.": "Das Enzym bindet das Protein.",
 }
-for text, right in new.items():
-    answer = translator.translate(text).text
-    print(f"{text}\n  {answer}   (one right answer: {right})")
-    assert answer and answer != right
+found = {text: translator.translate(text) for text in new}
+for text, answer in found.items():
+    print(f"{text}\n  {answer.text}   (right: {new[text]})")
+made = all(answer.text and answer.text != new[text] for text, answer in found.items())
+outside.reveal(outside.choices[2 if made else 0], because="it always writes something")
 
 # %% [markdown]
-# It answers all the same, out of the pieces that it knows.
-# Nothing in the answer says that the model is guessing; lesson [10](10_translation.ipynb) comes back to it.
+# It answers all the same, out of the pieces that it knows, and its *words* do not say that it is guessing.
+# Do its probabilities?
+# We take the mean of their logarithms over the tokens of each answer: 0 would be certain, and lower is less sure.
+
+# %%
+def sureness(text):
+    """Mean logarithm of the probabilities of the tokens."""
+    answer = translator.translate(text)
+    return answer.score / len(answer.tgt_tokens)
+
+
+for kind, texts in (("everyday", examples), ("new", new)):
+    print(f"{kind:9}", *(f"{sureness(text):6.2f}" for text in texts))
+
+# %% tags=["hide-input"]
+original = "The parliament postponed the vote.", "Photosynthesis needs light."
+original += ("The enzyme binds the protein.",)
+with written_for(original, tuple(new)):
+    assert max(map(sureness, new)) < min(map(sureness, claims))
+
+# %% [markdown]
+# Here they do: it is less sure of each of the new ones than of any of ours.
+# That is a hint and no proof, for a model may be sure and wrong; lesson [10](10_translation.ipynb) comes back to it.
 #
 # ## More than translation
 #
@@ -215,12 +312,15 @@ for text, right in new.items():
 #
 # | arrangement | reads | gives | for example |
 # |---|---|---|---|
-# | encoder and decoder | a sequence | another sequence | translation, summaries, speech to text, captions from pictures |
-# | encoder only | a sequence | one vector for each token, or one for all | search, classification, finding names |
-# | decoder only | the beginning of a sequence | what comes next | writing text, code, dialogue |
-# | encoder on patches | a picture, cut into squares | a label, or a vector | recognizing what is in a picture |
+# | encoder and decoder | a sequence | another sequence | translation, summaries, speech to text: T5, BART, Whisper |
+# | encoder only | a sequence | one vector for each token, or one for all | search, classification, finding names: BERT |
+# | decoder only | the beginning of a sequence | what comes next | text, code, dialogue: GPT, Llama |
+# | encoder on patches | a picture, cut into squares | a label, or a vector | what is in a picture: ViT |
 #
 # ## The way ahead
+#
+# In each lesson you build one piece by hand, see what it does, break it, and then import the finished one.
+# Read at your own pace; predict before you run, and change what you like.
 #
 # | lesson | builds |
 # |---|---|
@@ -237,8 +337,29 @@ for text, right in new.items():
 # | **[10 translation](10_translation.ipynb)** | trains it from nothing, live, and scores it on unseen sentences |
 # | **[11 how to decode](11_decoding.ipynb)** | from probabilities to a sentence: greedy, drawn, with a beam |
 # | **[12 reading attention](12_reading_attention.ipynb)** | what the heads look at, tested; and where the pictures mislead |
+# | **[13 positions past the paper](13_positions_past_the_paper.ipynb)** | relative biases, ALiBi, rotary; texts longer than any in training |
+# | **[18 errata lab](18_errata_lab.ipynb)** | popular sentences about the Transformer, put to the test |
 #
 # The paper is "Attention Is All You Need" [@vaswani2017]; each lesson says which section it builds.
+# A word that you have forgotten is in the [list of terms](terms.md).
+#
+# ## Your predictions
+
+# %%
+Predictions()
+
+# %% [markdown]
+# ## Glossary
+#
+# - **attention**: each token takes a weighted mean of what other tokens hand over, with weights of its own.
+# - **recurrent networks**: read a sequence step by step, and carry what they have read in one vector.
+# - **Transformer**: a network of attention and small networks for each position, without recurrence.
+# - **tokens**: words, pieces of words and signs, which the model reads and writes.
+# - **weights**: how much of each token attention takes; they sum to 1.
+# - **encoder**: reads the source, all tokens at once.
+# - **memory**: the encoder's vectors, one for each source token.
+# - **decoder**: writes the target token by token, with the memory before it.
+# - **logits**: the scores of all tokens that could come next.
 
 # %% [markdown]
 # ## Summary
@@ -247,6 +368,6 @@ for text, right in new.items():
 # The encoder reads the source at once; the decoder writes the target token by token.
 # Between them is the memory, one vector for each source token.
 # Attention decides which of these vectors count for the token that comes next, and we can look at it.
-# What the model was not trained on, it does not translate, and it answers all the same.
+# What the model was not trained on, it does not translate; it answers all the same, and only its probabilities hint at it.
 #
 # **Next**: lesson [01](01_text_to_tensors.ipynb) turns sentences into numbers.

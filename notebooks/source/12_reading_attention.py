@@ -1182,4 +1182,5 @@ panels(
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #
-# **Next**: the model is built, trained, used and opened; look once more at the first picture of lesson [00](00_welcome.ipynb), and read it with new eyes.
+# **Next**: the model of the paper is built, trained, used and opened; look once more at the first picture of lesson [00](00_welcome.ipynb).
+# Lesson [13](13_positions_past_the_paper.ipynb) begins with what came after it.
