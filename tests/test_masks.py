@@ -2,6 +2,9 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from course_lib.masks import causal_mask, check_mask, padding_mask
 
@@ -128,3 +131,44 @@ def test_a_query_with_nothing_to_attend_is_refused():
         check_mask(mask, SCORES)
     mask[1, 2, 0, 1] = True
     check_mask(mask, SCORES)
+
+
+# --- the conventions elsewhere, as lesson 05 tells them -------------------------------------------
+
+
+def weights_of(queries=4, **how):
+    """The weights (queries, 4) that torch's attention gives to four equal scores."""
+    query, key, value = torch.zeros(1, 1, queries, 4), torch.ones(1, 1, 4, 4), torch.eye(4)[None, None]
+    return F.scaled_dot_product_attention(query, key, value, **how)[0, 0]
+
+
+def test_is_causal_counts_from_the_upper_left():
+    hidden = weights_of(is_causal=True) == 0
+    assert torch.equal(~hidden, causal_mask(4)[0, 0])
+    assert weights_of(queries=1, is_causal=True).tolist() == [[1, 0, 0, 0]]  # and not a quarter each
+
+
+def test_is_causal_beside_a_mask_is_an_error_of_the_plain_kernel():
+    with sdpa_kernel(SDPBackend.MATH), pytest.raises(RuntimeError, match="is_causal"):
+        weights_of(attn_mask=causal_mask(4), is_causal=True)
+
+
+def test_a_mask_mod_says_who_may_attend():
+    flex = pytest.importorskip("torch.nn.attention.flex_attention", reason="torch before 2.5 has no flex attention")
+    mask = flex.create_mask(lambda batch, head, query, key: key <= query, 1, 1, 4, 4, device="cpu")
+    assert torch.equal(mask, causal_mask(4))
+
+
+@pytest.mark.parametrize("inverted", [True, False])
+def test_the_layers_of_torch_hide_what_is_true(inverted):
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True).double()
+    real, x = torch.tensor([[True, True, False]]), torch.randn(1, 3, 8, dtype=torch.float64)
+    other = torch.where(real[..., None], x, 5.0)
+    before, after = (layer(each, src_key_padding_mask=~real if inverted else real)[:, :2] for each in (x, other))
+    assert torch.equal(before, after) == inverted
+
+
+def test_cross_entropy_leaves_out_minus_100():
+    logits = torch.randn(3, 5)
+    loss = F.cross_entropy(logits, torch.tensor([1, -100, 4]))
+    torch.testing.assert_close(loss, F.cross_entropy(logits[[0, 2]], torch.tensor([1, 4])))

@@ -83,7 +83,7 @@ class MaskPainter(CourseWidget):
         mask, axes = torch.tensor(self.mask), dict(xlabel="key", ylabel="query")
         labels = tuple(self.names.values())
         drawn = [Panel(mask, *labels, "mask", kind="mask", **axes)]
-        title = f"{mask.sum()} of {mask.numel()} looks are allowed"
+        title = f"{mask.sum()} of {mask.numel()} pairs are open"
         try:
             drawn.append(Panel(self.compute(), *labels, "weights", kind="weights", **axes))
             title += ", and the other weights are exactly 0" * (not mask.all())

@@ -1,17 +1,17 @@
 # %% [markdown]
-# # 05 · Masks: who may look at whom
+# # 05 · Masks: who may attend to whom
 #
-# **Question.** Attention lets every token look at every other one. Which looks must we forbid, and how, so that nothing leaks?
+# **Question.** Attention lets every token attend to every other one. Which pairs must we forbid, and how, so that nothing leaks?
 #
 # **Afterwards you can**
 #
 # 1. build the padding mask, the causal mask and the cross mask, and say which attention gets which;
 # 2. say where −∞ goes, and why it goes before the softmax;
-# 3. prove that a mask is tight, and recognize the ways in which it is not.
+# 3. argue that a mask hides everything it should, test that your code does so, and recognize the ways in which it fails.
 #
 # **You need** attention and its heads (lessons [03](03_attention.ipynb) and [04](04_multi_head.ipynb)), padding from lesson [01](01_text_to_tensors.ipynb), sinusoids from lesson [02](02_position.ipynb).
-# **Time**: 35 minutes to read, under 20 seconds to run.
-# **In the paper**: sections 3.1 (decoder) and 3.2.3, the box "Mask (opt.)" in figure 2.
+# **Time**: {minutes} minutes to read, under 20 seconds to run.
+# **In the paper**: sections 3.1 (decoder) and 3.2.3, the box "Mask (opt.)" in figure 2 [@vaswani2017].
 
 # %%
 import math
@@ -21,17 +21,17 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib.data import Pair, pad
+from course_lib.figures import Block, Panel, curves, flow_figure, mask_grid, panels
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
+from course_lib.widgets import MaskPainter, Predict, Predictions
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
-assert torch.ones(1, device=device).item() == 1
 
 # %% [markdown]
-# ## A batch has holes
+# ## A batch contains padding
 #
-# These are our four pairs.
-# We train a tokenizer on them, so that each word is one token.
+# We take four pairs of sentences, and train a tokenizer on them, so that each word is one token.
 
 # %% tags=["nbval-check-output"]
 pairs = [
@@ -43,15 +43,12 @@ pairs = [
     ),
     Pair("The dog sees the cat.", "Der Hund sieht die Katze."),
 ]
-texts = [text for pair in pairs for text in pair]
-tokenizer = Tokenizer.train(texts, vocab_size=160)
-for text in texts[::2]:
-    print(" ".join(tokenizer.tokens(text)))
-assert all(len(tokenizer.tokens(text)) == len(text.split()) + 1 for text in texts)
-
+tokenizer = Tokenizer.train([text for pair in pairs for text in pair], vocab_size=160)
+for english, _ in pairs:
+    print(" ".join(tokenizer.tokens(english)))
 
 # %% [markdown]
-# Three English sentences of 4, 6 and 10 tokens go into one tensor.
+# Three English sentences, of 4, 6 and 10 tokens, go into one tensor.
 # It must be rectangular, so the short ones are filled up with `<pad>`.
 
 
@@ -62,38 +59,45 @@ def words(ids):
 
 
 src = pad([tokenizer.encode(pair.src) for pair in pairs[:3]])  # (batch, src_len)
-for row in src:
-    print(" ".join(words(row)))
+for ids in src:
+    print(" ".join(words(ids)))
 print(f"{(src == PAD_ID).float().mean():.0%} of the batch is padding")
+
+# %% tags=["hide-input"]
+for text in (text for pair in pairs for text in pair):
+    assert len(tokenizer.tokens(text)) == len(text.split()) + 1  # a word, a token
 assert (src != PAD_ID).sum(dim=1).tolist() == [4, 6, 10]
-assert (src == PAD_ID).float().mean() == 1 / 3
 
 # %% [markdown]
-# A third of this tensor is nothing but filling.
-# What happens if we compute attention and do not care?
-#
-# We take scores as in lesson 03: random embeddings plus positions, one random matrix for queries and one for keys.
+# What happens if we compute attention and ignore this?
+# We make scores as in lesson 03, from random embeddings plus positions, with one random matrix for the queries and one for the keys.
 
 # %%
 from course_lib.position import sinusoidal
 
-d_model, generator = 16, torch.Generator().manual_seed(0)
+d_model, rng = 16, torch.Generator().manual_seed(0)
 
 
 def random(*shape):
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return torch.randn(*shape, generator=rng, dtype=torch.float64)
 
 
-query_matrix, key_matrix = random(2, d_model, d_model) / math.sqrt(d_model)
+w_query, w_key = random(2, d_model, d_model) / math.sqrt(d_model)
 positions = sinusoidal(src.shape[1], d_model).double()
 x = random(tokenizer.vocab_size, d_model)[src] + positions  # (batch, src_len, d_model)
-query, key = x @ query_matrix, x @ key_matrix
-scores = query @ key.transpose(-2, -1) / math.sqrt(d_model)  # (batch, queries, keys)
-assert scores.shape == (3, 10, 10)
+query, key = x @ w_query, x @ w_key
+scores = query @ key.mT / math.sqrt(d_model)  # (batch, queries, keys)
+print("scores", tuple(scores.shape), "= batch × queries × keys")
 
-# %% [markdown]
-# Predict: *The cat sleeps .* has four tokens in ten places.
-# What share of its attention goes to the six that are empty?
+# %%
+on_padding = Predict(
+    "*The cat sleeps .* fills 4 of 10 positions. How much of its attention goes to the "
+    "6 that are padding?",
+    unit="%",
+    off_by=10,
+    section="A batch contains padding",
+)
+on_padding
 
 # %%
 real = src != PAD_ID  # (batch, keys)
@@ -107,57 +111,69 @@ def share_on_padding(weights):
 
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
-assert (no_mask[0, :, 4:] > 0).all()
-assert (share_on_padding(no_mask) > 0.5).all()
+percent = round(100 * share_on_padding(no_mask).mean().item())
+on_padding.reveal(percent, because="nothing tells it not to")
+
+# %% tags=["hide-input"]
+assert (no_mask[0, :, 4:] > 0).all() and (share_on_padding(no_mask) > 0.5).all()
 
 # %% [markdown]
-# More than half of it is spent on nothing, for every word.
+# Every word spends more than half of its attention on nothing.
+# What is missing is a **mask**: a tensor that says which query may attend to which key.
 #
-# **A common mistake**: "pad the batch", and not a word about a mask.
-# Padding makes the tensor rectangular; it does not make anyone look away.
+# ## Where does the mask go?
 #
-# ## Where does the hiding go?
+# ### First try: keys of zeros
 #
-# **First try: zero padding.**
-# Some descriptions fill up with vectors of zeros and stop there.
-# A key of zeros has the score 0 with every query.
-# Is 0 a small score?
+# A key of zeros has a score of 0 with every query.
+
+# %%
+of_zeros = Predict(
+    "The keys of the padding are set to zero. How much attention do the six get now?",
+    ["none", "less than half", "more than half"],
+    section="First try: keys of zeros",
+)
+of_zeros
 
 # %%
 zero_key = key.masked_fill(~real[:, :, None], 0.0)  # (batch, keys, d_model)
-zero_padded = query @ zero_key.transpose(-2, -1) / math.sqrt(d_model)
-zeroed_scores = scores.masked_fill(~real[:, None, :], 0.0)  # (batch, queries, keys)
-torch.testing.assert_close(zero_padded, zeroed_scores)
+zeroed_before = (query @ zero_key.mT / math.sqrt(d_model)).softmax(dim=-1)
+for word, share in zip(words(src[0]), share_on_padding(zeroed_before), strict=False):
+    print(f"{word:8}{share:5.0%} on padding")
+is_most = share_on_padding(zeroed_before).mean() > 0.5
+of_zeros.reveal(f"{'more' if is_most else 'less'} than half", because="e⁰ is 1, not 0")
 
-zeroed_before = zeroed_scores.softmax(dim=-1)
-print("on padding:", [f"{share:.0%}" for share in share_on_padding(zeroed_before)])
+# %% tags=["hide-input"]
 assert (share_on_padding(zeroed_before) > 0.5).all()
-assert (zeroed_scores[0, :4, :4] < 0).any()
+assert (scores[0, :4, :4] < 0).any()
+zeroed_scores = scores.masked_fill(~real[:, None, :], 0.0)
+torch.testing.assert_close(zeroed_before, zeroed_scores.softmax(dim=-1))
 
 # %% [markdown]
-# It is not: the softmax takes e⁰ = 1, and there are real tokens that score below 0.
-# Every zero still gets weight, and there are six of them.
+# **A common mistake**: "zero padding needs no mask".
+# Zero is a score like any other: e⁰ = 1, and some of the words score below 0.
+# Setting the padding's *scores* to zero is the same mistake in other words.
 #
-# **A common mistake**: "zero padding" as if zeros were nothing.
-# Setting the *scores* of the padding to zero is the same mistake in other words: the cell shows that the two are equal.
+# ### Second try: zero the weights, after the softmax
 #
-# **Second try: zero the weights, after the softmax.**
 # Now the padding gets nothing.
 # What does a row sum to?
 
 # %%
 zeroed_after = no_mask.masked_fill(~real[:, None, :], 0.0)
 sums = zeroed_after[0, :4].sum(dim=-1)
-print("rows sum to", [f"{total:.2f}" for total in sums])
-assert (sums < 1).all()
+for word, total in zip(words(src[0]), sums, strict=False):
+    print(f"{word:8}weights sum to {total:.2f}")
+
+# %% tags=["hide-input"]
 torch.testing.assert_close(sums, 1 - share_on_padding(no_mask))
 
 # %% [markdown]
-# To less than 1: what the padding had is missing.
-# The weights that are left are too small, by exactly the share that the padding had.
+# To less than 1: the weights that are left are too small, by exactly the share that the padding had.
 #
-# **Third try: leave the padding out of the softmax.**
-# That is what we mean, so we write it down as a loop: each query shares its weight among the keys it may attend to.
+# ### Third try: leave the padding out of the softmax
+#
+# That is what we mean, so we write it down as a loop: each query shares its weight among the keys that it may attend to.
 
 
 # %%
@@ -173,131 +189,141 @@ def weights_by_hand(scores, may_attend):
 
 
 by_hand = weights_by_hand(scores[0], real[0].expand(10, 10))
-assert torch.allclose(by_hand.sum(dim=-1), torch.ones(10).double())
+print("rows sum to", by_hand.sum(dim=-1).tolist()[:4])
 
 # %% [markdown]
 # How do we say "leave it out" to a softmax that takes the whole row?
-# With a score whose exponential is 0, exactly: −∞.
+# With a score whose exponential is exactly 0, and that is −∞.
 
-# %% tags=["nbval-check-output"]
+
+# %%
+def masked_weights(query, key, mask):
+    """Weights (..., queries, keys); a mask is bool, True = may attend."""
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
+
+
+masked = masked_weights(query, key, real[:, None, :])
 print("e^0 =", math.exp(0), "  e^−∞ =", math.exp(-math.inf))
-masked = scores.masked_fill(~real[:, None, :], -math.inf).softmax(dim=-1)
-torch.testing.assert_close(masked[0], by_hand)
-assert (masked[0, :, 4:] == 0).all()
+print("on padding:", share_on_padding(masked).tolist())
+without_padding = scores[0, :4, :4].softmax(dim=-1)  # the sentence alone
+difference = (masked[0, :4, :4] - without_padding).abs().max()
+print(f"differs from the sentence alone by {difference:.0e}")
 
-alone = scores[0, :4, :4].softmax(dim=-1)  # as if the padding were not there
-torch.testing.assert_close(masked[0, :4, :4], alone)
-print("equal to the sentence alone")
+# %% tags=["hide-input"]
+torch.testing.assert_close(by_hand.sum(dim=-1), torch.ones(10).double())
+torch.testing.assert_close(masked[0], by_hand)
+torch.testing.assert_close(masked[0, :4, :4], without_padding)
+assert (masked[0, :, 4:] == 0).all()
 
 # %% [markdown]
 # That is the rule: **hidden scores become −∞, before the softmax.**
 # Rows sum to 1, the padding has exactly nothing, and the four tokens share as if they were alone.
 
-# %% id="four-ways-to-hide"
-from course_lib.figures import Panel, panels
-
+# %% id="four-ways-to-hide" tags=["hide-input"]
 tried = {
     "no mask": no_mask,
     "scores set to 0": zeroed_before,
     "weights set to 0 afterwards": zeroed_after,
     "scores set to −∞": masked,
 }
-rows, keys = words(src[0])[:4], words(src[0])
-title = "Only −∞ takes all weight from the padding and gives it to the words"
-drawn = [Panel(tried[name][0, :4], rows, keys, name, kind="weights") for name in tried]
-figure = panels(drawn, title=title, per_row=2)
-good = [name for name, each in tried.items() if torch.allclose(each[0, :4, :4], alone)]
+first_words, first_places = words(src[0])[:4], words(src[0])
+drawn = [
+    Panel(weights[0, :4], first_words, first_places, name, kind="weights")
+    for name, weights in tried.items()
+]
+good = [n for n, w in tried.items() if torch.allclose(w[0, :4, :4], without_padding)]
 assert good == ["scores set to −∞"]
-figure
+title = "Only −∞ takes all weight from the padding and gives it to the words"
+panels(drawn, title=title, per_row=2)
 
 # %% [markdown]
-# ## And if we set weights to zero and divide by the new sum?
+# ### And if we divide by the new sum?
 #
-# A fair question.
-# The sum that the softmax divided by cancels, so the result should be the same.
-# Is it always?
-# Let a hidden score be large: what is left of the visible ones after the first softmax?
+# We could zero the weights, and then divide each row by what it sums to.
+# The softmax's own divisor cancels, so the result should be the same.
+# Is it, when a hidden score is large?
 
 # %% tags=["nbval-check-output"]
-repaired = zeroed_after / zeroed_after.sum(dim=-1, keepdim=True)
-torch.testing.assert_close(repaired, masked)
+large_last = torch.tensor([1.0, 2.0, 200.0])  # scores, float32; the last is hidden
+open_keys = torch.tensor([True, True, False])
+left_over = large_last.softmax(dim=-1) * open_keys
+before = large_last.masked_fill(~open_keys, -math.inf).softmax(dim=-1)
+print("divided afterwards", (left_over / left_over.sum()).tolist())
+print("−∞ before         ", [round(weight, 3) for weight in before.tolist()])
 
-row = torch.tensor([1.0, 2.0, 200.0])  # float32; the last one is hidden
-may = torch.tensor([True, True, False])
-first = row.softmax(dim=-1)
-afterwards = first * may / (first * may).sum()
-before = row.masked_fill(~may, -math.inf).softmax(dim=-1)
-print("afterwards", afterwards.tolist())
-print("before    ", [round(weight, 3) for weight in before.tolist()])
-assert afterwards.isnan().all()
-torch.testing.assert_close(before[:2], row[:2].softmax(dim=-1))
+# %% tags=["hide-input"]
+torch.testing.assert_close(zeroed_after / zeroed_after.sum(-1, keepdim=True), masked)
+assert (left_over / left_over.sum()).isnan().all()
+torch.testing.assert_close(before[:2], large_last[:2].softmax(dim=-1))
 
 # %% [markdown]
-# On our batch the values are equal.
-# But the hidden scores have taken part, and they can do harm: e⁻¹⁹⁸ is 0 in float32, and 0/0 is NaN.
-# With −∞ it does not matter what was there.
+# On our batch the two agree.
+# But here e⁻¹⁹⁸ is 0 in float32, and 0/0 is NaN; with −∞ it does not matter which number stood there.
 #
-# The gradient tells the same story.
-# A hidden score must not be told to change, not even a little.
+# The gradient tells them apart too: training must not change a hidden score at all.
 
-# %%
-some = torch.randn(100, 6, generator=torch.Generator().manual_seed(1)).requires_grad_()
-may = torch.arange(6) < 4
-visible = some.softmax(dim=-1) * may
+# %% tags=["hide-input"]
+some_scores = torch.randn(100, 6, generator=torch.Generator().manual_seed(1))
+some_scores.requires_grad_()
+first_four = torch.arange(6) < 4
+kept = some_scores.softmax(dim=-1) * first_four
 ways = {
-    "−∞ before": some.masked_fill(~may, -math.inf).softmax(dim=-1),
-    "divided afterwards": visible / visible.sum(dim=-1, keepdim=True),
+    "−∞ before": some_scores.masked_fill(~first_four, -math.inf).softmax(dim=-1),
+    "divided afterwards": kept / kept.sum(dim=-1, keepdim=True),
 }
 for name, weights in ways.items():
-    (gradient,) = torch.autograd.grad(weights[:, 0].sum(), some)
+    (gradient,) = torch.autograd.grad(weights[:, 0].sum(), some_scores)
     print(f"{name:20}a hidden score gets up to {gradient[:, 4:].abs().max():.0e}")
     assert (gradient[:, 4:] == 0).all() == (name == "−∞ before")
 
 # %% [markdown]
-# Exactly zero, against the dust of rounding.
+# With −∞ its gradient is exactly zero; otherwise rounding errors remain.
 #
-# ## The library's version
-#
-# `course_lib.attention` does what we did, in this order: scale, mask, softmax.
-# It wants a mask with as many dimensions as the scores.
+# The library's `attention_weights` does what `masked_weights` does, and checks the mask first.
 
-# %%
+# %% tags=["nbval-check-output"]
 from course_lib.attention import attention_weights
 
 theirs = attention_weights(query, key, real[:, None, :])
-torch.testing.assert_close(masked, theirs)
+print("equal to the library's:", torch.allclose(masked, theirs, rtol=1e-12))
+
+# %% tags=["hide-input"]
 assert torch.equal(theirs == 0, ~real[:, None, :].expand(3, 10, 10))
 
 # %% [markdown]
-# Here and everywhere in this course a mask is a tensor of `bool`, and **True means: may attend**.
-# `F.scaled_dot_product_attention` says it the same way.
-# `torch.nn.Transformer` and `torch.nn.MultiheadAttention` say the opposite; we come to that.
-#
 # ## The padding mask
 #
-# From ids to a mask, first as a loop.
-# Why the two axes of size 1?
+# The **padding mask** is made from ids, first in a loop.
+# Why does it have two axes of size 1?
 
 
 # %%
 def padding_by_hand(ids, pad_id):
     """Ids (batch, keys) to a mask (batch, 1, 1, keys)."""
     mask = torch.zeros(len(ids), 1, 1, ids.shape[1], dtype=torch.bool)
-    for row in range(len(ids)):
+    for sentence in range(len(ids)):
         for k in range(ids.shape[1]):
-            mask[row, 0, 0, k] = ids[row, k].item() != pad_id
+            mask[sentence, 0, 0, k] = ids[sentence, k].item() != pad_id
     return mask
 
 
+def hide_padding(ids, pad_id):
+    """The same without a loop."""
+    return (ids != pad_id)[:, None, None, :]
+
+
+# %% tags=["nbval-check-output"]
 from course_lib.masks import padding_mask
 
-mask = padding_by_hand(src, PAD_ID)
-assert torch.equal(mask, (src != PAD_ID)[:, None, None, :])
-assert torch.equal(mask, padding_mask(src, PAD_ID))
+src_mask = hide_padding(src, PAD_ID)
+print("mask", tuple(src_mask.shape))
+print("equal to the loop's:     ", torch.equal(src_mask, padding_by_hand(src, PAD_ID)))
+print("equal to the library's:  ", torch.equal(src_mask, padding_mask(src, PAD_ID)))
 
 # %% [markdown]
 # The scores of all heads have the shape (batch, heads, queries, keys).
-# PyTorch lines shapes up from the right and repeats an axis of size 1 as often as needed:
+# **Broadcasting** lines two shapes up from the right, and repeats an axis of size 1 as often as needed:
 #
 # ```text
 # scores         (batch, heads, queries, keys)      3   4   10   10
@@ -309,15 +335,13 @@ assert torch.equal(mask, padding_mask(src, PAD_ID))
 #                   └──────────────────────── each sentence its own
 # ```
 #
-# The mask hides *keys*: columns.
-# The rows of the padding stay open: a `<pad>` still asks, gets an answer, and nobody reads it.
-# Why we must not close them comes below.
+# The mask hides *keys*, which are columns.
+# The rows of the padding stay open: a `<pad>` still asks and gets an answer, which nobody reads.
 #
-# ## Proof: padding changes nothing
+# ### Does padding change anything now?
 #
-# A whole multi-head attention now, with the weights of no particular model.
+# We take a whole multi-head attention with random weights.
 # Each sentence goes through alone, and once more in the batch, next to its `<pad>`.
-# (The first assertion tests the drawing: the mask repeated in full does the same.)
 
 # %%
 from course_lib.attention import MultiHeadAttention
@@ -325,48 +349,61 @@ from course_lib.attention import MultiHeadAttention
 torch.manual_seed(0)
 attend = MultiHeadAttention(d_model, num_heads=4).double()
 lengths = real.sum(dim=1).tolist()
-
-in_batch = attend(x, x, x, mask)  # (batch, src_len, d_model)
-torch.testing.assert_close(in_batch, attend(x, x, x, mask.expand(3, 4, 10, 10)))
-for row, length in enumerate(lengths):
-    one = x[row : row + 1, :length]  # (1, length, d_model): no padding, no mask
-    alone, padded = attend(one, one, one)[0], in_batch[row, :length]
-    torch.testing.assert_close(alone, padded, rtol=1e-12, atol=1e-14)
-
-# %% [markdown]
-# Equal to twelve digits, for all three sentences.
-# Is the test able to fail?
-# Without the mask it must, wherever there is padding.
-
-# %%
+with_mask = attend(x, x, x, src_mask)  # (batch, src_len, d_model)
 careless = attend(x, x, x)
-for row, length in enumerate(lengths):
-    difference = (careless[row, :length] - in_batch[row, :length]).abs().max().item()
-    print(f"{length:2} tokens, {10 - length} padded: off by {difference:.2f}")
+for number, length in enumerate(lengths):
+    one = x[number : number + 1, :length]  # (1, length, d_model): no padding, no mask
+    alone = attend(one, one, one)[0]
+    off = [(z[number, :length] - alone).abs().max() for z in (with_mask, careless)]
+    print(f"{length:2} tokens: off by {off[0]:.0e} with the mask, {off[1]:.0e} without")
+
+# %% tags=["hide-input"]
+repeated = attend(x, x, x, src_mask.expand(3, 4, 10, 10))  # as the drawing says
+torch.testing.assert_close(with_mask, repeated)
+for number, length in enumerate(lengths):
+    one = x[number : number + 1, :length]
+    alone, padded = attend(one, one, one)[0], with_mask[number, :length]
+    torch.testing.assert_close(alone, padded, rtol=1e-12, atol=1e-14)
+    difference = (careless[number, :length] - padded).abs().max()
     assert (difference > 0.01) == (length < 10)
 
 # %% [markdown]
-# Only the longest sentence comes out right: it has no padding.
-# Without a mask, what a sentence means depends on how long its neighbors are.
+# With the mask the sentences come out as if alone, up to rounding.
+# Without it only the longest one does, because it has no padding.
 #
-# A sharper test: we put something else into the padding, numbers a thousand times as large.
-# Then the outputs of the real tokens must not move, not by one bit.
+# A sharper test puts something else into the padding: numbers a thousand times as large, and then NaN, "not a number".
+# Do the outputs of the words stay as they are?
 
 # %%
-other = torch.where(real[:, :, None], x, 1000 * random(*x.shape))
-changed = attend(other, other, other, mask)
-assert torch.equal(changed[real], in_batch[real])
-assert not torch.equal(changed[~real], in_batch[~real])
+is_word = real[:, :, None]  # (batch, src_len, 1)
+fillings = {"1000 × larger": 1000 * random(*x.shape)}
+fillings["NaN"] = torch.full_like(x, math.nan)
+for name, filling in fillings.items():
+    refilled = torch.where(is_word, x, filling)
+    after = attend(refilled, refilled, refilled, src_mask)
+    same = (after == with_mask)[real].all(dim=-1)  # (tokens,), to the last bit
+    print(f"{name:14}{same.sum()} of {len(same)} words have the same output")
+
+# %% tags=["hide-input"]
+large = torch.where(is_word, x, fillings["1000 × larger"])
+assert torch.equal(attend(large, large, large, src_mask)[real], with_mask[real])
+assert not torch.equal(attend(large, large, large, src_mask)[~real], with_mask[~real])
+broken = after[:2][real[:2]]  # of the sentences that have padding, filled with NaN
+assert broken.isnan().all() and not after[2].isnan().any()
 
 # %% [markdown]
+# Finite numbers do not matter, to the last bit.
+# NaN reaches every word of the two sentences that have padding.
+# The mask makes the *weight* 0, but the context still sums weight times value, and 0 × NaN is NaN; so is 0 × ∞.
+# A mask hides finite values only; we will see where NaN can come from.
+#
 # ## The causal mask
 #
 # The decoder learns to continue: `<s>` → *Die* → *Katze* → *sieht* → …
-# In training we know the whole sentence, and we want to learn from all its places at once.
-# But then the answer lies in the input, one place to the right.
-# Who may see what?
+# In training it reads the whole sentence at once, and so the answer to each position is in its input, one position to the right.
 #
-# As a loop: a query may attend to the keys up to itself.
+# The **causal mask**, also called **look-ahead mask**, hides it.
+# A query may attend to the keys up to and including its own position:
 
 
 # %%
@@ -379,497 +416,555 @@ def causal_by_hand(length):
     return mask
 
 
-# %%
+def hide_future(length):
+    """The same without a loop: ones on and below the diagonal."""
+    return torch.ones(length, length, dtype=torch.bool).tril()[None, None]
+
+
+# %% tags=["nbval-check-output"]
 from course_lib.masks import causal_mask
 
 target = tokenizer.encode(pairs[1].tgt)
-tgt_in = torch.tensor([[BOS_ID, *target]])  # (1, tgt_len)
-tgt_len = tgt_in.shape[1]
-causal = causal_by_hand(tgt_len)
-assert torch.equal(causal[0, 0], torch.ones(tgt_len, tgt_len).tril().bool())
-assert torch.equal(causal, causal_mask(tgt_len))
+one_tgt = torch.tensor([[BOS_ID, *target]])  # (1, tgt_len)
+tgt_len = one_tgt.shape[1]
+causal = hide_future(tgt_len)
+print("mask", tuple(causal.shape))
+print("equal to the loop's:     ", torch.equal(causal, causal_by_hand(tgt_len)))
+print("equal to the library's:  ", torch.equal(causal, causal_mask(tgt_len)))
 
 # %%
-from course_lib.figures import mask_grid
+german = words(one_tgt[0])
+title = f"{causal.sum()} of {causal.numel()} pairs are open: none of them looks ahead"
+mask_grid(causal[0, 0], german, german, title=title)
 
-german = words(tgt_in[0])
-title = f"{causal.sum()} of {causal.numel()} looks are allowed: none of them ahead"
-figure = mask_grid(causal[0, 0], german, german, title=title)
-shown = figure.axes[0].images[0].get_array()
-assert all(shown[q, k] == (k <= q) for q in range(tgt_len) for k in range(tgt_len))
-assert shown.sum() == tgt_len * (tgt_len + 1) / 2
-figure
+# %% tags=["hide-input"]
+assert causal.sum() == tgt_len * (tgt_len + 1) / 2
+assert not causal[0, 0].triu(1).any()
 
 # %% [markdown]
-# **A common mistake**: "every position of the decoder attends to all positions".
-# It attends to those up to and including itself: 1, 2, 3, … of them, row by row.
-#
-# Each row is one exercise for the model.
-# What it may read is on the left, what it must predict on the right.
+# Each row is one exercise for the model: what it may read, and what it must predict.
 
 # %% tags=["nbval-check-output"]
 answers = [*words(torch.tensor(target)), "</s>"]
 for t, answer in enumerate(answers):
     readable = [word for word, may in zip(german, causal[0, 0, t], strict=True) if may]
     print(f"{' '.join(readable):32} → {answer}")
-    assert readable == ["<s>", *answers[:t]]
+
+# %% tags=["hide-input"]
+for t in range(tgt_len):
+    read = [word for word, may in zip(german, causal[0, 0, t], strict=True) if may]
+    assert read == ["<s>", *answers[:t]]  # and not the answer, answers[t]
 
 # %% [markdown]
 # One sentence makes seven exercises.
-# Does the diagonal give the answer away?
-# No: the input is shifted by one, so row *t* holds the word *before* the one it predicts.
-# Section 3.1 of the paper says so: the mask, *combined with* the offset by one position, lets predictions depend on earlier outputs only.
+# Does the open diagonal give the answer away?
+# No, because the input is shifted by one position: row *t* holds the word *before* the one that it predicts.
+# Section 3.1 of the paper says so: it is the mask *combined with* the offset by one position that lets predictions depend on earlier outputs only.
 #
-# **A common mistake**: "the mask keeps word *t* + 1 out of the prediction of word *t*".
-# That would allow word *t* itself, which is the answer.
-# To predict word *t*, only the words *before* it may be used: that is the assertion in the cell above.
+# ### Does anything leak?
 #
-# ## Proof: nothing leaks
+# A **leak** is a path from what should be hidden into an output.
+# Why should there be none?
+# A hidden pair has a weight of exactly 0 for every finite input, so nothing that the hidden key holds gets through; and a stack of layers passes on only what each of them lets through.
 #
-# How do we know that no path leads from the future into an output?
-# We ask the gradient: how much does output *t* change when input *s* changes?
-# Not small, but **exactly 0** is what we want for every *s* > *t*.
+# That is the mathematics; whether our *code* follows it is a matter of tests.
+# The gradient says how much output *t* changes with input *s*.
+# For *s* > *t* it must be **exactly 0**, not only small.
 
 
 # %%
-def through(layers, x, mask):
-    """x (batch, length, d_model) through some attentions, one after the other."""
+def through(layers, y, mask):
+    """y (batch, length, d_model) through some attentions, one after the other."""
     for layer in layers:
-        x = layer(x, x, x, mask)
-    return x
+        y = layer(y, y, y, mask)
+    return y
 
 
-def influence(layers, x, mask):
+def influence(layers, y, mask):
     """Size of the gradient of each output (row) with respect to each input (column)."""
-    jacobian = torch.autograd.functional.jacobian(lambda x: through(layers, x, mask), x)
+    jacobian = torch.autograd.functional.jacobian(lambda y: through(layers, y, mask), y)
     return jacobian.square().sum(dim=(0, 2, 3, 5)).sqrt()  # (queries, keys)
 
 
-# %%
-layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
-y = random(tokenizer.vocab_size, d_model)[tgt_in] + positions[:tgt_len]  # of our target
-future = ~causal[0, 0]  # strictly above the diagonal
-assert future.sum() == tgt_len * (tgt_len - 1) / 2
+two_layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
+y = random(tokenizer.vocab_size, d_model)[one_tgt] + positions[:tgt_len]  # our target
 
 # %% [markdown]
-# We look through one attention and through two in a row, with and without the mask.
-# One more mask is in the game: a single slip, `tril(1)` instead of `tril()`, which opens one place too many.
-# Predict: how far ahead does a stack of *two* see with that slip?
+# We test one attention and a stack of two, with the mask, without it, and with a slip: `tril(1)` for `tril()`, which opens one position too many.
+
+# %%
+how_far = Predict(
+    "With the slip, one layer sees one position ahead. How many does a stack of two?",
+    unit="positions",
+    section="Does anything leak?",
+)
+how_far
 
 # %%
 slip = torch.ones(1, 1, tgt_len, tgt_len).tril(1).bool()
 seen = {
-    "causal, one attention": influence(layers[:1], y, causal),
-    "causal, two": influence(layers, y, causal),
-    "no mask, one": influence(layers[:1], y, None),
-    "tril(1), two": influence(layers, y, slip),
+    "causal, one attention": influence(two_layers[:1], y, causal),
+    "causal, two": influence(two_layers, y, causal),
+    "no mask, one": influence(two_layers[:1], y, None),
+    "tril(1), two": influence(two_layers, y, slip),
 }
+ahead = (seen["tril(1), two"][0] > 0).sum() - 1  # of the first output
+how_far.reveal(ahead, because="the second one reads outputs that have seen one already")
+
+# %% tags=["hide-input"]
+drawn = [
+    Panel(found, german, german, name, xlabel="input s", ylabel="output t")
+    for name, found in seen.items()
+]
+title = "Gradient of output t by input s: with the causal mask exactly 0 where s > t"
+panels(drawn, title=title, per_row=2, words={"signed": "size of the gradient"})
+
+# %% tags=["hide-input"]
+future = ~causal[0, 0]  # strictly above the diagonal
 for name in ("causal, one attention", "causal, two"):
     assert (seen[name][future] == 0).all() and (seen[name][~future] > 0).all()
 assert (seen["no mask, one"] > 0).all()
 two_ahead = torch.ones(tgt_len, tgt_len).tril(2).bool()
 assert torch.equal(seen["tril(1), two"] > 0, two_ahead)
-
-# %%
-look = dict(xlabel="input s", ylabel="output t")
-drawn = [Panel(each, german, german, name, **look) for name, each in seen.items()]
-title = "Gradient of output t by input s: with the causal mask exactly 0 where s > t"
-words_of = {"signed": "size of the gradient"}
-figure = panels(drawn, title=title, per_row=2, words=words_of)
-shown = [axes.images[0].get_array() for axes in figure.axes[:4]]
-tight = [bool((each[future.numpy()] == 0).all()) for each in shown]
-assert tight == [True, True, False, False]
-figure
+other_input = random(*y.shape)  # the argument says: at every input
+assert (influence(two_layers, other_input, causal)[future] == 0).all()
 
 # %% [markdown]
-# With the causal mask the upper triangle is exactly zero, through one attention and through two.
-# Without it every output knows every input.
-# And the slip adds up: two attentions see two places ahead.
+# With the causal mask the upper triangle is exactly 0, in one attention and in the stack.
+# Without it, every output depends on every input.
+# And the slip adds up: two attentions see two positions ahead.
 #
-# **A common mistake**: "the upper triangle is masked".
-# The *strictly* upper one: the diagonal stays open.
-# Here are two ways to get it wrong.
-# What may the first query, `<s>`, attend to?
+# Only what is *strictly* above the diagonal is hidden.
+# Here are two other slips: what may the first query, `<s>`, attend to?
 
 # %% tags=["nbval-check-output"]
 square = torch.ones(tgt_len, tgt_len, dtype=torch.bool)
 slips = {"tril()": square.tril(), "tril(-1)": square.tril(-1), "triu()": square.triu()}
-for name, each in slips.items():
-    row = [word for word, may in zip(german, each[0], strict=True) if may]
-    print(f"{name:9}<s> may attend to {row}")
-assert not slips["tril(-1)"][0].any()
-assert torch.equal(~slips["triu()"], square.tril(-1))  # the past, and nothing else
+for name, wrong_mask in slips.items():
+    open_words = [german[k] for k in wrong_mask[0].nonzero()]
+    print(f"{name:9}<s> may attend to {open_words}")
 
 # %% [markdown]
-# With the diagonal hidden, the first row is empty: there is nothing that its weights could sum over.
-# With `triu` for `tril`, everyone sees the future, and what is hidden is the past.
+# With the diagonal hidden, the first row is empty: nothing is left for its weights.
+# With `triu` for `tril`, everyone sees the future, and the past is hidden.
 #
-# ## What is the causal mask for?
+# ### What is the causal mask for?
 #
-# **A common mistake**: "we need the mask because the translation starts with nothing".
+# **A common mistake**: "we need it because a translation starts with nothing".
 # When the model writes, its last position has no future that could be hidden.
-# The mask is for training: it makes one pass over the whole sentence equal to many passes over its beginnings.
+# The mask is for training: it makes one pass over the whole sentence equal to many passes, one over each **prefix**: the sentence cut off after one of its tokens.
 #
 # Is it equal?
-# We cut the sentence after each token, and compare with the one masked pass.
+# We compare the last output of each prefix with the same position of the one pass.
 
 # %%
-whole = through(layers, y, causal)  # (1, tgt_len, d_model)
+at_once = {"causal": through(two_layers, y, causal)}  # (1, tgt_len, d_model)
+at_once["none"] = through(two_layers, y, None)
+print("        the one pass is off by, with the mask / without one")
 for t in range(tgt_len):
-    beginning = through(layers, y[:, : t + 1], causal_mask(t + 1))
-    torch.testing.assert_close(beginning, whole[:, : t + 1], rtol=1e-12, atol=1e-14)
+    off = []
+    for name, mask in (("causal", hide_future(t + 1)), ("none", None)):
+        prefix = through(two_layers, y[:, : t + 1], mask)  # (1, t + 1, d_model)
+        off.append((prefix[0, -1] - at_once[name][0, t]).abs().max())
+    print(f"{german[t]:8}{off[0]:.0e}   {off[1]:.0e}")
 
-unmasked = through(layers, y, None)
-for t in range(tgt_len - 1):
-    beginning = through(layers, y[:, : t + 1], None)
-    assert not torch.allclose(beginning[:, -1], unmasked[:, t], rtol=1e-3)
+# %% tags=["hide-input"]
+for t in range(tgt_len):
+    prefix = through(two_layers, y[:, : t + 1], hide_future(t + 1))
+    whole = at_once["causal"][:, : t + 1]
+    torch.testing.assert_close(prefix, whole, rtol=1e-12, atol=1e-14)
+    prefix = through(two_layers, y[:, : t + 1], None)
+    same = torch.allclose(prefix[:, -1], at_once["none"][:, t], rtol=1e-3)
+    assert same == (t == tgt_len - 1)
 
 # %% [markdown]
-# Every position of the masked pass is what the beginning alone gives.
-# (A beginning has a mask too: its earlier positions must not learn from its later ones on the way through the stack.)
-# So seven exercises cost one pass, side by side, and no recurrence.
-# Without the mask not one of the beginnings agrees.
+# With the mask, every position of the one pass is what its prefix alone gives.
+# (The prefix is masked too, or its earlier positions would learn from its later ones in the first layer.)
+# So seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
+# Without the mask only the last position agrees, because its prefix is the whole sentence.
 #
 # ## Both masks, and the third
 #
-# Targets have different lengths too.
-# Then a key must be real *and* not in the future: the two masks are combined with `&`.
-# We take the two short pairs, so that the pictures stay small.
+# Targets have different lengths too, so a key must be real *and* not in the future: `&` combines the two masks, and broadcasts their shapes.
+# We take the first two pairs, to keep the pictures small.
+# The drawing leaves out the axis of the heads, which has size 1 in every mask.
 
 # %% tags=["nbval-check-output"]
-src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
-tgt_in = pad([[BOS_ID, *tokenizer.encode(pair.tgt)] for pair in pairs[:2]])
-padding = padding_mask(tgt_in, PAD_ID)  # (batch, 1, 1, tgt_len)
-causal = causal_mask(tgt_in.shape[1])  # (1, 1, tgt_len, tgt_len)
-both = padding & causal  # (batch, 1, tgt_len, tgt_len)
-cross = padding_mask(src, PAD_ID)  # (batch, 1, 1, src_len)
-named = {"padding": padding, "causal": causal, "both": both, "cross": cross}
-for name, each in named.items():
-    print(f"{name:8}{tuple(each.shape)}")
-assert both.shape == (2, 1, 7, 7)
+short_src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
+short_tgt = pad([[BOS_ID, *tokenizer.encode(pair.tgt)] for pair in pairs[:2]])
+masks = {
+    "padding": hide_padding(short_tgt, PAD_ID),  # (batch, 1, 1, tgt_len)
+    "causal": hide_future(short_tgt.shape[1]),  # (1, 1, tgt_len, tgt_len)
+}
+masks["both"] = masks["padding"] & masks["causal"]  # (batch, 1, tgt_len, tgt_len)
+masks["cross"] = hide_padding(short_src, PAD_ID)  # (batch, 1, 1, src_len)
+for name, mask in masks.items():
+    print(f"{name:8}{tuple(mask.shape)}")
+table = random(tokenizer.vocab_size, d_model)
+english_x, german_x = table[short_src], table[short_tgt]  # (batch, length, d_model)
+
+# %% tags=["hide-input"]
+short_scores = german_x @ w_query @ (german_x @ w_key).mT / math.sqrt(d_model)
+flow = {  # sizes without the axis of the heads
+    "padding": (masks["padding"][:, 0], "batch × 1 × keys", (0, 0)),
+    "causal": (masks["causal"][:, 0], "1 × queries × keys", (0, 1.1)),
+    "both": (masks["both"][:, 0], "batch × queries × keys", (1.4, 0.4)),
+    "scores": (short_scores, "batch × queries × keys", (1.4, 1.8)),
+    "masked scores": (short_scores, "batch × queries × keys", (2.9, 1.1)),
+    "weights": (short_scores, "batch × queries × keys", (4.2, 1.1)),
+}
+
+# %% tags=["hide-input"]
+kinds = {"weights": "weights"}
+blocks = [
+    Block(n, tuple(t.shape), axes, at, kinds.get(n, "data"))
+    for n, (t, axes, at) in flow.items()
+]
+arrows = [("padding", "both", "&"), ("causal", "both", "&")]
+arrows += [("both", "masked scores", "−∞ where False"), ("scores", "masked scores", "")]
+arrows += [("masked scores", "weights", "softmax")]
+title = "Two masks become one, and hide scores before the softmax"
+flow_figure(blocks, arrows, title=title)
+
+# %% tags=["hide-input"]
+assert masks["both"].shape == (2, 1, 7, 7) and short_scores.shape == (2, 7, 7)
+assert masks["padding"].shape == (2, 1, 1, 7) and masks["causal"].shape == (1, 1, 7, 7)
 
 # %% [markdown]
-# `&` lines the shapes up as well, and repeats what has size 1:
-#
-# ```text
-# padding             (batch,  1,      1,     tgt_len)      2   1   1   7
-# causal              (  1,    1,   tgt_len,  tgt_len)      1   1   7   7
-# padding & causal    (batch,  1,   tgt_len,  tgt_len)      2   1   7   7
-# ```
-#
-# The third mask, for cross-attention, belongs to scores of shape (batch, heads, tgt_len, src_len).
-# There the queries are German and the keys are English.
+# The third mask, the **cross mask**, belongs to cross-attention, where the scores are (batch, heads, tgt_len, src_len).
+# Its queries are German, its keys are English.
 # Must it be causal?
 #
 # No: the English sentence is known from the start, so every German position may read all of it.
-# For the same reason the encoder looks both ways.
+# For the same reason the encoder needs no causal mask.
 # What remains is the *source's* padding.
 
-# %% id="four-masks"
-english, german = words(src[0]), words(tgt_in[0])
-keys_of = {"padding": german, "causal": german, "both": german, "cross": english}
-drawn = {name: named[name][0, 0].expand(7, len(keys)) for name, keys in keys_of.items()}
-look = dict(kind="mask", xlabel="key", ylabel="query")
-figure = panels(
-    [Panel(each, german, keys_of[name], name, **look) for name, each in drawn.items()],
-    title="The decoder hides padding and future; cross-attention hides padding only",
-)
-expected = [[k <= q and german[k] != "<pad>" for k in range(7)] for q in range(7)]
-assert drawn["both"].tolist() == expected
-assert drawn["cross"].all(dim=0).tolist() == [True] * 4 + [False] * 2
-assert all(each.any(dim=1).all() for each in drawn.values())
-figure
+# %% id="four-masks" tags=["hide-input"]
+short_english, short_german = words(short_src[0]), words(short_tgt[0])
+keys_of = dict.fromkeys(masks, short_german) | {"cross": short_english}
+squares = {n: masks[n][0, 0].expand(7, len(keys)) for n, keys in keys_of.items()}
+axes = dict(kind="mask", xlabel="key", ylabel="query")
+drawn = [
+    Panel(mask, short_german, keys_of[name], name, **axes)
+    for name, mask in squares.items()
+]
+title = "The decoder hides padding and future; cross-attention hides padding only"
+panels(drawn, title=title)
+
+# %% tags=["hide-input"]
+expected = [[k <= q and short_german[k] != "<pad>" for k in range(7)] for q in range(7)]
+assert squares["both"].tolist() == expected
+assert squares["cross"].all(dim=0).tolist() == [True] * 4 + [False] * 2
+assert all(mask.any(dim=1).all() for mask in squares.values())
 
 # %% [markdown]
-# Rows are queries, columns are keys.
-# The cross mask is no square: it is tgt_len × src_len.
-# And no row of any of them is empty, not even those of `<pad>`.
+# Rows are queries, columns are keys, and no row is fully hidden, not even those of `<pad>`.
 #
-# Paint your own: hide a cell, and see where its weight goes.
-# What does the widget say when a whole row is hidden?
-
-# %%
-from course_lib.widgets import MaskPainter
-
-generator = torch.Generator().manual_seed(3)
-asks, found_by = torch.randn(2, 7, d_model, generator=generator)  # queries, keys
-offered = {name: drawn[name] for name in ("padding", "causal", "both")}
-painter = MaskPainter(asks, found_by, german, german, offered, mask="both")
-assert torch.equal(painter.compute() > 0, both[0, 0])
-painter
-
-# %% [markdown]
-# Section 3.2.3 of the paper names three uses of attention.
-# Each has its mask (the paper speaks of the causal one; padding is a matter of batches):
+# Section 3.2.3 of the paper names three uses of attention; it mentions the causal mask only, because padding is a matter of batches.
 #
 # | attention | queries | keys | mask | shape |
 # |---|---|---|---|---|
 # | encoder self-attention | source | source | source padding | (batch, 1, 1, src_len) |
 # | decoder self-attention | target | target | target padding & causal | (batch, 1, tgt_len, tgt_len) |
 # | cross-attention | target | source | source padding | (batch, 1, 1, src_len) |
+#
+# In this widget, hide a cell by a click, and see where its weight goes.
+# Can you paint a *sliding window*, in which each token sees itself and one token before it?
+# And what does the widget say when a whole row is hidden?
 
-# %% tags=["nbval-check-output"]
-table = random(tokenizer.vocab_size, d_model)
-english_x, german_x = table[src], table[tgt_in]
-uses = {
-    "encoder self-attention": (english_x, english_x, cross),
-    "decoder self-attention": (german_x, german_x, both),
-    "cross-attention": (german_x, english_x, cross),
-}
-for name, (query, key, mask) in uses.items():
-    shape = (2, attend.num_heads, query.shape[1], key.shape[1])
-    print(f"{name:24}scores {shape}   mask {tuple(mask.shape)}")
-    assert attend(query, key, key, mask).shape == query.shape
+# %% tags=["hide-input"]
+painter_rng = torch.Generator().manual_seed(3)
+painted_query, painted_key = torch.randn(2, 7, d_model, generator=painter_rng)
+offered = {name: squares[name] for name in ("padding", "causal", "both")}
+sides = short_german, short_german  # queries, keys
+painter = MaskPainter(painted_query, painted_key, *sides, offered, mask="both")
+painter
+
+# %% tags=["hide-input"]
+from course_lib.checks import written_for
+
+with written_for(offered["both"].tolist(), painter.mask):
+    assert torch.equal(painter.compute() > 0, masks["both"][0, 0])
 
 # %% [markdown]
 # **A common mistake**: the *target's* padding mask in cross-attention.
-# Our library stops it, as long as the two lengths differ.
+# Who notices?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 try:
-    attend(german_x, english_x, english_x, padding)
-    caught = False
+    attend(german_x, english_x, english_x, masks["padding"])
 except ValueError as error:
-    caught = True
-    print(error)
-assert caught
-
-equal = padding[..., :6]  # had the target one token less, both would be six long
-wrong = attend(german_x, english_x, english_x, equal)
-assert not torch.allclose(wrong, attend(german_x, english_x, english_x, cross))
+    print("7 German and 6 English tokens:", error)
+equally_long = masks["padding"][..., :6]  # had the target one token less
+wrong = attend(german_x, english_x, english_x, equally_long)
+right = attend(german_x, english_x, english_x, masks["cross"])
+same = torch.allclose(wrong, right)
+print("6 and 6 tokens: no error;", "the same" if same else "another", "result")
+assert not same
 
 # %% [markdown]
-# With equal lengths no check of shapes can help: the last assertion shows another output, and no error.
-# So name your masks well.
+# The library does, as long as the two lengths differ.
+# With equal lengths no check of shapes can help.
 #
-# ## What a mask must never do: leave a query with nothing
+# ## What a mask must never do
 #
-# Weights sum to 1.
-# If every key is hidden, there is nothing to share.
-# Predict: what does a softmax make of a row of −∞?
+# ### Leave a query without keys
+#
+# Weights sum to 1, but in a **fully masked** row every key is hidden, and there is nothing to sum over.
+
+# %%
+of_nothing = Predict(
+    "What does a softmax make of four scores of −∞?",
+    ["zeros", "a quarter each", "NaN", "an error"],
+    section="Leave a query without keys",
+)
+of_nothing
 
 # %% tags=["nbval-check-output"]
-empty, large = torch.full((4,), -math.inf), torch.full((4,), -1e9)
+empty, minus_1e9 = torch.full((4,), -math.inf), torch.full((4,), -1e9)
 print("−∞    ", empty.softmax(dim=-1).tolist())
-print("−1e9  ", large.softmax(dim=-1).tolist())
-assert empty.softmax(dim=-1).isnan().all()
-assert (large.softmax(dim=-1) == 0.25).all()
+print("−1e9  ", minus_1e9.softmax(dim=-1).tolist())
+nothing_left = "NaN" if empty.softmax(dim=-1).isnan().all() else "zeros"
+of_nothing.reveal(nothing_left, because="it divides 0 by 0")
 
-mask = torch.tensor([[True, True, False], [False, False, False]])  # one empty row
-value = torch.ones(3, 2, requires_grad=True)
-weights = torch.zeros(2, 3).masked_fill(~mask, -math.inf).softmax(dim=-1)
+# %% tags=["hide-input"]
+assert nothing_left == "NaN" and (minus_1e9.softmax(dim=-1) == 0.25).all()
+
+# %% [markdown]
+# **A common mistake**: `masked_fill(mask == 0, -1e9)`, which avoids the NaN and gives something worse.
+# The row becomes *uniform*: the query attends to everything that was forbidden, in equal parts, and nothing warns us.
+#
+# How does a row become fully masked in practice?
+# One way is padding on the *left*, together with a causal mask.
+
+# %% tags=["nbval-check-output"]
+on_the_right = short_tgt[:1]  # <s> Die Katze schläft . <pad> <pad>
+on_the_left = on_the_right.roll(2, dims=1)  # <pad> <pad> <s> Die Katze schläft .
+for ids in (on_the_right, on_the_left):
+    combined = hide_padding(ids, PAD_ID) & hide_future(7)
+    nothing = (~combined.any(dim=-1)).flatten().nonzero().flatten().tolist()
+    print(f"{' '.join(words(ids[0])):40}queries without keys: {nothing}")
+
+# %% [markdown]
+# Only two rows of `<pad>` are fully masked, and nobody reads those.
+# Does it matter?
+# We send the second one through two layers of attention.
+
+# %% tags=["nbval-check-output"]
+states = table[on_the_left]  # (1, length, d_model)
+for depth in (1, 2):
+    weights = masked_weights(states, states, combined[0])
+    states = weights @ states
+    is_nan = states[0].isnan().any(dim=-1).tolist()
+    print(f"layer {depth}:", ["NaN" if bad else "fine" for bad in is_nan])
+
+# %% tags=["hide-input"]
+assert nothing == [0, 1] and states.isnan().all()
+value = torch.ones(3, 2, requires_grad=True)  # in a gradient NaN spreads at once
+one_empty = torch.tensor([[True, True, False], [False, False, False]])
+weights = torch.zeros(2, 3).masked_fill(~one_empty, -math.inf).softmax(dim=-1)
 (weights @ value).sum().backward()
 assert not weights[0].isnan().any() and value.grad.isnan().all()
 
 # %% [markdown]
-# NaN, and it spreads: in the second half of the cell one query of two is empty, and the gradients of *all* values are NaN.
-#
-# **A common mistake**: `masked_fill(mask == 0, -1e9)`, which avoids the NaN and gives something worse.
-# The row becomes *uniform*: the query attends to everything that was forbidden, in equal parts, and nothing warns you.
-#
-# And `F.scaled_dot_product_attention`, which lesson 03 found equal to our attention?
+# It does: the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
+# That is why we pad on the right, and why the rows of `<pad>` stay open.
+# Our library refuses a fully masked row; `F.scaled_dot_product_attention` does not.
 
 # %%
-query, key = torch.ones(2, 4), torch.ones(3, 4)
-fused = F.scaled_dot_product_attention(query, key, torch.ones(3, 2), attn_mask=mask)
-print("context of the empty row:", fused[1].tolist())
+half_empty = torch.tensor([[True, True, False], [False, False, False]])
+three_keys = torch.ones(3, 4), torch.ones(3, 2)  # keys and values
+fused = F.scaled_dot_product_attention(torch.ones(2, 4), *three_keys, half_empty)
+print("PyTorch, context of the masked row:", fused[1].tolist())
+try:
+    attention_weights(torch.ones(2, 4), three_keys[0], half_empty)
+except ValueError as error:
+    print("course_lib:", error)
+
+# %% tags=["hide-input"]
 torch.testing.assert_close(fused[0], torch.ones(2))  # the mean of ones
 assert fused[1].isnan().all() or (fused[1] == 0).all()  # depends on the version
 
 # %% [markdown]
-# NaN in older versions of PyTorch, zeros in newer ones.
-# Zeros are no attention either: all values are 1 here, so every mean of them is 1.
-# And again nothing warns you.
+# Older versions of PyTorch give NaN, newer ones zeros, which are no mean of these values either: all of them are 1.
 #
-# Our library does none of this: it refuses.
-
-# %% tags=["nbval-check-output"]
-try:
-    attention_weights(query, key, mask)
-    caught = False
-except ValueError as error:
-    caught = True
-    print(error)
-assert caught
-
-# %% [markdown]
-# How does a row become empty in practice?
-# Padding on the *left* is one way, together with a causal mask.
-
-# %% tags=["nbval-check-output"]
-on_the_right = tgt_in[:1]  # <s> Die Katze schläft . <pad> <pad>
-on_the_left = on_the_right.roll(2, dims=1)  # <pad> <pad> <s> Die Katze schläft .
-nothing = []
-for ids in (on_the_right, on_the_left):
-    mask = padding_mask(ids, PAD_ID) & causal_mask(7)
-    nothing.append((~mask.any(dim=-1)).flatten().nonzero().flatten().tolist())
-    print(f"{' '.join(words(ids[0])):40}queries with nothing: {nothing[-1]}")
-assert nothing == [[], [0, 1]]
-
-# %% [markdown]
-# That is why we pad on the right, and why the rows of `<pad>` stay open.
-#
-# ### A second reason against −1e9
-#
-# Half precision, float16, holds numbers up to 65,504.
-# What becomes of −1e9 there?
+# There is a second reason against −1e9: half precision, float16, ends at 65,504.
 
 # %% tags=["nbval-check-output"]
 for dtype in (torch.float32, torch.bfloat16, torch.float16):
-    large = torch.full((4,), -1e9).to(dtype)
-    weights = large.softmax(dim=-1)
-    print(f"{str(dtype):15} −1e9 → {large[0].item():13,.0f}   {weights.tolist()}")
-    assert large.isinf().all() == weights.isnan().all() == (dtype == torch.float16)
-assert torch.finfo(torch.float16).max == 65504
+    converted = torch.full((4,), -1e9).to(dtype)
+    shares = converted.softmax(dim=-1).tolist()
+    print(f"{str(dtype):15} −1e9 → {converted[0].item():13,.0f}   {shares}")
+try:
+    torch.zeros(3, dtype=torch.float16).masked_fill(open_keys, -1e9)
+except RuntimeError as error:
+    print("masked_fill:", error)
+
+# %% tags=["hide-input"]
+assert converted.isinf().all() and torch.finfo(torch.float16).max == 65504
+half = torch.zeros(3, dtype=torch.float16).masked_fill(~open_keys, -math.inf)
+assert half.softmax(dim=-1).tolist() == [0.5, 0.5, 0]
 
 # %% [markdown]
-# It overflows to −∞, and the empty row is NaN again.
-# So the same code is silently uniform in one precision and NaN in another.
-# And `masked_fill` itself?
+# There −1e9 overflows to −∞, so the same code is silently uniform in one precision and NaN in another.
+# `masked_fill` refuses to write a number that float16 does not have; −∞ it has.
+#
+# ### Broadcast by accident
+#
+# Take a mask of shape (batch, keys), without the two axes of size 1, and scores (batch, heads, queries, keys).
+# Lined up from the right, its first axis meets the *queries*.
+# We try six sentences of at most six tokens, and then the first five of them.
 
 # %%
-half, hide = torch.zeros(3, dtype=torch.float16), torch.tensor([True, False, False])
-try:
-    half.masked_fill(hide, -1e9)
-    caught = False
-except RuntimeError as error:
-    caught = True
-    print(error)
-assert caught
-assert half.masked_fill(hide, -math.inf).softmax(dim=-1).tolist() == [0, 0.5, 0.5]
-
-# %% [markdown]
-# PyTorch refuses to write a number that float16 does not have.
-# −∞ it has.
-#
-# ## What a mask must never do: fit by accident
-#
-# Shapes are lined up from the right.
-# Take a mask of shape (batch, keys), without the two axes of size 1, against scores (batch, heads, queries, keys).
-# Its first axis meets the *queries*.
-# When does that go unnoticed?
-# We try six sentences of at most six tokens, and then the first five of them.
+refused = Predict(
+    "Scores (batch, 4, 6, 6), a mask (batch, 6). Which batch does PyTorch refuse?",
+    ["both", "neither", "five sentences", "six sentences"],
+    section="Broadcast by accident",
+)
+refused
 
 # %%
 texts = [f"The {who}." for who in ("cat sees the dog", "dog sees the cat")]
 texts += [f"The {who} sleeps." for who in ("cat", "dog", "child", "woman")]
-ids = pad([tokenizer.encode(text) for text in texts])
-four_axes, two_axes = padding_mask(ids, PAD_ID), ids != PAD_ID
-scores = torch.zeros(6, 4, 6, 6)  # (batch, heads, queries, keys)
-accepted = []
-for batch in (6, 5):
+six = pad([tokenizer.encode(text) for text in texts])  # (6, 6)
+two_axes, four_axes = six != PAD_ID, hide_padding(six, PAD_ID)
+flat_scores = torch.zeros(6, 4, 6, 6)  # (batch, heads, queries, keys)
+complaints = []
+for size in (6, 5):
     try:
-        wrong = scores[:batch].masked_fill(~two_axes[:batch], -math.inf)
-        accepted.append(tuple(wrong.shape))
+        flat_scores[:size].masked_fill(~two_axes[:size], -math.inf)
     except RuntimeError as error:
-        print(f"{batch} sentences: {error}")
-assert accepted == [(6, 4, 6, 6)]
+        complaints.append("five sentences" if size == 5 else "six sentences")
+        print(f"{size} sentences: {error}")
+refused.reveal(*complaints, because="with six there are as many sentences as queries")
 
 # %% [markdown]
-# With five, PyTorch complains.
-# With six there are as many sentences as queries: no error, the right shape, and a wrong result.
-# Which weights does *The cat sleeps .* put on padding now?
+# With six there is no error, the right shape, and a wrong result.
+# What may *The cat sleeps .*, the third sentence, attend to now?
 
-# %%
-weights = scores.masked_fill(~two_axes, -math.inf).softmax(dim=-1)
-allowed = {"the first": (0, words(ids[0])), "the third": (2, words(ids[2]))}
+# %% tags=["hide-input"]
+by_accident = flat_scores.masked_fill(~two_axes, -math.inf).softmax(dim=-1)
 drawn = []
-for name, (number, labels) in allowed.items():
-    meant, applied = four_axes[number, 0].expand(6, 6), weights[number, 0] > 0
+for name, number in (("the first", 0), ("the third", 2)):
+    labels = words(six[number])
+    meant, applied = four_axes[number, 0].expand(6, 6), by_accident[number, 0] > 0
     drawn.append(Panel(meant, labels, labels, f"meant for {name}", kind="mask"))
     drawn.append(Panel(applied, labels, labels, f"applied to {name}", kind="mask"))
-    assert not torch.equal(applied, meant)
 title = "A (batch, keys) mask gives sentence 0's padding to query 0, 1's to query 1, …"
-figure = panels(drawn, title=title)
-assert torch.equal(weights > 0, two_axes.expand(6, 4, 6, 6))
-figure
+panels(drawn, title=title)
+
+# %% tags=["hide-input"]
+assert complaints == ["five sentences"]
+assert torch.equal(by_accident > 0, two_axes.expand(6, 4, 6, 6))
+for number in (0, 2):
+    assert not torch.equal(four_axes[number, 0].expand(6, 6), two_axes)
 
 # %% [markdown]
-# All sentences get the same square, made of everybody's padding.
-# In the third sentence *The* and *cat* attend to `<pad>`; in the first, four tokens cannot see *dog* and the full stop.
-# The library refuses such a mask, with what it expected and what it got.
+# All sentences get the same square, made of everyone's padding.
+# In the third, *The* and *cat* attend to `<pad>`; in the first, four tokens cannot see *dog* and the full stop.
+# The library refuses such a mask, and a mask of numbers too.
 
 # %% tags=["nbval-check-output"]
 from course_lib.masks import check_mask
 
-for each in (four_axes, two_axes, two_axes[:, None, :]):
+for mask in (four_axes, two_axes, four_axes.float()):
     try:
-        check_mask(each, tuple(scores.shape))
-        print(f"{tuple(each.shape)}: accepted")
-        assert each is four_axes
+        check_mask(mask, tuple(flat_scores.shape))
+        print(f"{tuple(mask.shape)}: accepted")
     except ValueError as error:
-        print(f"{tuple(each.shape)}: {error}")
-        assert each is not four_axes
+        print(f"{tuple(mask.shape)}: {error}")
 
 # %% [markdown]
-# ## What a mask must never do: mean the opposite
+# ### Mean the opposite
 #
 # In `torch.nn.MultiheadAttention`, and so in `torch.nn.Transformer`, which is made of it, True means *hidden*.
-# We hand it our mask, as it is, for a sentence with two `<pad>` and for one with none.
-# Predict: where does the attention go?
+# We hand it our mask as it is, for a sentence with two `<pad>` and for one with none.
+
+# %%
+upside_down = Predict(
+    "Where does the sentence with two `<pad>` attend?",
+    ["to its words only", "to its padding only", "to both"],
+    section="Mean the opposite",
+)
+upside_down
 
 # %%
 torch.manual_seed(0)
-theirs = nn.MultiheadAttention(d_model, 4, batch_first=True, dtype=torch.float64)
-ours = src != PAD_ID  # (batch, keys), sentences of 4 and of 6 tokens
-_, confused = theirs(english_x, english_x, english_x, key_padding_mask=ours)
-_, inverted = theirs(english_x, english_x, english_x, key_padding_mask=~ours)
-for name, weights in (("confused", confused), ("inverted", inverted)):
-    for row in weights[:, 0]:  # of the first query of each sentence, mean of the heads
-        print(name, [f"{weight:.2f}" for weight in row])
-assert (confused[0, :, :4] == 0).all()
-assert not (confused[1] > 0).any()  # NaN or 0, as above
-assert (inverted[0, :, 4:] == 0).all() and not inverted.isnan().any()
+torchs = nn.MultiheadAttention(d_model, 4, batch_first=True, dtype=torch.float64)
+ours = short_src != PAD_ID  # (batch, keys), sentences of 4 and of 6 tokens
+given = {}
+for name, mask in (("as it is", ours), ("inverted", ~ours)):
+    _, weights = torchs(english_x, english_x, english_x, key_padding_mask=mask)
+    given[name] = weights[:, 0]  # of each sentence's first query, mean of the heads
+    for shares in given[name]:
+        print(f"{name:9}", *(f"{share:5.2f}" for share in shares))
+only_padding = (given["as it is"][0, :4] == 0).all()
+told = "to its padding only" if only_padding else "to both"
+upside_down.reveal(told, because="True hides there")
+
+# %% tags=["hide-input"]
+assert only_padding and not (given["as it is"][1] > 0).any()  # NaN or 0, as above
+assert (given["inverted"][0, 4:] == 0).all() and not given["inverted"].isnan().any()
 
 # %% [markdown]
 # The first sentence attends to *nothing but* its padding, and no error says so.
-# The second has no padding, so all of it is hidden, and its rows are empty.
+# The second has no padding, so all of it is hidden, and its rows are fully masked.
 # When you use those classes, invert the mask.
 #
-# The other way to lose the meaning is the type.
-# `F.scaled_dot_product_attention` takes a mask of numbers too, and *adds* it to the scores.
-# What do ones and zeros do then?
+# `F.scaled_dot_product_attention` reads a mask of bool as we do; a mask of numbers it *adds* to the scores; and with `is_causal=True` it makes a causal mask itself.
+# We give each of them one query with six equal scores.
 
 # %%
-query = torch.zeros(1, 1, 6, d_model)  # all scores are 0
-key, value = torch.ones(1, 1, 6, d_model), torch.eye(6)[None, None]  # context = weights
-mask = padding_mask(src[:1], PAD_ID)  # (1, 1, 1, keys)
-as_bool, as_float = (
-    F.scaled_dot_product_attention(query, key, value, attn_mask=each)[0, 0, 0]
-    for each in (mask, mask.float())
+how_many = Predict(
+    "With `is_causal=True`, how many of the six keys does the one query see?",
+    section="Mean the opposite",
 )
-print("bool ", [f"{weight:.2f}" for weight in as_bool])
-print("float", [f"{weight:.2f}" for weight in as_float])
-assert (as_bool[4:] == 0).all() and (as_float[4:] > 0.05).all()
-torch.testing.assert_close(as_float, mask.float().flatten().softmax(dim=-1))
+how_many
+
+# %% tags=["nbval-check-output"]
+one_query, six_keys = torch.zeros(1, 1, 1, 6), torch.ones(1, 1, 6, 6)
+unit_values = torch.eye(6)[None, None]  # so that the context shows the weights
+first_padding = padding_mask(short_src[:1], PAD_ID)  # (1, 1, 1, keys)
+settings = {
+    "bool mask": dict(attn_mask=first_padding),
+    "mask of 1 and 0": dict(attn_mask=first_padding.float()),
+    "is_causal": dict(is_causal=True),
+}
+for name, setting in settings.items():
+    shares = F.scaled_dot_product_attention(one_query, six_keys, unit_values, **setting)
+    print(f"{name:16}", *(f"{share:.2f}" for share in shares.flatten()))
+how_many.reveal((shares > 0).sum(), because="it counts from the upper left corner")
+
+# %% tags=["hide-input"]
+assert shares.flatten().tolist() == [1, 0, 0, 0, 0, 0]
+as_numbers = first_padding.float().flatten().softmax(dim=-1)
+added = settings["mask of 1 and 0"]
+shares = F.scaled_dot_product_attention(one_query, six_keys, unit_values, **added)
+torch.testing.assert_close(shares.flatten(), as_numbers)
+assert (as_numbers[4:] > 0.05).all()
 
 # %% [markdown]
 # A score of 1 instead of 0 is a hint, not a prohibition: every `<pad>` has weight.
-# Our library takes `bool` only.
-
-# %% tags=["nbval-check-output"]
-try:
-    check_mask(mask.float(), (1, 1, 6, 6))
-    caught = False
-except ValueError as error:
-    caught = True
-    print(error)
-assert caught
-
-# %% [markdown]
+# And with `is_causal` query 0 sees key 0 only, which is wrong for a new token that asks all tokens before it (lesson [11](11_decoding.ipynb)).
+#
+# These are the conventions that you will meet:
+#
+# | where | convention | shape |
+# |---|---|---|
+# | this course | True = may attend | as the scores, an axis in full or 1 |
+# | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend | broadcast to (batch, heads, queries, keys) |
+# | the same of float | added to the scores: 0 open, −∞ hidden | the same |
+# | the same, `is_causal=True` | causal from the upper left; give no mask beside it: some versions raise an error, others apply both | none |
+# | `flex_attention`, `mask_mod` [@dong2024] | True = may attend | a function of batch, head, query and key |
+# | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden* | (batch, keys), (queries, keys) |
+# | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
+# | `F.cross_entropy`, `ignore_index` (−100 unless told) | not attention: targets that the loss leaves out | an id |
+#
 # ## What a leak does to training
 #
 # Now we let a model learn with a leak.
-# It is the smallest one that can: embeddings, positions, *one* attention, and a linear layer that scores the next token.
-# It reads our four German sentences and predicts each next token, as in the table of seven exercises.
-
-# %% tags=["nbval-check-output"]
-targets = [tokenizer.encode(pair.tgt) for pair in pairs]
-tgt_in = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
-tgt_out = pad([[*ids, EOS_ID] for ids in targets]).to(device)
-counted = tgt_out != PAD_ID
-print(f"{len(targets)} sentences, {counted.sum()} tokens to predict")
-assert counted.sum() == sum(len(ids) + 1 for ids in targets)
+# It is the smallest one that can: embeddings, positions, *one* attention, and a linear layer.
+# At each position this layer gives one number for each token of the vocabulary, the **logits**; a softmax makes them probabilities of the next token.
 
 
 # %%
@@ -880,51 +975,68 @@ class NextToken(nn.Module):
         super().__init__()
         self.table = nn.Embedding(tokenizer.vocab_size, d_model)
         self.attend = MultiHeadAttention(d_model, num_heads)
-        self.generator = nn.Linear(d_model, tokenizer.vocab_size)
+        self.to_logits = nn.Linear(d_model, tokenizer.vocab_size)
 
     def forward(self, ids, mask=None):
-        x = self.table(ids)
-        x = x + sinusoidal(*x.shape[1:]).to(x)  # (batch, length, d_model)
-        return self.generator(self.attend(x, x, x, mask))
+        embedded = self.table(ids)
+        embedded = embedded + sinusoidal(*embedded.shape[1:]).to(embedded)
+        return self.to_logits(self.attend(embedded, embedded, embedded, mask))
 
 
 # %% [markdown]
-# How low can the loss go without looking ahead?
-# After `<s>` nobody can know whether *Die* or *Der* follows; after *Die Katze* nobody can know the verb.
-# We count it by hand: for each beginning, how the sentences go on.
+# It reads our four German sentences and predicts each next token.
+# The loss is the **cross-entropy**: minus the logarithm of the probability that the right token gets, on average over the real tokens.
 
-# %%
-from collections import Counter, defaultdict
-
-next_tokens = defaultdict(Counter)
-for ids in targets:
-    for t, token in enumerate([*ids, EOS_ID]):
-        next_tokens[tuple(ids[:t])][token] += 1
-nats = -sum(
-    count * math.log(count / follows.total())
-    for follows in next_tokens.values()
-    for count in follows.values()
-)
-bound = nats / counted.sum().item()  # per token
-print(f"no honest model gets below {bound:.3f} nats a token")
-assert math.isclose(nats, 4 * math.log(4))
-
-# %% [markdown]
-# The sum has a short form: 4 · ln 4.
-# Whoever cannot look ahead must guess which of four sentences it will be, and that costs ln 4 nats each.
-#
-# Now three kinds of models, each with the padding mask and one more: the causal one, the slip `tril(1)`, or none.
+# %% tags=["nbval-check-output"]
+targets = [tokenizer.encode(pair.tgt) for pair in pairs]
+tgt_in = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
+tgt_out = pad([[*ids, EOS_ID] for ids in targets]).to(device)
+print(f"{len(targets)} sentences, {(tgt_out != PAD_ID).sum()} tokens to predict")
 
 
-# %%
 def opened(length, ahead):
-    """A mask (1, 1, length, length): each position sees so many places ahead."""
+    """A mask (1, 1, length, length): each query sees so many positions ahead."""
     return torch.ones(1, 1, length, length, device=device).tril(ahead).bool()
 
 
 def loss_of(model, ahead):
     mask = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], ahead)
-    return F.cross_entropy(model(tgt_in, mask)[counted], tgt_out[counted])
+    logits = model(tgt_in, mask)  # (batch, tgt_len, vocab)
+    return F.cross_entropy(logits.mT, tgt_out, ignore_index=PAD_ID)
+
+
+# %% tags=["hide-input"]
+some_model = NextToken().to(device)
+causal_padding = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], 0)
+log_probabilities = some_model(tgt_in, causal_padding).log_softmax(dim=-1)
+of_right = log_probabilities.gather(2, tgt_out[..., None])[..., 0]
+by_definition = -of_right[tgt_out != PAD_ID].mean()
+torch.testing.assert_close(loss_of(some_model, 0), by_definition)
+
+# %% [markdown]
+# How low can the loss go without looking ahead?
+# After `<s>` nobody can know whether *Die* or *Der* follows; after *Die Katze* nobody can know the verb.
+# We count how often each prefix goes on with each token.
+
+# %%
+from collections import Counter
+
+ended = [[*ids, EOS_ID] for ids in targets]
+begun = Counter(tuple(ids[:t]) for ids in ended for t in range(len(ids) + 1))
+nats = 0.0
+for ids in ended:
+    for t in range(len(ids)):  # the share of sentences that go on with token t
+        nats -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
+bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
+print(f"at least {bound:.3f} per token, {nats / math.log(4):.0f} · ln 4 in all")
+
+# %% tags=["hide-input"]
+assert math.isclose(nats, 4 * math.log(4))
+
+# %% [markdown]
+# Whoever cannot look ahead must guess which of four sentences it will be, and that costs ln 4 each.
+#
+# We train three kinds of models, each with the padding mask and one more: the causal one, the slip `tril(1)`, or none.
 
 
 # %%
@@ -942,44 +1054,40 @@ def train(ahead, seed, steps=60):
     return model, losses
 
 
-# %% [markdown]
-# Three seeds each, ten on a GPU.
-# Which curve would you like best, if the loss were all you saw?
-
-# %%
 rules = {"causal": 0, "tril(1)": 1, "no causal mask": tgt_in.shape[1]}
 seeds = range(10 if device == "cuda" else 3)
 runs = {name: [train(ahead, seed) for seed in seeds] for name, ahead in rules.items()}
+
+# %% [markdown]
+# Which curve would you like best, if the loss were all that you saw?
+
+# %% tags=["hide-input"]
 losses = {name: [each for _, each in trained] for name, trained in runs.items()}
-assert all(loss > bound - 1e-5 for run in losses["causal"] for loss in run)
-assert all(run[-1] < 1.1 * bound for run in losses["causal"])
-assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
-
-# %%
-from course_lib.figures import curves
-
-figure = curves(
+curves(
     {name: (range(len(each[0])), each) for name, each in losses.items()},
     xlabel="step",
-    ylabel="nats a token",
+    ylabel="cross-entropy (nats per token)",
     title="Two of the three losses fall below what is possible without looking ahead",
     log_y=True,
     marks={"best without looking ahead": (None, bound)},
 )
-ends = {line.get_label(): line.get_ydata()[-1] for line in figure.axes[0].lines}
-assert [name for name in rules if ends[name] < 0.9 * bound] == list(rules)[1:]
-figure
+
+# %% tags=["hide-input"]
+assert all(loss > bound - 1e-5 for run in losses["causal"] for loss in run)
+assert all(run[-1] < 1.1 * bound for run in losses["causal"])
+assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
 
 # %% [markdown]
-# The honest model comes down to the bound and stays there.
-# The other two go to zero: a loss that is too good is a symptom.
-# Now let all of them write, one token after the other, always the most probable one.
+# The causal model comes down to the bound and stays there.
+# The other two go toward zero: a loss that is too good is a symptom.
+#
+# Now all of them write by **greedy decoding**: one token after the other, always the most probable one (lesson [11](11_decoding.ipynb)).
 
 
 # %%
 @torch.no_grad()
 def write(model, max_len=12):
-    """Greedy: from <s> on, until </s>."""
+    """From <s> on, until </s>."""
     ids = torch.tensor([[BOS_ID]], device=device)
     while ids.shape[1] < max_len and ids[0, -1] != EOS_ID:
         best = model(ids)[:, -1:].argmax(dim=-1)  # (1, 1); the last query sees all
@@ -987,30 +1095,66 @@ def write(model, max_len=12):
     return tokenizer.decode(ids[0].tolist())
 
 
-# %%
-sentences = [pair.tgt for pair in pairs]
+who_writes = Predict(
+    "Which models write one of our four sentences, with most seeds?",
+    ["all three kinds", "the causal ones", "those that leak"],
+    section="What a leak does to training",
+)
+who_writes
+
+# %% tags=["hide-input"]
+can_write, outcomes = [], {}  # of each rule: right ones, lowest loss
 for name, trained in runs.items():
     written = [write(model) for model, _ in trained]
-    right = sum(text in sentences for text in written)
+    good_ones = sum(text in [pair.tgt for pair in pairs] for text in written)
+    can_write += [name] if good_ones > len(seeds) / 2 else []
     blind = min(loss_of(model, 0).item() for model, _ in trained)
-    print(f"{name}: {right} of {len(seeds)} right, the first: {written[0]!r}")
+    outcomes[name] = good_ones, blind
+    print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
     print(f"    loss with the future hidden: {blind:.2f} or more")
-    assert right == len(seeds) if name == "causal" else right < len(seeds) / 2
+only_causal = can_write == ["causal"]
+writers = "the causal ones" if only_causal else "all three kinds"
+who_writes.reveal(writers, because="the others have learned to read the answer")
+
+# %% tags=["hide-input"]
+assert only_causal
+for name, (good_ones, blind) in outcomes.items():
+    assert good_ones == len(seeds) if name == "causal" else good_ones < len(seeds) / 2
     assert blind < 1.1 * bound if name == "causal" else blind > 1
 
 # %% [markdown]
-# The honest model writes a German sentence with every seed.
-# The others learned to read the answer, and when they write there is none to read.
-# Hide the future from them, and their loss is far above the bound.
+# The causal model writes a German sentence with every seed.
+# The others read the answer in training, and when they write there is none to read: with the future hidden, their loss is far above the bound.
+#
+# ## Your predictions
+
+# %%
+Predictions()
+
+# %% [markdown]
+# ## Glossary
+#
+# - **mask**: a tensor that says which query may attend to which key; here bool, True = may attend.
+# - **padding mask**: hides the keys that are padding, (batch, 1, 1, keys).
+# - **causal mask**: hides the keys after the query, (1, 1, length, length).
+# - **look-ahead mask**: another name for the causal mask.
+# - **cross mask**: the source's padding mask, for queries of the target.
+# - **broadcasting**: lining shapes up from the right, and repeating axes of size 1.
+# - **fully masked**: said of a row of a mask that hides every key from its query.
+# - **prefix**: a sequence cut off after one of its tokens.
+# - **leak**: a path from what should be hidden into an output.
+# - **logits**: one number for each token of the vocabulary, before the softmax.
+# - **cross-entropy**: the mean of −log of the probability that the right token gets.
+# - **greedy decoding**: writing the most probable token, one after the other.
 
 # %% [markdown]
 # ## Summary
 #
 # A mask says which keys a query may attend to: True = may, and what is hidden gets −∞ before the softmax, so that it has weight 0 and the rest sums to 1.
-# The padding mask (batch, 1, 1, keys) makes a sentence independent of its neighbors in the batch: padded or alone, the outputs agree.
+# The padding mask (batch, 1, 1, keys) makes a sentence independent of its neighbors in the batch, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query something, must not fit by accident, and must not mean the opposite; a loss that falls too low is how a leak shows.
+# A mask must leave every query a key, must not broadcast by accident, and must not mean the opposite; a loss that falls too low is how a leak shows.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #

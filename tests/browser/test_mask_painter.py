@@ -69,7 +69,7 @@ def shows(painter: Locator, mask: torch.Tensor) -> None:
         with pytest.raises(ValueError, match=REFUSAL[:-1]):
             attention_weights(QUERY, KEY, mask)
     else:
-        expect(told(painter)).to_contain_text(f"{mask.sum()} of 49 looks are allowed")
+        expect(told(painter)).to_contain_text(f"{mask.sum()} of 49 pairs are open")
         expect(told(painter)).to_contain_text(f"; {(~mask).sum()} weights are exactly 0.")
     assert ("cw-error" in told(painter).get_attribute("class")) == empty.any().item()
 
@@ -87,7 +87,7 @@ def test_every_preset_is_the_lessons(painter, lab):
     for name, mask in MASKS.items():
         painter.get_by_role("button", name=name, exact=True).click()
         shows(painter, mask)
-        expect(told(painter)).to_contain_text(f"looks are allowed ({name})")
+        expect(told(painter)).to_contain_text(f"pairs are open ({name})")
         pressed = painter.locator("button[aria-pressed='true']:not(.cw-cell)")
         expect(pressed).to_have_text([name])
         kernel_has(lab, mask)

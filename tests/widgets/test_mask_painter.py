@@ -105,7 +105,7 @@ def law_the_picture_shows_the_state(picture, found):
     shown = [axes.images[0].get_array() for axes in figure.axes if axes.images][:2]
     title = figure.get_suptitle().replace("\n", " ")
     mask = np.array(found.mask)
-    assert np.array_equal(shown[0].astype(bool), mask) and f"{mask.sum()} of 9 looks are allowed" in title
+    assert np.array_equal(shown[0].astype(bool), mask) and f"{mask.sum()} of 9 pairs are open" in title
     if mask.any(axis=1).all():
         np.testing.assert_allclose(shown[1], found.compute(), rtol=1e-6)
     else:
@@ -124,5 +124,5 @@ def test_the_picture_shows_the_present_state():
 
 def test_a_stored_notebook_has_the_picture_and_its_words():
     words = stored_words(painter(mask="both"))
-    assert words == "5 of 9 looks are allowed, and the other weights are exactly 0"
+    assert words == "5 of 9 pairs are open, and the other weights are exactly 0"
     assert math.isclose(sum(painter(mask="both").compute().flatten().tolist()), 3)

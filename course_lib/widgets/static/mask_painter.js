@@ -66,7 +66,7 @@ function tell(painting) {
   const all = mask.flat(), allowed = all.filter(Boolean).length;
   const name = Object.keys(presets).find((each) => String(presets[each]) === String(mask));
   const named = name ? ` (${name})` : "", hidden = all.length - allowed;
-  return `${allowed} of ${all.length} looks are allowed${named}; ${hidden} weights are exactly 0.${shared(painting)}`;
+  return `${allowed} of ${all.length} pairs are open${named}; ${hidden} weights are exactly 0.${shared(painting)}`;
 }
 
 /** Brings both tables up to date. */
@@ -105,7 +105,7 @@ function render({ model: kernels, el: root }) {
     if (pointed) details.textContent = explain(painting, pointed);
     told.classList.toggle("cw-error", painting.weights.includes(null));
   };
-  const question = "Hide one key from one query: which weights become exactly 0, and who gets what it had? Then hide " +
+  const question = "Hide one key from one query: which weight becomes exactly 0, and which weights grow? Then hide " +
     "a whole row: can a softmax still share?";
   const looks = { class: "cw-row cw-stage", onmouseover: point, onfocusin: point };
   fill(root, question, row(muted("mask:"), ...buttons),
