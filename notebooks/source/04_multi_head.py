@@ -54,7 +54,7 @@ differ = (one_context[0] != one_context[1]).sum().item()
 print(f"{differ} of 4 numbers differ")
 with_positions = one_row @ (values + sinusoidal(6, 4))
 apart = (with_positions[0] - with_positions[1]).abs().max()
-print(f"with positions added, they differ by {apart:.0e} at most")
+print("with positions added:", "they differ" if apart > 1e-6 else "still the same")
 choices = {0: "not at all", 2: "in half of the numbers", 4: "in all numbers"}
 of_sees.reveal(choices[differ], because="half a cat and half a dog has no order")
 
@@ -137,9 +137,9 @@ best_share
 
 # %%
 shares = [number / 20 for number in range(21)]
-losses = [lost(share * before + (1 - share) * after) for share in shares]
-lost_before, lost_after = zip(*losses, strict=True)
-lost_both = [(first + second) / 2 for first, second in losses]
+lost_halves = [lost(share * before + (1 - share) * after) for share in shares]
+lost_before, lost_after = zip(*lost_halves, strict=True)
+lost_both = [sum(halves) / 2 for halves in lost_halves]
 spread = max(lost_both) - min(lost_both)
 print(f"lost of both: {min(lost_both):.2f} to {max(lost_both):.2f}")
 print(f"with two heads: {max(lost(torch.cat([before, after], dim=-1))):.2f}")
@@ -365,12 +365,10 @@ of_head_0.reveal(len(one_step[0].unique()), because=why)
 labels = [f"row {row}" for row in range(length)]
 panels(
     [
-        Panel(part[number], labels, range(d_k), f"head {number}, {name}")
-        for name, part in (("right", with_transpose), ("wrong", one_step))
-        for number in range(2)
+        Panel(with_transpose[0], labels, range(d_k), "head 0, right"),
+        Panel(one_step[0], labels, range(d_k), "head 0, wrong"),
     ],
-    title="Each number is the position it came from: "
-    "without the transpose, heads get other positions",
+    title="The position that each number came from",
     words={"signed": "position"},
 )
 
@@ -613,7 +611,7 @@ for sizes in ((512, 8), (512, 6), (8, 16)):
 # ## How many heads?
 #
 # If heads are free, why not 512 of them?
-# Rows (A) of the paper's table 3 change the number of heads and nothing else, and report BLEU on the development set (higher is better):
+# Rows (A) of the paper's table 3 change the number of heads, and d_k with it, and report BLEU on the development set (higher is better):
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|
@@ -625,7 +623,7 @@ for sizes in ((512, 8), (512, 6), (8, 16)):
 # "Lost" is the mean squared error: 1 means that nothing arrives, because the contents have variance 1.
 
 # %% tags=["hide-input"]
-def train(layer, seed, steps=120, lr=0.03, after_step=None):
+def train(layer, seed, steps=100, lr=0.03, after_step=None):
     """Share that is lost at each step, always on new sentences."""
     generator = torch.Generator().manual_seed(seed)
     optimizer, losses = torch.optim.Adam(layer.parameters(), lr=lr, fused=True), []
@@ -674,10 +672,10 @@ of_sixteen.reveal(round(100 * sum(ends[16]) / 3), because=why)
 
 # %% tags=["hide-input"]
 figure = curves(
-    {"3 seeds, after 120 steps": (counts, list(zip(*ends.values(), strict=True)))},
+    {"3 seeds, after 100 steps": (counts, list(zip(*ends.values(), strict=True)))},
     xlabel="heads; d_k = 16 / heads",
     ylabel="share that is lost",
-    title="One head loses half, two to eight nearly nothing, sixteen half again",
+    title="One head loses half, two to eight far less, sixteen half again",
     marks={"half": (None, 0.5)},
 )
 _ = figure.axes[0].set_xticks(counts)
@@ -685,7 +683,7 @@ figure
 
 # %% tags=["hide-input"]
 assert 0.45 < min(ends[1]) <= max(ends[1]) < 0.6
-assert max(ends[2] + ends[4] + ends[8]) < 0.1 and min(ends[16]) > 0.4
+assert max(ends[2] + ends[4] + ends[8]) < 0.2 and min(ends[16]) > 0.4
 for lr in (0.01, 0.1):  # another learning rate does not save sixteen heads
     again = at_end(train(fresh(MultiHeadAttention, 16, seed=0), 0, lr=lr))
     print(f"16 heads with learning rate {lr}: lost {again:.3f}")
@@ -788,6 +786,7 @@ outcome = "stays near half for long, then falls" if late < 0.3 else "stays near 
 of_twins.reveal("falls at once" if early < 0.3 else outcome)
 
 # %% tags=["hide-input"]
+assert min(followed["held alike"][0]) > 0.4
 curves(
     {name: (range(170), losses) for name, (losses, _) in followed.items()},
     xlabel="step",
@@ -814,13 +813,13 @@ def parts_at(name):
 
 
 nudged = [followed[f"nudged by 1e-{power}"] for power in (6, 10)]
-soon, late = parts_at("nudged by 1e-6"), parts_at("nudged by 1e-10")
-print(f"the nudged heads differ by 0.1 after {soon} and {late} steps")
-assert 30 < soon < late - 10 < 140 and max(at_end(losses) for losses, _ in nudged) < 0.1
+sooner, later = parts_at("nudged by 1e-6"), parts_at("nudged by 1e-10")
+print(f"the nudged heads differ by 0.1 after {sooner} and {later} steps")
+assert 30 < sooner < later - 10 < 140 and max(at_end(losses) for losses, _ in nudged) < 0.1
 growth = [gaps[55] / gaps[40] for _, gaps in nudged]  # on the plateau the same factor
 assert min(growth) > 10 and max(growth) < 2 * min(growth)
-held_losses, held_gaps = followed["held alike"]
-assert max(held_gaps) == 0 and min(held_losses) > 0.4
+_, held_gaps = followed["held alike"]
+assert max(held_gaps) == 0
 gaps = followed["twins"][1]  # 0 on machines that round both heads alike
 assert gaps[20] < 1e-13 and (gaps[-1] > 0.1 or max(gaps) == 0)
 
@@ -831,8 +830,9 @@ assert gaps[20] < 1e-13 and (gaps[-1] > 0.1 or max(gaps) == 0)
 # There every difference grows by the same factor per step, as the parallel lines show, and the smaller it was, the later the loss falls.
 #
 # Nobody nudged the twins themselves, so where does their difference come from?
-# From rounding: both heads' gradients are the same sums, but the last digit of a sum depends on the order of its terms.
-# The proof is the pair that was held alike: with every difference removed, the heads never part.
+# In exact arithmetic there would be none.
+# But a sum of rounded numbers depends, in its last digit, on the order of its terms, so after a few steps the gradients of equal heads have made them differ by 10⁻¹⁵ or less.
+# If we remove that after every step, as in the pair held alike, the heads never part.
 # (On a machine that adds in the same order for both heads, the twins stay equal too; in the figure, a difference of 0 lies on the lower edge.)
 #
 # That is why weights start at random: it is called **symmetry breaking**, and it lets heads divide the work from the first step on.
@@ -868,7 +868,7 @@ learned = {}
 print("right, 4 heads (from above)         ", *(f"{loss:.3f}" for loss in ends[4]))
 for name, (layer_class, count) in variants.items():
     layers = [fresh(layer_class, count, seed) for seed in range(2)]
-    learned[name] = [train(layer, seed, 80) for seed, layer in enumerate(layers)]
+    learned[name] = [train(layer, seed, 60) for seed, layer in enumerate(layers)]
     falls = (f"{run[0]:.2f} → {at_end(run):.3f}" for run in learned[name])
     print(f"{name:22}", *falls, sep="   ")
 
@@ -955,7 +955,7 @@ assert in_encoder[3, [4, 6], verb].min() > 0.9 and in_encoder[3, 0, verb] < 0.1
 # The course corpus knows which word translates which: its pairs come with **gold links**.
 # Links connect words and attention connects tokens, so we look up which tokens spell a word.
 
-# %% tags=["nbval-check-output"]
+# %%
 from course_lib.data import encode_pairs, load_course, make_batch
 
 num_pairs = 1000 if device == "cuda" else 200
@@ -994,10 +994,10 @@ def goals(pair):
 from course_lib import record_attention
 
 
-def hits(weights, goals):
+def hits(weights, wanted):
     """For each (row, keys): whether each head's largest weight is among the keys."""
     top = weights.argmax(dim=-1).tolist()  # (heads, queries)
-    return [[head[row] in keys for head in top] for row, keys in goals]
+    return [[head[row] in keys for head in top] for row, keys in wanted]
 
 
 encoded = make_batch(encode_pairs(translator.tokenizer, pairs)).to(device)
@@ -1158,11 +1158,12 @@ for name, opens in (("opens the sentence", [True]), ("later", [False])):
     print(f"German article {name:18}: {german:4.0%} of {count} look at the noun")
 
 # %% tags=["hide-input"]
-first_word, later = (select("cross", articles, [o])[:, 0].mean() for o in (True, False))
-assert first_word < 0.1 and later > 0.6
+first_word = select("cross", articles, [True])[:, 0].mean()
+elsewhere = select("cross", articles, [False])[:, 0].mean()
+assert first_word < 0.1 and elsewhere > 0.6
 
 # %% [markdown]
-# It hardly ever finds the noun when the article opens the German sentence, and most of the time elsewhere.
+# It fails where the article opens the German sentence; elsewhere it finds the noun most of the time.
 # A mean can hide a rule and its exception.
 #
 # Are these heads specialists, or did we pick the luckiest of four?
@@ -1195,7 +1196,7 @@ for kind, expected, least in (("encoder", 1, 0.85), ("cross", 0, 0.35)):
 # The head that aligns worse than its neighbors is the one that does something else.
 #
 # A weight says where a head *looks*, not what the model *uses*: lesson [12](12_reading_attention.ipynb) switches heads off.
-# @michel2019 did so in large translators, and many heads could go without much loss.
+# @michel2019 did so in large translators, and many heads could be removed with little loss.
 #
 # ## Your predictions
 
