@@ -181,7 +181,7 @@ biased, biased_shares = trained("relative", d_k=8, rate=3e-3)
 learned = biased.layers[0].self_attn.relative  # both layers share it, as in T5
 
 # %% tags=["hide-input"]
-from course_lib.figures import curves
+from course_lib.figures import curves, new_figure, styled
 
 learned_biases = learned.table.detach().cpu()  # (heads, offsets -15 to 15)
 figure = curves(
@@ -401,22 +401,20 @@ assert apart(rotary.rotate(its).norm(dim=1), it.norm()) < 1e-9
 # Here is one pair of features, as two hands of a clock.
 
 # %% tags=["hide-input"]
-from course_lib.figures import new_figure, styled
-
-
 @styled
-def draw_pair(places, pair, title):
+def draw_pair(places, title, pair=1):
     """One pair of features at some places of query and key."""
     figure = new_figure(title, 7.0, 3.4)
-    for number, (at, key_at) in enumerate(places):
-        axes = figure.add_subplot(1, len(places), number + 1, aspect="equal")
+    for number, (at, key_at) in enumerate(places, start=1):
+        axes = figure.add_subplot(1, 3, number, aspect="equal")
         axes.set(title=f"it at {at}, cat at {key_at}", xlim=(-3, 3), ylim=(-3, 3))
-        axes.set(xticks=[], yticks=[], xlabel=f"angle between: {between(at, key_at):.0f}°")
-        for name, hands, place in (("it, the query", its, at), ("cat, the key", cats, key_at)):
+        angle = f"angle between: {turn(at, key_at):.0f}°"
+        axes.set(xticks=[], yticks=[], xlabel=angle)
+        both = ((its, at, "-", "it"), (cats, key_at, "--", "cat"))
+        for hands, place, ls, name in both:
             hand = rotary.rotate(hands)[place].unflatten(0, (-1, 2))[pair].tolist()
-            tone = dict(color="C0") if hands is its else dict(color="C1", ls="--")
-            axes.plot([0, hand[0]], [0, hand[1]], "-o", **tone, lw=3, label=name)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+            axes.plot([0, hand[0]], [0, hand[1]], "o", ls=ls, lw=3, label=name)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
     return figure
 
 
@@ -427,20 +425,19 @@ def direction(hands, place, pair=1):
     return math.degrees(math.atan2(up, right))
 
 
-def between(at, key_at):
+def turn(at, key_at):
+    """Angle from the hand of the query to that of the key, in degrees."""
     return (direction(cats, key_at) - direction(its, at)) % 360
 
 
 figure = draw_pair(
     [(3, 0), (11, 8), (11, 0)],
-    pair=1,
-    title="Eight words on, both hands have turned alike; with another offset they have not",
+    title="Eight words on, both hands have turned alike; at another offset they differ",
 )
 figure
 
 # %% tags=["hide-input"]
-assert abs(between(3, 0) - between(11, 8)) < 1e-6
-assert abs(between(3, 0) - between(11, 0)) > 1
+assert abs(turn(3, 0) - turn(11, 8)) < 1e-6 and abs(turn(3, 0) - turn(11, 0)) > 1
 
 # %% [markdown]
 # Turning both by the same angle changes no product, so only the *difference* of the angles is left: the offset, sign included.
@@ -576,7 +573,7 @@ def mean(side, place, of=results):
 
 
 # %% tags=["hide-input"]
-race = {  # name to side of the record, width of a head, what was chosen besides the rate
+race = {  # name to side of the record, width of a head, what else was chosen
     "none": ("none", 16, ""),
     "sinusoidal": ("sinusoidal, d_k 16, base 10000", 16, ""),
     "learned": ("learned, d_k 16", 16, "size at the start"),
@@ -588,7 +585,8 @@ race = {  # name to side of the record, width of a head, what was chosen besides
 }
 print(f"{'':21}d_k{'16 words':>14}{'32 words':>16}{'64 words':>16}  also chosen")
 for name, (side, width, chosen) in race.items():
-    print(f"{name:20}{width:4}", *(told(results[side], n) for n in range(3)), "", chosen)
+    shares = (told(results[side], place) for place in range(3))
+    print(f"{name:20}{width:4}", *shares, "", chosen)
 race = {name: side for name, (side, _, _) in race.items()}
 
 # %% [markdown]
@@ -612,7 +610,7 @@ figure = curves(
     {name: (places, [run[2] for run in by_position[race[name]]]) for name in drawn},
     xlabel="position of the word in a story of 64 words",
     ylabel="right answers (share)",
-    title="Sinusoids fail beyond the trained length; rotary and learned biases before it too",
+    title="Sinusoids fail beyond the trained length, rotary and relative bias anywhere",
     marks={"trained up to here": (15.5, None), "guessing": (None, 1 / 8)},
 )
 figure
@@ -627,6 +625,8 @@ for one in (*others, "ALiBi, d_k {}"):
     widths = [mean(one.format(width), 2) for width in (8, 16, 32)]
     assert max(widths) - min(widths) < 0.08, (one, widths)
 assert max(mean(race[name], 2) for name in ("sinusoidal", "learned")) < 0.5
+
+# %% tags=["hide-input"]
 early, late = {}, {}
 for name in drawn:
     fours = torch.tensor([run[2] for run in by_position[race[name]]])  # (seeds, 16)
@@ -662,7 +662,7 @@ assert biased_fours[:, -1].min() > biased_fours[:, 1:8].max() + 0.1
 # %%
 of_suspects = Predict(
     "Sinusoids reach 36 % at 64 words. What brings them above 90 %?",
-    ["training all rows", "seeing 15 words away", "either of the two", "only both together"],
+    ["training all rows", "seeing 15 words away", "either of the two", "only both"],
     section="Two things that training has not shown",
 )
 of_suspects
@@ -679,7 +679,7 @@ for name, side in {
     print(f"{name:27}", told(results[side], 2), " ", told(windowed[side], 2))
 rows = mean("sinusoidal, random start", 2) > 0.9
 offsets_cut = mean(race["sinusoidal"], 2, windowed) > 0.9
-both = "either of the two" if rows and offsets_cut else "only both together"
+both = "either of the two" if rows and offsets_cut else "only both"
 of_suspects.reveal(both if rows == offsets_cut else of_suspects.choices[offsets_cut])
 
 # %% tags=["hide-input"]
@@ -739,7 +739,7 @@ def along(table):
 # %% tags=["hide-input"]
 @torch.no_grad()
 def scores_by_pair(reader):
-    """Mean scores of nouns (pairs, offsets), in the head of layer 1 that varies most."""
+    """Mean scores of nouns (pairs, offsets), in layer 1's head that varies most."""
     ids, _, asked = named_last(300, 64, torch.Generator().manual_seed(7))
     x = reader.layers[0](reader.embedding(ids.to(device)))
     attn = reader.layers[1].self_attn
@@ -824,13 +824,11 @@ print("aliases:", *(f"{alias:.0f}" for alias in aliases))
 def draw_aliases(scores, harm, title):
     """Scores by offset above, and what two far offsets do to the answers below."""
     figure = new_figure(title, 8.0, 5.4)
-    above = figure.add_subplot(2, 1, 1, ylabel="mean score of nouns")
-    below = figure.add_subplot(2, 1, 2, sharex=above, ylabel="right answers (share)")
-    below.set_xlabel("offset of the key in words (negative: before the query)")
+    above, below = (figure.add_subplot(2, 1, row) for row in (1, 2))
+    above.set(ylabel="mean score of nouns")
+    below.set(ylabel="right answers (share)", xlabel="offset of the key in words")
     for axes in (above, below):
-        axes.axvspan(-15.5, 15.5, color="#dddddd", label="trained offsets")
-        for alias in aliases:
-            axes.axvline(alias, color="black", lw=1, ls=":", label=f"aliases of {preferred}")
+        mark_offsets(axes)
     for number, name in enumerate(scores):
         draw_reader(above, below, number, name, scores[name].sum(dim=0), harm[name])
     words = dict(zip(*reversed(above.get_legend_handles_labels()), strict=True))
@@ -839,6 +837,14 @@ def draw_aliases(scores, harm, title):
 
 
 # %% tags=["hide-input"]
+def mark_offsets(axes):
+    """The trained ones in grey, and lines at the aliases."""
+    axes.axvspan(-15.5, 15.5, color="#dddddd", label="trained offsets")
+    for alias in aliases:
+        words = f"aliases of {preferred}"
+        axes.axvline(alias, color="black", lw=1, ls=":", label=words)
+
+
 def draw_reader(above, below, number, name, scores, harm):
     """One line above and one in two parts below."""
     look = dict(ls=("-", "--")[number], color=f"C{number}", label=name)
@@ -849,6 +855,7 @@ def draw_reader(above, below, number, name, scores, harm):
         below.plot(middle[part], harm[part], marker="os"[number], ms=4, **look)
 
 
+# %% tags=["hide-input"]
 figure = draw_aliases(
     {"base 10,000": usual_pairs},
     {"base 10,000": usual_harm},
@@ -857,7 +864,8 @@ figure = draw_aliases(
 figure
 
 # %% tags=["hide-input"]
-costs = {band + 0.5: usual_near - share for band, share in zip(bands, usual_harm, strict=True)}
+pairs_of = zip(bands, usual_harm, strict=True)
+costs = {band + 0.5: usual_near - share for band, share in pairs_of}
 from_alias = {each: min(abs(each - alias) for alias in aliases) for each in costs}
 assert all(from_alias[each] < 4 for each, cost in costs.items() if cost > 0.04)
 for alias in aliases[1:5]:
@@ -1059,8 +1067,8 @@ for name in ("unchanged", "all, 4 times", "by parts, 4 times"):
     tuned[name] = shares_of(f"{name}, +{50 * len(history)}", reader)
 
 # %% tags=["hide-input"]
-assert tuned["by parts, 4 times"][2] > 0.93 > tuned["all, 4 times"][2] + 0.01
-assert tuned["all, 4 times"][2] > 0.75 > 0.65 > tuned["unchanged"][2]
+unchanged, plain, mended = (shares[2] for shares in tuned.values())
+assert mended > 0.93 and mended > plain + 0.01 and plain > 0.75 > 0.65 > unchanged
 
 # %% [markdown]
 # A few hundred steps on short stories, and the reader is right at 64 words: by parts most of all.
