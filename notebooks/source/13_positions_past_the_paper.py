@@ -398,23 +398,23 @@ assert apart(rotary.rotate(its).norm(dim=1), it.norm()) < 1e-9
 
 # %% [markdown]
 # Why is that so?
-# Here is one pair of features, as two hands of a clock.
+# Here is one pair of features, as two hands of a clock, at offset −3 twice and at −11.
 
 # %% tags=["hide-input"]
 @styled
 def draw_pair(places, title, pair=1):
-    """One pair of features at some places of query and key."""
+    """One pair of features at some places of query and key, as hands of a clock."""
     figure = new_figure(title, 7.0, 3.4)
     for number, (at, key_at) in enumerate(places, start=1):
         axes = figure.add_subplot(1, 3, number, aspect="equal")
-        axes.set(title=f"it at {at}, cat at {key_at}", xlim=(-3, 3), ylim=(-3, 3))
-        angle = f"angle between: {turn(at, key_at):.0f}°"
-        axes.set(xticks=[], yticks=[], xlabel=angle)
+        axes.set(title=f"it at {at}, cat at {key_at}", xticks=[], yticks=[])
+        axes.set_xlabel(f"from it to cat: {turn(at, key_at):.0f}°")
+        axes.plot(*(1.8 * around(torch.linspace(0, 6.3, 80))), color="#bbbbbb", lw=1)
         both = ((its, at, "-", "it"), (cats, key_at, "--", "cat"))
         for hands, place, ls, name in both:
             hand = rotary.rotate(hands)[place].unflatten(0, (-1, 2))[pair].tolist()
-            axes.plot([0, hand[0]], [0, hand[1]], "o", ls=ls, lw=3, label=name)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
+            axes.plot([0, hand[0]], [0, hand[1]], ls=ls, lw=4, label=name)
+    figure.legend(handles=axes.lines[1:], loc="outside lower center", ncols=2)
     return figure
 
 
@@ -425,6 +425,10 @@ def direction(hands, place, pair=1):
     return math.degrees(math.atan2(up, right))
 
 
+def around(angle):
+    return torch.stack([angle.cos(), angle.sin()])
+
+
 def turn(at, key_at):
     """Angle from the hand of the query to that of the key, in degrees."""
     return (direction(cats, key_at) - direction(its, at)) % 360
@@ -432,7 +436,7 @@ def turn(at, key_at):
 
 figure = draw_pair(
     [(3, 0), (11, 8), (11, 0)],
-    title="Eight words on, both hands have turned alike; at another offset they differ",
+    title="Eight words on, both hands have turned by the same angle",
 )
 figure
 
@@ -610,7 +614,7 @@ figure = curves(
     {name: (places, [run[2] for run in by_position[race[name]]]) for name in drawn},
     xlabel="position of the word in a story of 64 words",
     ylabel="right answers (share)",
-    title="Sinusoids fail beyond the trained length, rotary and relative bias anywhere",
+    title="Sinusoids fail beyond the trained length; rotary, relative bias everywhere",
     marks={"trained up to here": (15.5, None), "guessing": (None, 1 / 8)},
 )
 figure
@@ -841,7 +845,7 @@ def mark_offsets(axes):
     """The trained ones in grey, and lines at the aliases."""
     axes.axvspan(-15.5, 15.5, color="#dddddd", label="trained offsets")
     for alias in aliases:
-        words = f"aliases of {preferred}"
+        words = f"aliases of −{-preferred}"
         axes.axvline(alias, color="black", lw=1, ls=":", label=words)
 
 
@@ -874,13 +878,13 @@ score_at = dict(zip(offsets, usual_pairs.sum(dim=0).tolist(), strict=True))
 low, peak = (choose(score_at[each] for each in range(-15, 0)) for choose in (min, max))
 for side in (range(-24, -18), range(16, 21)):
     assert max(score_at[each] for each in side) > low + 0.8 * (peak - low)
-assert score_at[1] > score_at[-7] - 15 and score_at[1] > low + 0.3 * (peak - low)
+assert score_at[1] > low + 0.3 * (peak - low)
 
 # %% [markdown]
 # Above, the score has a peak near each alias: a noun 18 words *after* the query scores as high as the one right before it.
-# Below, those are the offsets that cost right answers, on both sides; all others are harmless.
-# (Peaks and dips lie up to two words off, where the pair of 6 words agrees.
-# And one head is not the whole reader: here a noun right after the query is not as low as it should be.)
+# Below, those are the offsets that cost right answers, on both sides; the others cost hardly any.
+# (Peaks and dips lie up to two words off the lines, as the pair of 6 words has a say, too.
+# And one head is not the whole reader: here a noun right after the query scores higher than it should.)
 #
 # If that is the reason, we can say beforehand what helps: *keep d_k, and take that wavelength away*.
 # With a base of 10^8 the wavelengths of d_k 16 are 6, 63, 628, …, a factor of 10 apart, and none between 7 and 62 words.
@@ -955,7 +959,7 @@ assert few + 0.05 < more < many
 # Neither d_k nor the base decides alone, but the wavelengths that they make together.
 # Cells with the same wavelengths up to 64 words do about the same, whichever way they got them: lines one and two, three and four, five and six.
 # A wavelength of 20 words beside few others is worst, and none between 7 and 62 is best.
-# Many wavelengths close together help, too: each pair has its aliases at other offsets than its neighbors, so together they can tell more offsets apart.
+# Many wavelengths close together help, too; that fits, as each pair has its aliases at other offsets than its neighbors, and together they can tell more offsets apart.
 #
 # So both a larger base *and* a smaller one did better than 10,000 at d_k 16.
 # @liu2024 find the same when they train Llama 2 on with other bases; Llama 3 has d_k 128 and a base of 500,000 [@grattafiori2024].
@@ -1002,7 +1006,7 @@ def respaced(reader, frequency):
 
 def shares_of(name, reader):
     right = [right_answers(reader, length).nanmean().item() for length in (16, 32, 64)]
-    print(f"{name:22}", ", ".join(f"{share:.0%}" for share in right))
+    print(f"{name:24}", ", ".join(f"{share:.0%}" for share in right))
     return right
 
 
@@ -1035,28 +1039,37 @@ of_parts = Predict(
 of_parts
 
 # %%
-waves = 2 * math.pi / frequency
+waves = 2 * math.pi / frequency  # 6, 20, 63, ... words
 by_parts = torch.where(waves > 16, frequency / 4, frequency)
 readers["by parts, 4 times"] = respaced(usual, by_parts)
 parts = shares_of("by parts, 4 times", readers["by parts, 4 times"])
 of_parts.reveal(round(100 * parts[0]))
-for pair, part in enumerate(scores_by_pair(readers["by parts, 4 times"])[:2]):
-    best = offsets[near_place[part[near_place].argmax()]]
-    print(f"pair {pair}: {waves[pair]:.0f} words, prefers offset {best}")
-
-# %% tags=["hide-input"]
-assert parts[0] < stretched["all, 4 times"][0] - 0.05 and parts[2] < one[2]
-assert best <= 2 * preferred
 
 # %% [markdown]
 # A surprise: by parts is worse than all at once, even on the stories that it was meant to spare.
-# The print says why.
-# The pair that our reader relies on is one of those that are stretched: it comes round in 20 words, so it does not within 16.
-# Its preferred offset has moved away from the query, and that of the fast pair has not.
-# With plain interpolation all pairs move together.
-# (A language model has dozens of pairs, most of them fast; YaRN leaves to those what is near.)
+# Is it the pair that our reader relies on?
+# Its 20 words are more than 16, so it is among the stretched ones.
+# We look at what it prefers now, and as a control we spare this pair, too.
+
+# %%
+twenty = scores_by_pair(readers["by parts, 4 times"])[1, near_place]
+now = offsets[near_place[twenty.argmax()]]
+print(f"the pair of 20 words preferred offset {preferred}, and prefers {now} now")
+spared = respaced(usual, torch.where(waves > 30, frequency / 4, frequency))
+spared_shares = shares_of("above 30 words, 4 times", spared)
+
+# %% tags=["hide-input"]
+assert parts[0] < stretched["all, 4 times"][0] - 0.05 and parts[2] < one[2]
+assert now <= 2 * preferred
+assert spared_shares[0] > 0.98 and spared_shares[2] < one[2] + 0.1
+
+# %% [markdown]
+# Yes.
+# What this pair prefers has moved away from the query, and the fast pair has not moved with it, as it does in plain interpolation.
+# Spared, it keeps the short stories right, and its aliases keep the long ones wrong.
+# (A language model has dozens of pairs, and many of them come round within the trained length; YaRN leaves to those what is near.)
 #
-# But now no alias lies within a story: the wavelengths are 6, 79, 251, …
+# But by parts, no alias of the stretched pairs lies within a story: the wavelengths are 6, 79, 251, …
 # What the reader has lost, training can give back, and stories of *16 words* should be enough.
 
 # %%
@@ -1134,7 +1147,7 @@ assert shares["published"][1] > 0.8
 #
 # ## One number too high
 #
-# The learned biases have another weak spot, at the right end of the curve that we drew, and where the second figure of the race says: ahead of the query.
+# The learned biases have another weak spot, at the right end of the curve that we drew, and where the figure of the race says that the harm is: ahead of the query.
 # All words 15 and more ahead share the number of offset 15, which is *higher* than the bias of a noun eight words back.
 # In a story of 64 words it is given to most of what comes.
 # Why did training leave it there, and not the number of −15, which is as rare?
