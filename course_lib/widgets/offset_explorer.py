@@ -5,7 +5,7 @@ import traitlets as t
 from torch import Tensor
 
 from course_lib.attention import attention_scores
-from course_lib.figures import CourseFigure, Panel, panels
+from course_lib.figures import CourseFigure, Panel, panels, styled
 from course_lib.position import ALiBi, RelativeBias, Rotary, sinusoidal
 from course_lib.widgets.base import CourseWidget
 
@@ -80,21 +80,26 @@ class OffsetExplorer(CourseWidget):
         self._compute()
         self.observe(lambda _: self._compute(), ["encoding", "base", "d_k"])
 
-    def compute(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Scores (1, 64, 64) of queries (64, d_k) and keys (64, d_k); or biases (8, 64, 64), None and None."""
-        if self.encoding == "alibi":
+    def compute(self, encoding: str = "") -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Scores (1, 64, 64) of queries (64, d_k) and keys (64, d_k); or biases (8, 64, 64), None and None.
+
+        Args:
+            encoding: one of ENCODINGS; the chosen one where none is given.
+        """
+        encoding = encoding or self.encoding
+        if encoding == "alibi":
             return ALiBi(HEADS).bias(LENGTH, LENGTH), None, None
-        if self.encoding == "relative":
+        if encoding == "relative":
             biases = RelativeBias(HEADS, self._table.shape[1] // 2)
             biases.load_state_dict({"table": self._table})
             return biases.bias(LENGTH, LENGTH).detach(), None, None
         query, key = (each[: self.d_k].expand(LENGTH, -1) for each in self._vectors)
-        if self.encoding == "rotary":
+        if encoding == "rotary":
             rotary = Rotary(LENGTH, self.d_k, base=self.base).double()
             query, key = rotary.rotate(query), rotary.rotate(key)
         else:
             table = sinusoidal(LENGTH, self.d_k, base=self.base).double()
-            query, key = (table, table) if self.encoding == "sinusoids" else (query + table, key + table)
+            query, key = (table, table) if encoding == "sinusoids" else (query + table, key + table)
         return attention_scores(query, key)[None], query, key
 
     def name(self) -> str:
@@ -107,21 +112,25 @@ class OffsetExplorer(CourseWidget):
         with self.hold_sync():
             self.scores, self.query_rows, self.key_rows = scores, *vectors
 
+    @styled
     def picture(self) -> CourseFigure:
-        """The present scores, and by how much the shift changes each of them."""
-        scores, shift = self.compute()[0].float(), self.shift
+        """The present scores beside those of the paper's way, or of rotary; in both the pair, and where it moves."""
+        other = "rotary" if self.encoding == "words" else "words"
+        beside = f"{ENCODINGS[other]}, base {self.base:,}, d_k {self.d_k}"
+        shown = [self._panel(self.encoding, self.name()), self._panel(other, beside)]
+        moved = f", and both {self.shift} words on" if self.shift else ""
+        title = f"Circles: query {self.query}, key {self.key}{moved}; does the score stay?"
+        figure = panels(shown, title=title, words={"signed": "score" if self.query_rows else "bias, score"})
+        for axes in figure.axes[: len(shown)]:
+            places = [[place, place + self.shift] for place in (self.key, self.query)]
+            axes.plot(*places, "-", color="black", lw=1)
+            axes.plot(*places, "o", mfc="white", mec="black", ms=7)
+        return figure
+
+    def _panel(self, encoding: str, name: str) -> Panel:
+        """The scores of an encoding at all pairs of positions, with the numbers at the circles below."""
+        scores = self.compute(encoding)[0].float()
         scores = scores[self.head if len(scores) > 1 else 0]
-        there, later = (scores[self.query + on, self.key + on].item() for on in (0, shift))
-        changes = scores[shift:, shift:] - scores[: LENGTH - shift, : LENGTH - shift]
-        words = f"query {self.query}, key {self.key}: {there:.2f}"
-        if shift:
-            words += f"; both {shift} words on: {later:.2f}"
-        inside = range(LENGTH - shift)
+        told = [f"{scores[self.query + on, self.key + on]:.2f}" for on in sorted({0, self.shift})]
         axes = dict(xlabel="position of the key", ylabel="position of the query")
-        return panels(
-            [
-                Panel(scores, range(LENGTH), range(LENGTH), name="score" if self.query_rows else "bias", **axes),
-                Panel(changes, inside, inside, name=f"change when both move {shift} words on", **axes),
-            ],
-            title=f"{self.name()}: {words}",
-        )
+        return Panel(scores, range(LENGTH), range(LENGTH), name=f"{name}: {', then '.join(told)}", **axes)

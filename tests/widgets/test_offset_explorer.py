@@ -113,14 +113,28 @@ def test_later_values_are_checked_too(name, value):
 
 def law_the_picture_shows_the_state(picture, explorer):
     figure = picture(explorer)
-    shown, changes = (axes.images[0].get_array() for axes in figure.axes if axes.images and axes.get_title())
-    scores, shift = sent(explorer)[0], explorer.shift
-    np.testing.assert_allclose(shown, scores, atol=1e-5)
-    inside = LENGTH - shift
-    np.testing.assert_allclose(changes, scores[shift:, shift:] - scores[:inside, :inside], atol=1e-4)
+    drawn = [axes for axes in figure.axes if axes.images and axes.get_title()]
+    vectors, table = explorer._vectors[:, : explorer.d_k], sinusoidal(LENGTH, explorer.d_k, base=explorer.base)
+    query, key = (each.expand(LENGTH, -1) for each in vectors)
+    if explorer.encoding == "words":
+        rotary = Rotary(LENGTH, explorer.d_k, base=explorer.base)
+        beside = rotary.rotate(query) @ rotary.rotate(key).T
+    else:
+        beside = (query + table) @ (key + table).T
+    both = (sent(explorer)[0], beside / math.sqrt(explorer.d_k))
+    moved = [[place, place + explorer.shift] for place in (explorer.key, explorer.query)]
+    for axes, scores in zip(drawn, both, strict=True):
+        np.testing.assert_allclose(axes.images[0].get_array(), scores, atol=1e-4)
+        told = axes.get_title().replace("\n", " ")
+        for on in (0, explorer.shift):
+            assert f"{scores[explorer.query + on, explorer.key + on]:.2f}" in told
+        for line in axes.lines:
+            np.testing.assert_array_equal(line.get_data(), moved)
+        assert axes.lines[-1].get_marker() == "o"
+    assert explorer.name() in drawn[0].get_title().replace("\n", " ")
     title = figure.get_suptitle().replace("\n", " ")
-    assert f"query {explorer.query}, key {explorer.key}: {scores[explorer.query, explorer.key]:.2f}" in title
-    assert explorer.name() in title
+    assert f"query {explorer.query}, key {explorer.key}" in title
+    assert ("words on" in title) == (explorer.shift > 0)
 
 
 def test_the_picture_shows_the_present_state():
@@ -137,4 +151,4 @@ def test_the_picture_shows_the_present_state():
 
 def test_a_stored_notebook_has_the_picture_and_its_words():
     words = stored_words(OffsetExplorer())
-    assert words.startswith("rotary, base 10,000, d_k 16: query 20, key 14: ") and "both 8 words on" in words
+    assert words.startswith("Circles: query 20, key 14, and both 8 words on")
