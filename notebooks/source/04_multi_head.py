@@ -368,7 +368,7 @@ panels(
         Panel(with_transpose[0], labels, range(d_k), "head 0, right"),
         Panel(one_step[0], labels, range(d_k), "head 0, wrong"),
     ],
-    title="The position that each number came from",
+    title="Right, a head gets all six positions; wrong, two",
     words={"signed": "position"},
 )
 
@@ -822,7 +822,7 @@ assert min(growth) > 10 and max(growth) < 2 * min(growth)
 _, held_gaps = followed["held alike"]
 assert max(held_gaps) == 0
 gaps = followed["twins"][1]  # 0 on machines that round both heads alike
-assert gaps[20] < 1e-13 and (gaps[-1] > 0.1 or max(gaps) == 0)
+assert gaps[10] < 1e-14 and (gaps[-1] > 0.1 or max(gaps) == 0)
 
 # %% [markdown]
 # We nudged one number of other twins by 10⁻⁶ or by 10⁻¹⁰, and held a last pair alike by copying the first head onto the second after every step.
@@ -832,7 +832,7 @@ assert gaps[20] < 1e-13 and (gaps[-1] > 0.1 or max(gaps) == 0)
 #
 # Nobody nudged the twins themselves, so where does their difference come from?
 # In exact arithmetic there would be none.
-# But a sum of rounded numbers depends, in its last digit, on the order of its terms, so after a few steps the gradients of equal heads have made them differ by 10⁻¹⁵ or less.
+# But a sum of rounded numbers depends, in its last digit, on the order of its terms, so after a few steps the gradients of equal heads have made them differ by some 10⁻¹⁵.
 # If we remove that after every step, as in the pair held alike, the heads never part.
 # (On a machine that adds in the same order for both heads, the twins stay equal too; in the figure, a difference of 0 lies on the lower edge.)
 #
