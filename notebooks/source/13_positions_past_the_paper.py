@@ -1163,7 +1163,8 @@ assert not asked[:, 0].any() and asked[:, 15].any()
 
 # %% [markdown]
 # Only the first word of a story sees a key at 15, and the first word is a noun: there we never ask.
-# If that is what goes wrong, replacing this one number in each head should help, without any training:
+# In the last layer no answer of the training depends on this number.
+# If it is what goes wrong, replacing it in each head should help, without any training:
 
 # %%
 with torch.no_grad():
@@ -1201,7 +1202,6 @@ assert average[-1] > average[7] + 0.2
 # One small task on one small model shows what *can* happen, and how to find out; it does not rank encodings for translation or chat.
 # A task where the answer is always near favors what prefers near words: ALiBi would have no advantage if the question were who was named *first*.
 # Whoever needs longer texts than the training had must measure, place by place, as we did.
-
 #
 # ## Your predictions
 
