@@ -1085,7 +1085,7 @@ assert mended > 0.93 and mended > plain + 0.01 and plain > 0.75 > 0.65 > unchang
 
 # %% [markdown]
 # A few hundred steps on short stories, and the reader is right at 64 words: by parts most of all.
-# Where nothing was stretched, going on changes nothing.
+# Where nothing was stretched, going on does not help.
 # Language models are trained on with long texts instead: @chen2023 for up to a thousand steps, and Llama 3 in its last stages on ever longer ones [@grattafiori2024].
 #
 # ## Why ALiBi needs steeper slopes here
