@@ -1085,7 +1085,7 @@ assert mended > 0.93 and mended > plain + 0.01 and plain > 0.75 > 0.65 > unchang
 
 # %% [markdown]
 # A few hundred steps on short stories, and the reader is right at 64 words: by parts most of all.
-# Where nothing was stretched, going on changes nothing.
+# Where nothing was stretched, going on does not help.
 # Language models are trained on with long texts instead: @chen2023 for up to a thousand steps, and Llama 3 in its last stages on ever longer ones [@grattafiori2024].
 #
 # ## Why ALiBi needs steeper slopes here
@@ -1163,7 +1163,8 @@ assert not asked[:, 0].any() and asked[:, 15].any()
 
 # %% [markdown]
 # Only the first word of a story sees a key at 15, and the first word is a noun: there we never ask.
-# If that is what goes wrong, replacing this one number in each head should help, without any training:
+# In the last layer no answer of the training depends on this number.
+# If it is what goes wrong, replacing it in each head should help, without any training:
 
 # %%
 with torch.no_grad():
@@ -1201,7 +1202,6 @@ assert average[-1] > average[7] + 0.2
 # One small task on one small model shows what *can* happen, and how to find out; it does not rank encodings for translation or chat.
 # A task where the answer is always near favors what prefers near words: ALiBi would have no advantage if the question were who was named *first*.
 # Whoever needs longer texts than the training had must measure, place by place, as we did.
-
 #
 # ## Your predictions
 

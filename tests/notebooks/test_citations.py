@@ -1,6 +1,7 @@
 """Citations: each leads to its paper, each paper stands at the end, and the bibliography has none for nothing."""
 
 import re
+import unicodedata
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -70,7 +71,9 @@ def test_every_paper_is_cited():
 
 def law_an_entry_is_complete(key, entry):
     assert re.fullmatch(rf"[a-z]+{entry.fields['year']}[a-z]?", key), f"{key}: another year"
-    assert key.startswith(citations._last_name(entry.persons["author"][0]).lower().split()[0]), f"{key}: another author"
+    name = unicodedata.normalize("NFKD", citations._last_name(entry.persons["author"][0]))  # ü is u and a mark
+    author = name.encode("ascii", "ignore").decode().lower().split()[0]
+    assert key.startswith(author), f"{key}: another author"
     assert entry.fields["title"] and entry.fields["journal"] and entry.fields["url"].startswith("https://")
 
 
