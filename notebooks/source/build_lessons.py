@@ -197,11 +197,11 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def _without_view(output: NotebookNode) -> NotebookNode | None:
-    """Of a widget only its picture: without its state the view shows an error, and its ids are random."""
+    """Of a widget only its picture or its HTML: without its state the view shows an error, and its ids are random."""
     data = output.get("data", {})
     if WIDGET_VIEW not in data:
         return output
-    if not any(kind.startswith("image/") for kind in data):
+    if not any(kind.startswith("image/") or kind == "text/html" for kind in data):
         return None
     del data[WIDGET_VIEW]
     return output
