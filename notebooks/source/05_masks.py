@@ -551,7 +551,7 @@ for name, wrong_mask in slips.items():
 # ### What is the causal mask for?
 #
 # **A common mistake**: "we need it because a translation starts with nothing".
-# When the model writes, its last position has no future that could be hidden.
+# When the model writes, nothing stands behind its last position.
 # The mask is for training: it makes one pass over the whole sentence equal to many passes, one over each **prefix**: the sentence cut off after one of its tokens.
 #
 # Is it equal?
@@ -579,7 +579,8 @@ for t in range(tgt_len):
 
 # %% [markdown]
 # With the mask, every position of the one pass is what its prefix alone gives.
-# (The prefix is masked too, or its earlier positions would learn from its later ones in the first layer.)
+# The prefix is masked too: without that, its earlier positions would see later ones in the first layer, and its last position would read them in the second.
+# So the mask stays on when the model writes.
 # So seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
 # Without the mask only the last position agrees, because its prefix is the whole sentence.
 #
