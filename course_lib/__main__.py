@@ -115,7 +115,7 @@ def _model_changes(options: argparse.Namespace) -> dict:
 
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
-_EXPERIMENT += ("beam_size", "length_penalty", "snapshots")
+_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start")
 _OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
@@ -148,6 +148,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
+    command.add_argument("--start", help="everyday, course, or a folder: a translator to go on from (default: none)")
     command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
     command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")

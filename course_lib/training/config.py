@@ -92,6 +92,7 @@ class Experiment:
         architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
             checkpoints/.
         model_changes: fields of the model's configuration that differ from the preset.
+        start: a translator to go on from, by its name or its folder, in the subwords of this corpus; None starts anew.
         augment: learn from made-up pairs too, see course_lib.data.augment.
         subword_dropout: share of merges left out in training, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
@@ -103,7 +104,8 @@ class Experiment:
         report: part that is scored at the end: "valid", or "test", once, when nothing is left to be chosen.
 
     Raises:
-        ValueError: on a preset, an architecture or a part that does not exist, or a beam_size below 1.
+        ValueError: on a preset, an architecture or a part that does not exist, a beam_size below 1, or a start for
+            an LSTM.
     """
 
     preset: str
@@ -112,6 +114,7 @@ class Experiment:
     lowercase: bool = False
     architecture: str = "transformer"
     model_changes: dict = field(default_factory=dict)
+    start: str | None = None
     augment: bool = False
     subword_dropout: float = 0.0
     average: int | tuple[int, ...] = 1
@@ -128,6 +131,8 @@ class Experiment:
         check_preset(self.preset)
         known = self.architecture in ("transformer", "lstm")
         require(known, f"architecture must be 'transformer' or 'lstm', got {self.architecture!r}")
+        from_scratch = self.architecture == "transformer" or self.start is None
+        require(from_scratch, "only a Transformer can start from another translator")
         require(self.beam_size >= 1, f"beam_size must be at least 1, got {self.beam_size}")
         require(self.report in ("valid", "test"), f"report must be 'valid' or 'test', got {self.report!r}")
 

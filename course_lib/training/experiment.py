@@ -19,6 +19,7 @@ from course_lib.training.evaluation import score
 from course_lib.training.loop import History, fit
 from course_lib.training.machine import describe_machine, revision
 from course_lib.training.subword_dropout import SubwordDropout
+from course_lib.training.warm_start import take_over
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
@@ -87,13 +88,16 @@ def train_translator(
 
 
 def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translator:
-    """A new model, and the subwords of the training part."""
+    """A new model, or the one to start from, and the subwords of the training part."""
     texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
     tokenizer = Tokenizer.train(texts, experiment.vocab_size, lowercase=experiment.lowercase)
     torch.manual_seed(experiment.training.seed)
     config = model_preset(experiment.preset, tokenizer.vocab_size, **experiment.model_changes)
     model = AttentiveLSTM(lstm_like(config)) if experiment.architecture == "lstm" else Transformer(config)
-    return Translator(model.to(device), tokenizer)
+    translator = Translator(model.to(device), tokenizer)
+    if experiment.start is not None:
+        take_over(translator, Translator.from_pretrained(experiment.start))
+    return translator
 
 
 def _batches(corpus: Corpus, experiment: Experiment, translator: Translator) -> tuple[BucketedBatches, BucketedBatches]:
@@ -164,6 +168,7 @@ def _header(corpus: Corpus, experiment: Experiment, model: Transformer | Attenti
         "model": model.config.to_dict(),
         "parameters": model.config.num_parameters,
         "lowercase": experiment.lowercase,
+        "start": experiment.start,
         "training": experiment.training.to_dict(),
         "augment": experiment.augment,
         "subword_dropout": experiment.subword_dropout,

@@ -1,0 +1,45 @@
+"""A training that begins with what another translator has learned, in the new one's own subwords."""
+
+import random
+
+import torch
+
+from course_lib.tokenizer import UNK_ID
+from course_lib.training.subword_dropout import SubwordDropout
+from course_lib.translator import Translator
+
+EMBEDDINGS = ("src_embedding.table.weight", "tgt_embedding.table.weight", "generator.weight")
+
+
+@torch.no_grad()
+def take_over(translator: Translator, start: Translator) -> None:
+    """Copies the weights of `start`; of the embeddings each subword that both know takes its row.
+
+    A subword that only the new translator has takes the mean of the rows of the pieces into which the merges of `start`
+    cut it; one with a character that `start` never saw keeps its random row.
+
+    Args:
+        translator: is changed in place.
+        start: of the same architecture; its vocabulary may be another.
+
+    Raises:
+        ValueError: if the two models differ in more than the vocabulary and the dropout.
+
+    Reference: Gee et al. 2022, Fast Vocabulary Transfer.
+    """
+    own, other = (one.model.config.to_dict() for one in (translator, start))
+    changed = sorted(name for name in own if own[name] != other[name] and name not in ("vocab_size", "dropout"))
+    if changed:
+        raise ValueError(f"cannot start from this translator: its model differs in {changed}")
+    pieces = SubwordDropout(start.tokenizer, [], 0.0)
+    learned = start.model.state_dict()
+    for name, tensor in translator.model.state_dict().items():
+        if name not in EMBEDDINGS:
+            tensor.copy_(learned[name])
+            continue
+        for token_id in range(translator.tokenizer.vocab_size):
+            token = translator.tokenizer.token(token_id)
+            cut = [token] if token in pieces.ids else pieces.split(token, random.Random())
+            ids = [pieces.ids.get(piece, UNK_ID) for piece in cut]
+            if token_id <= UNK_ID or UNK_ID not in ids:
+                tensor[token_id] = learned[name][ids].mean(dim=0)

@@ -1,0 +1,111 @@
+"""A warm start: what another translator has learned, in new subwords."""
+
+from unittest import mock
+
+import pytest
+import torch
+
+from course_lib.config import ModelConfig
+from course_lib.tokenizer import UNK_ID, Tokenizer
+from course_lib.training import experiment
+from course_lib.training.config import Experiment, TrainConfig
+from course_lib.training.experiment import train_translator
+from course_lib.training.warm_start import EMBEDDINGS, take_over
+from course_lib.transformer import Transformer
+from course_lib.translator import Translator
+from tests.helpers.corpora import CORPUS, toy_pairs
+from tests.helpers.laws import tells_apart
+from tests.helpers.tiny import SMALL, tiny_preset
+
+TEXTS = [text for pair in toy_pairs() for text in pair]
+
+
+def translator(texts, vocab_size, seed, **changes):
+    tokenizer = Tokenizer.train(texts, vocab_size)
+    torch.manual_seed(seed)
+    config = ModelConfig(**SMALL | dict(vocab_size=tokenizer.vocab_size, max_len=64, tie_weights=True) | changes)
+    return Translator(Transformer(config).eval(), tokenizer)
+
+
+def pieces_of(tokenizer, token):
+    """The pieces of a token that opens a word."""
+    return tokenizer.encode(token.removeprefix("▁"))
+
+
+def law_rows_follow_the_pieces(take) -> None:
+    """All weights but the embeddings are the same; a row is that of its subword, or the mean of its pieces' rows."""
+    start, new = translator(TEXTS, 80, seed=0), translator([*TEXTS, "Zzz Zzz"], 120, seed=1)
+    before = {name: tensor.clone() for name, tensor in new.model.state_dict().items()}
+    take(new, start)
+    learned, counted = start.model.state_dict(), {"same": 0, "mean": 0, "unseen": 0}
+    for name, tensor in new.model.state_dict().items():
+        if name not in EMBEDDINGS:
+            assert torch.equal(tensor, learned[name]), name
+            continue
+        for token_id in range(UNK_ID + 1, new.tokenizer.vocab_size):
+            token = new.tokenizer.token(token_id)
+            if not token.startswith("▁") or token == "▁":
+                continue
+            ids = pieces_of(start.tokenizer, token)
+            kind = "unseen" if UNK_ID in ids else "same" if len(ids) == 1 else "mean"
+            expected = before[name][token_id] if kind == "unseen" else learned[name][ids].mean(dim=0)
+            assert torch.allclose(tensor[token_id], expected), token
+            counted[kind] += 1
+        assert torch.equal(tensor[: UNK_ID + 1], learned[name][: UNK_ID + 1])
+    assert min(counted.values()) > 0
+
+
+def nothing(new, start):
+    """Leaves the new translator as it is."""
+
+
+def by_number(new, start):
+    """Copies the rows as if both had the same subwords."""
+    take_over(new, start)
+    for name in EMBEDDINGS:
+        mine, learned = new.model.state_dict()[name], start.model.state_dict()[name]
+        mine[: len(learned)] = learned
+
+
+def unseen_too(new, start):
+    """Gives subwords with unseen characters what stands for the unknown."""
+    take_over(new, start)
+    for name in EMBEDDINGS:
+        for token_id in range(new.tokenizer.vocab_size):
+            if UNK_ID in pieces_of(start.tokenizer, new.tokenizer.token(token_id)):
+                new.model.state_dict()[name][token_id] = start.model.state_dict()[name][UNK_ID]
+
+
+def test_rows_follow_the_pieces():
+    tells_apart(law_rows_follow_the_pieces, take_over, nothing, by_number, unseen_too)
+
+
+def test_the_same_subwords_give_the_same_translator():
+    start, new = translator(TEXTS, 80, seed=0), translator(TEXTS, 80, seed=1)
+    take_over(new, start)
+    for text in TEXTS[:5]:
+        assert new.translate(text, beam_size=1).text == start.translate(text, beam_size=1).text
+
+
+def test_another_model_is_refused():
+    start, new = translator(TEXTS, 80, seed=0), translator(TEXTS, 80, seed=1, d_ff=40, norm_first=True)
+    with pytest.raises(ValueError, match=r"its model differs in \['d_ff', 'norm_first'\]"):
+        take_over(new, start)
+
+
+def test_an_experiment_starts_where_it_is_told(tmp_path):
+    """With a rate of nothing its weights stay those of the start, and the log says what it was."""
+    config = TrainConfig(epochs=1, batch_tokens=256, peak_lr=1e-30, warmup_steps=4)
+    with mock.patch.object(experiment, "model_preset", tiny_preset):
+        train_translator(CORPUS, tmp_path / "first", Experiment("tiny", 60, config), progress=False)
+        again = Experiment("tiny", 60, TrainConfig(**config.to_dict() | {"seed": 5}), start=str(tmp_path / "first"))
+        log = train_translator(CORPUS, tmp_path / "second", again, progress=False)
+    first, second = (Translator.from_pretrained(tmp_path / name).model for name in ("first", "second"))
+    for ours, theirs in zip(second.parameters(), first.parameters(), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+    assert log["start"] == str(tmp_path / "first")
+
+
+def test_an_lstm_has_no_start():
+    with pytest.raises(ValueError, match="only a Transformer can start"):
+        Experiment("tiny", 60, TrainConfig(), architecture="lstm", start="everyday")
