@@ -25,6 +25,7 @@ _TRAILING = ".,;:!?)]}\"'"
 _DASH = re.compile(r"\s*[–—―−]\s*")
 _RANGE = re.compile(r"(?<=\d)\s*[–—―−]\s*(?=\d)")
 _MARKS = 0xE100  # private-use characters too: what is copied, while the whole text is still one
+_MARK = f"[{chr(_MARKS)}-\uf8ff]"
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,18 @@ class Prepared:
     remarks: tuple[str, ...]
 
 
-def prepare(text: str, known: Callable[[str], bool]) -> Prepared:
+def prepare(text: str, known: Callable[[str], bool], rare: Callable[[str], bool] = lambda word: False) -> Prepared:
     """A text as people type it to sentences that the model can read.
 
     HTML tags are left out; typographic quotes, dashes and dots become those of a typewriter; a text in capitals is
-    read in lower case; placeholders take the place of web addresses and of words with characters that the model does
-    not know; a long text is split where its sentences and its lines end.
+    read in lower case; placeholders take the place of web addresses, of words with characters that the model does not
+    know, and of rare names; a long text is split where its sentences and its lines end.
 
     Args:
         text: of any length.
         known: whether the model knows a character.
+        rare: whether the model has hardly seen a word. A rare name is one that is rare in lower case too, so that no
+            word is taken for a name because a sentence begins with it.
 
     Raises:
         ValueError: if all its letters are of a script that the model does not know.
@@ -79,7 +82,7 @@ def prepare(text: str, known: Callable[[str], bool]) -> Prepared:
     if _is_shouted(text):
         text = text.lower()
         remarks.append("the text is in capitals: it was read in lower case")
-    text, copied = _without_unknown(text, copied, known)
+    text, copied = _without_unknown(text, copied, known, rare)
     pieces = tuple(_piece(sentence, copied) for sentence in _sentences(text))
     if len(pieces) > 1:
         remarks.append(f"a long text: {len(pieces)} sentences, translated one by one")
@@ -115,15 +118,20 @@ def _without_addresses(text: str) -> tuple[str, list[str]]:
     return _ADDRESS.sub(mark, text), copied
 
 
-def _without_unknown(text: str, copied: list[str], known: Callable[[str], bool]) -> tuple[str, list[str]]:
-    """Marks for the words with characters that the model does not know, in the order of the text."""
+def _without_unknown(
+    text: str, copied: list[str], known: Callable[[str], bool], rare: Callable[[str], bool]
+) -> tuple[str, list[str]]:
+    """Marks for rare names, and words with characters that the model does not know, in the order of the text.
+
+    Neighbors have one mark together: first name and last name.
+    """
     in_order: list[str] = []
 
     def mark(found: re.Match) -> str:
         word = found[0]
         if is_mark(word):
             in_order.append(copied[ord(word) - _MARKS])
-        elif all(known(character) for character in word):
+        elif all(known(character) for character in word) and not _is_rare_name(word, rare):
             return word
         else:
             in_order.append(word)
@@ -132,11 +140,23 @@ def _without_unknown(text: str, copied: list[str], known: Callable[[str], bool])
     def is_mark(word: str) -> bool:
         return len(word) == 1 and 0 <= ord(word) - _MARKS < len(copied)
 
-    marked = re.sub(rf"[{chr(_MARKS)}-\uf8ff]|\w+|[^\w\s]", mark, text)
+    marked = re.sub(rf"{_MARK}|\w+|[^\w\s]", mark, text)
     unread = [letter for word in in_order for letter in word if letter.isalpha() and not known(letter)]
     if unread and not any(letter.isalpha() for letter in marked):
         raise ValueError(f"expected English, got {text[:60]!r}, in letters that this translator cannot read")
-    return marked, in_order
+    together: list[str] = []
+
+    def join(found: re.Match) -> str:
+        together.append(" ".join(in_order[ord(mark) - _MARKS] for mark in found[0].split()))
+        return chr(_MARKS + len(together) - 1)
+
+    return re.sub(rf"{_MARK}(?: {_MARK})*", join, marked), together
+
+
+def _is_rare_name(word: str, rare: Callable[[str], bool]) -> bool:
+    """Zendaya, or LH1234, the number of a flight."""
+    numbered = any(map(str.isdigit, word)) and any(map(str.isalpha, word))
+    return word[0].isupper() and (numbered or (rare(word) and rare(word.lower())))
 
 
 def _sentences(text: str) -> list[str]:

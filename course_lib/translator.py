@@ -101,7 +101,7 @@ class Translator:
         """
         _check_text(text)
         if all(map(self.tokenizer.knows, PLACEHOLDERS)):
-            return prepare(text, self.tokenizer.knows)
+            return prepare(text, self.tokenizer.knows, self.tokenizer.is_rare)
         return Prepared((Piece(text),), ())
 
     def sentence(self, text: str) -> Piece:

@@ -48,7 +48,8 @@ COPIED = {
     "My friend 李雷 has Москва on his T-shirt 😀": ["李雷", "Москва", "😀"],
     "π is not an address; github.com/example is.": ["π", "github.com/example"],
     "It ends.Here he is, at 5 p.m. or so.": [],
-    "a.com b.com c.com d.com": ["a.com", "b.com", "c.com", "d.com"],
+    "a.com, b.com, c.com, d.com": ["a.com", "b.com", "c.com", "d.com"],
+    "Go to a.com b.com 李 雷, π": ["a.com b.com 李 雷", "π"],
 }
 
 
@@ -74,6 +75,38 @@ def test_what_is_copied_comes_back():
 
 def test_the_marks_of_copies_cannot_be_typed():
     assert only(f"Hello{PLACEHOLDERS[0]} \ue100you.") == "Hello you."
+
+
+RARE = {"Zendaya", "zendaya", "Quux", "quux", "Unquestionably"}
+NAMED = {
+    "I saw Zendaya Quux.": ["Zendaya Quux"],
+    "Zendaya's car is new.": ["Zendaya"],
+    "Unquestionably, Zendaya saw Tom.": ["Zendaya"],
+    "My flight is LH1234, on the 3rd, at 10am.": ["LH1234"],
+    "zendaya and i": [],
+}
+
+
+def law_rare_names_are_copied(prepare):
+    for text, copied in NAMED.items():
+        (piece,) = prepare(text, known, RARE.__contains__).pieces
+        assert list(piece.copied) == copied and piece.restore(piece.text) == text
+
+
+def every_rare_word(text, known, rare):
+    """Takes each word for a name that is rare, because a sentence begins with it."""
+    return prepare(text, known, lambda word: rare(word) or word == "unquestionably")
+
+
+def one_by_one(text, known, rare):
+    """A mark for the first name and another for the last."""
+    return prepare(text.replace(" Quux", "  Quux"), known, rare)
+
+
+def test_rare_names_are_copied():
+    tells_apart(
+        law_rare_names_are_copied, prepare, lambda text, known, rare: prepare(text, known), every_rare_word, one_by_one
+    )
 
 
 @pytest.mark.parametrize("text", ["Привет, как дела?", "你好", "مرحبا", "こんにちは、元気ですか。", "Привет 12!"])
