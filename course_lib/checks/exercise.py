@@ -102,11 +102,12 @@ class Exercise:
         cases: from a generator to the inputs of each case: tuples of tensors, numbers, strings, lists, dicts.
         mistakes: those that are known: what to say to whoever makes one, and an answer that makes it, or the `Edit` of
             the solution that does, or PLANTED; several of them in a tuple. Each differs from the solution on some case
-            of every seed; the first one that explains all replies is named.
+            of every seed; those that explain all replies are named, one as what it is, two as a perhaps.
         ask: what is asked of an answer: from (answer, *inputs) to a result, a tree of tensors and plain values.
             Default: call it.
         forbidden: finished answers, functions or classes, that an answer must not call.
-        loops: whether an answer may have loops over what it gets.
+        loops: whether an answer may have loops over what it gets; or, from the inputs of a case to how often the loop
+            goes round that is allowed, such as one over the steps of a search.
         any_dtype: ask again in float64, and want the result in it.
         any_device: ask again on the device "meta", which has shapes but no numbers: whoever makes tensors on the CPU
             there cannot run on a GPU.
@@ -119,7 +120,7 @@ class Exercise:
     mistakes: Mapping[str, Any] = field(default_factory=dict)
     ask: Callable[..., Any] = call
     forbidden: Sequence[Any] = ()
-    loops: bool = True
+    loops: bool | Callable[..., int] = True
     any_dtype: bool = True
     any_device: bool = True
     tolerance: float = 1e-4
@@ -153,7 +154,7 @@ class Exercise:
             warm_up()  # not under the eyes of `refuse`, which makes it three times as slow
         known = [] if ours else [self.reference, *(mistake for _, mistake in self.known_mistakes)]
         guard = refuse([*self.forbidden, *filter(callable, known)])
-        with guard, nullcontext({}) if self.loops else counted() as runs:
+        with guard, nullcontext({}) if self.loops is True else counted() as runs:
             found = reply_to(self.ask, self.names(), answer, inputs)
         return replace(found, runs=max(runs.values(), default=0))
 

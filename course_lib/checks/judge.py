@@ -6,6 +6,7 @@ from typing import Any
 
 from course_lib.checks.compare import difference
 from course_lib.checks.exercise import NUMBERLESS, CheckFailed, Exercise, Reply, value
+from course_lib.checks.relations import kind_of_case, relation
 from course_lib.checks.tree import on_meta
 
 VISIBLE = 0  # the seed of the cases that everybody sees
@@ -18,6 +19,11 @@ LOOPS = (
     "{}: every result is right, but one of its lines runs {} times in one case and {} times in another. "
     "So it goes through something one by one; write it without a loop."
 )
+LOOPS_IN_STEPS = (
+    "{}: every result is right, but one of its lines runs {} times where {} steps are to be made. "
+    "So it goes through more than the steps one by one; each step is one operation for the whole batch."
+)
+HINTS = 2  # of several that explain an answer, as many are told
 
 
 def hidden_seed() -> int:
@@ -58,10 +64,22 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
             raise CheckFailed(f"{exercise.name}, {tried}{problem}{_hint(exercise, cases, found)}")
     if len(found) < len(cases):
         raise CheckFailed(f"{exercise.name}, case {len(found) + 1} of {len(cases)}: no reply")
-    runs = [reply.runs for inputs, reply in zip(cases, found, strict=False) if not on_meta(inputs)]
-    if not exercise.loops and max(runs) > min(runs):
-        raise CheckFailed(LOOPS.format(exercise.name, min(runs), max(runs)))
+    tried = zip(cases, found, strict=True)
+    _check_loops(exercise, [(inputs, reply.runs) for inputs, reply in tried if not on_meta(inputs)])
     return f"✓ {exercise.name}: right" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
+
+
+def _check_loops(exercise: Exercise, runs: Sequence[tuple[tuple, int]]) -> None:
+    """Raises CheckFailed where a line ran more often than the exercise admits."""
+    if exercise.loops is False:
+        least, most = (extreme(count for _, count in runs) for extreme in (min, max))
+        if most > least:
+            raise CheckFailed(LOOPS.format(exercise.name, least, most))
+    elif exercise.loops is not True:
+        for inputs, count in runs:
+            steps = exercise.loops(*inputs)
+            if count > 2 * steps + 2:  # a loop in two lines, and its ends
+                raise CheckFailed(LOOPS_IN_STEPS.format(exercise.name, count, steps))
 
 
 def _difference(exercise: Exercise, inputs: tuple, reply: Reply) -> str | None:
@@ -71,10 +89,11 @@ def _difference(exercise: Exercise, inputs: tuple, reply: Reply) -> str | None:
 
 
 def _hint(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) -> str:
-    """What is known of a mistake that explains every reply; problems alone are too little to know it by."""
+    """What is known of the mistakes that explain every reply; problems alone are too little to know one by."""
     pairs = [(inputs, reply) for inputs, reply in zip(cases, found, strict=False) if not on_meta(inputs)]
     if all(reply.problem for _, reply in pairs):
         return ""
+    hints: list[str] = []
     for hint, answer in exercise.known_mistakes:
         theirs = (exercise.reply(answer, inputs, ours=True) for inputs, _ in pairs)
         if all(
@@ -82,5 +101,21 @@ def _hint(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) ->
             and (mine.problem or not difference(mine.result, reply.result, exercise.tolerance))
             for mine, (_, reply) in zip(theirs, pairs, strict=True)
         ):
-            return f"\n  {hint}"
-    return ""
+            hints += [hint] * (hint not in hints)
+    if not hints:
+        return _common(exercise, pairs)
+    if len(hints) == 1:
+        return f"\n  {hints[0]}"
+    return "\n  Perhaps: " + "\n  Or: ".join(hints[:HINTS])
+
+
+def _common(exercise: Exercise, pairs: Sequence[tuple[tuple, Reply]]) -> str:
+    """What the wrong results have in common, where no known mistake explains them; nothing of predictions."""
+    if exercise.ask is value:
+        return ""
+    results = [(exercise.expected(inputs), reply.result) for inputs, reply in pairs if not reply.problem]
+    said = [relation(results, exercise.tolerance)]
+    if len(results) == len(pairs):
+        right = [not difference(*pair, exercise.tolerance) for pair in results]
+        said.append(kind_of_case(exercise.names(), [inputs for inputs, _ in pairs], right))
+    return "".join(f"\n  {one}" for one in said if one)

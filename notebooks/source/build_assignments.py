@@ -15,7 +15,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_lib.assignments import CHECK, FOLDERS
+from course_lib.assignments import CHECK, FOLDERS, find
+from course_lib.checks import Exercise
 from course_lib.grading import released
 from notebooks.source import build_lessons as lessons
 
@@ -27,12 +28,14 @@ DIFFICULTY = {1: "●○○", 2: "●●○", 3: "●●●"}
 def instructor(notebook: NotebookNode) -> NotebookNode:
     """The version with solutions and hidden tests: short tags of the text become nbgrader's metadata."""
     cells, about, planted, number = [], {}, None, 0
+    checked = {found["name"] for cell in notebook.cells if (found := CHECK.match(cell.source))}
     for cell in notebook.cells:
         kind = next(iter(cell.metadata.pop("tags", [])), None)
         if "exercise" in cell.metadata:
             number, about = number + 1, dict(cell.metadata)
             cell.metadata.clear()
-            cell.source = f"{_heading(number, about)}\n\n{cell.source}"
+            rules = [_rules(find(about["exercise"]))] if about["exercise"] in checked else []
+            cell.source = "\n\n".join([_heading(number, about), *rules, cell.source])
         if kind == "planted":
             planted = cell.source
             continue
@@ -98,6 +101,18 @@ def name_of(text: Path) -> str:
 def _heading(number: int, about: dict) -> str:
     effort = f"{about['minutes']} minutes · {about['points']} points · {DIFFICULTY[about['difficulty']]}"
     return f"## {number} · {about['title']}\n\n*{effort}*"
+
+
+def _rules(exercise: Exercise) -> str:
+    """What the checks ask for beside the right result, in a line."""
+    if not callable(exercise.reference):
+        return "*Rules: 3.0 counts as 3.*"
+    names = [getattr(one, "__name__", str(one)) for one in exercise.forbidden]
+    loops = {False: ["no loop over the inputs"], True: []}
+    found = loops.get(exercise.loops, ["no loop but the one over the steps"])
+    finished = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+    found += [f"nothing finished of `course_lib`{f', and not {finished}' if finished else ''}"]
+    return f"*Rules: {'; '.join([*found, 'the inputs stay unchanged; a list counts as a tuple, 3.0 as 3'])}.*"
 
 
 def _marks(name: str, *, grade=False, solution=False, locked=False, points=None) -> dict:

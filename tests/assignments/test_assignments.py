@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -139,9 +140,8 @@ def test_each_known_mistake_is_named(exercise: Exercise) -> None:
 
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_the_given_loop_is_no_answer(name: str) -> None:
-    """It is right in each case, and not what was asked for; but a search has a loop over its steps anyway."""
-    said = rejected(find(name), slow(name))
-    assert "one by one" in said if name != "11.greedy" else said is None
+    """It is right in each case, and not what was asked for; a search may have a loop over its steps, and no other."""
+    assert "one by one" in rejected(find(name), slow(name))
 
 
 # Wrong in ways that every function can be wrong in: each takes a right answer and spoils it.
@@ -311,6 +311,26 @@ def test_hints_are_rendered(name: str) -> None:
     unread = re.compile(r"</summary>\n(?!\n)|(?<!\n)\n</details>")
     assert "</summary>" in text and not unread.search(text)
     assert unread.search(text.replace("</summary>\n\n", "</summary>\n"))
+
+
+def law_rules_are_said(exercise: Exercise, text: str) -> None:
+    """Whatever is refused though its result is right."""
+    assert ("no loop over the inputs" in text) == (exercise.loops is False)
+    assert ("no loop but the one over the steps" in text) == callable(exercise.loops)
+    assert ("the inputs stay unchanged" in text) == callable(exercise.reference)
+    assert all(f"`{one.__name__}`" in text for one in exercise.forbidden)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=named)
+def test_rules_are_said(exercise: Exercise) -> None:
+    name = next(name for name in TEXTS if name[:2] == exercise.name[:2])
+    check_cell = f'check("{exercise.name}"'
+    cells = [cell.source for cell in stored("release", name).cells]
+    end = next(number for number, source in enumerate(cells) if source.startswith(check_cell))
+    text = [source for source in cells[:end] if source.startswith("## ")][-1].split("\n\n")[2]
+    law_rules_are_said(exercise, text)
+    with pytest.raises(AssertionError):
+        law_rules_are_said(replace(exercise, loops=False if callable(exercise.loops) else lambda *_: 1), text)
 
 
 @pytest.mark.parametrize("name", TEXTS)

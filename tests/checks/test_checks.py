@@ -159,6 +159,31 @@ def test_a_loop_is_found_where_none_is_allowed(loop) -> None:
     assert "it goes through something one by one" in said(loop, LOOPLESS)
 
 
+def test_a_loop_over_steps_may_be_allowed_and_no_other() -> None:
+    shapes = [(40, 2), (2, 5)]
+    cases = lambda generator: [(torch.randn(shape, generator=generator), shape[1]) for shape in shapes]  # noqa: E731
+    in_steps = Exercise("00.steps", cases, loops=lambda x, steps: steps, reference=lambda x, steps: steps * x)
+
+    def over_steps(x, steps):
+        total = 0 * x
+        for _ in range(steps):
+            total = total + x
+        return total
+
+    def over_rows(x, steps):
+        return torch.stack([over_steps(row, steps) for row in x])
+
+    assert said(over_steps, in_steps).startswith("✓")
+    assert "more than the steps one by one" in said(over_rows, in_steps)
+
+
+def test_two_explanations_are_told_as_perhaps() -> None:
+    both = {"This is a square.": lambda x: x * x, "This is x times itself.": lambda x: x**2, "No.": lambda x: x}
+    assert said(lambda x: x * x, replace(TWICE, mistakes=both)).endswith(
+        "Perhaps: This is a square.\n  Or: This is x times itself."
+    )
+
+
 def test_what_is_no_loop_over_the_inputs_is_none() -> None:
     def answer(x):
         parts = [x for _ in range(2)]

@@ -24,6 +24,7 @@ def texts_to_merge(generator):
         ([a, a, a, a, a], (a, a)),
         ([c + a, b, a, b + c, a, b], (a, b)),
         ([a, b, ".", ".", c], (".", ".")),
+        ([a + b, c, a, b + c], (a, b + c)),
         ([a], (a, a)),
     ]
     symbols = [a, b, a + b, b + a, "▁" + a, "."]
@@ -65,6 +66,7 @@ def words_to_encode(generator):
         (a + b + c + d, {(b, c): 0, (a, b): 1, (c, d): 2}),
         (a + b + c + d, {(b, c): 0, (a, b): 1, (a, b + c): 2}),
         (a + b + c + a + b + c, {(a, b): 0, (b, c): 1, (a + b, c): 2}),
+        (a + b + c, {(a, b): 0, (b, c): 1, (a, b + c): 2}),
         (a, {(a, b): 0}),
         (c + d + c, {(a, b): 0, (d, d): 1}),
     ]
@@ -107,6 +109,12 @@ EXERCISES = (
             "The second symbol of a merged pair is still there; it has to be skipped.": Edit("2 if found else 1", "1"),
             "Where occurrences overlap, the left one counts: here the last one does.":
                 Edit("symbols[p", "symbols[::-1][p", "== pair", "== pair[::-1]", "n merged", "n merged[::-1]"),
+            "You look for the pair the other way round.":
+                Edit("== pair", "== pair[::-1]", "join(pair)", "join(pair[::-1])"),
+            "This is one text. The result is a list of symbols.": Edit("return merged", 'return " ".join(merged)'),
+            "You compare joined text: ab and c look like a and bc then. Compare the two symbols one by one.":
+                Edit("tuple(symbols[place : place + 2]) == pair",
+                     '"".join(symbols[place : place + 2]) == "".join(pair)'),
         },
     ),
     Exercise(
@@ -120,6 +128,13 @@ EXERCISES = (
             "This begins with the pair that was learned last; the smallest number comes first.": Edit("min(", "max("),
             "This stops after one merge. The new symbol may have neighbors that merge as well.":
                 Edit("symbols = merge(", "return merge("),
+            "Symbols that no merge made are lost. They stay as they are.":
+                Edit("return symbols", 'return [symbol for symbol in symbols if symbol in map("".join, rank)]'),
+            "Nothing is merged here.": Edit("[pair for pair in pairs if pair in rank]", "[]"),
+            "You know a merge by its joined text. The pair itself must have been learned: "
+            "ab and c is not a and bc.":
+                Edit("if pair in rank", 'if "".join(pair) in map("".join, rank)', "rank.get",
+                     'lambda pair: min(n for known, n in rank.items() if "".join(known) == "".join(pair))'),
         },
     ),
     Exercise(
@@ -133,6 +148,14 @@ EXERCISES = (
                 Edit("return tgt_in", "return torch.where(places == tokens + 1, EOS_ID, tgt_in)"),
             "tgt_in and tgt_out are the other way round.":
                 Edit("return tgt_in, ", "return ", "longer)", "longer), tgt_in"),
+            "One column is missing: both are (batch, length + 1), because the longest sentence has a </s> as well.":
+                Edit("tgt_in, torch", "tgt_in[:, :-1], torch", "longer)", "longer)[:, :-1]"),
+            "All places behind the sentence are </s>. Only one is; padding follows it.":
+                Edit("places == tokens", "places >= tokens"),
+            "Every </s> stands where the shortest sentence ends. Each sentence has its own end.":
+                Edit("places == tokens", "places == int(tokens.min())"),
+            "There is no </s> in tgt_out. The model has to learn where to stop.":
+                Edit("torch.where(places == tokens, EOS_ID, longer)", "longer"),
         },
         loops=False,
     ),
@@ -147,6 +170,11 @@ EXERCISES = (
                 Edit("* math", "/ (ids.flatten() == ids.flatten()[:, None]).sum(1, keepdim=True) * math"),
             "This divides by √d_model. In the backward pass the factor of the forward pass multiplies once more.":
                 Edit("* math", "/ math"),
+            "You multiply by the root of the vocabulary's size; the vectors are √d_model times the rows.":
+                Edit("math.sqrt(d_model)", "math.sqrt(vocab_size)"),
+            "You multiply by d_model; the vectors are √d_model times the rows.": Edit("math.sqrt(d_model)", "d_model"),
+            "The row of <pad> gets nothing here. This table has no padding row: id 0 learns as the others do.":
+                Edit("math.sqrt(d_model)", "math.sqrt(d_model) * (ids.flatten() != PAD_ID)[:, None]"),
         },
         forbidden=(torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward),
         loops=False,
@@ -162,6 +190,9 @@ EXERCISES = (
             "The pair is counted four times, but its occurrences overlap: a symbol that is merged is gone.":
                 Edit(": 2,", ": 4,"),
             "Lengths grow by √d_model, squares by the square of it.": Edit("64", "8"),
+            "These are the shares of real tokens; the shares of padding are asked for.":
+                Edit("14 / 40", "26 / 40", "6 / 32", "26 / 32"),
+            "Where merges overlap, a symbol is used once. Go from left to right.": Edit(": 2,", ": 3,"),
         },
         ask=value,
     ),

@@ -86,40 +86,21 @@ RIGHT = {
 WRONG = {
     "02.shuffled": [
         (Edit("before[order]", "before[order.argsort()]"), "wrong way round"),
-        Edit("equivariant, invariant", "equivariant, not equivariant"),
-        Edit("after, before[order]", "after.sort(0).values, before.sort(0).values"),
-        Edit("equivariant, invariant", "equivariant"),
         Edit("equivariant, invariant", "True, False"),
         Edit("equivariant, invariant", "True, True"),
-        Edit("1e-6", "1e-2"),
-        Edit("torch.allclose(after, ", "bool((after - ", ", atol=1e-6)", ").max() < 1e-6)"),
-        Edit("torch.allclose(after, ", "bool((-after + ", ", atol=1e-6)", ").max() < 1e-6)"),
     ],
     "02.sinusoids": [
-        Edit("= position /", "= (position + 1) /"),
-        Edit("10000", "1000"),
-        Edit("2 * i] = math.sin", "2 * i] = math.cos", "2 * i + 1] = math.cos", "2 * i + 1] = math.sin"),
         lambda max_len, d_model: sinusoids_at_once(max_len, d_model).double(),
-        Edit("return table", "return table[:, None]"),
     ],
     "02.alibi": [
         (Edit(BIASED, "torch.stack([x - s * distance for x, s in zip(scores.unbind(1), slope)], 1)"), "one by one"),
-        Edit("-8", "-4"),
-        Edit("clamp(min=0)", "clamp(min=0) ** 2"),
         Edit(f"return {BIASED}", f"scores[:] = {BIASED}\n    return scores"),
-        Edit("slope[:, None, None]", "slope[0]"),
-        Edit("scores - slope", "0 * scores - slope"),
-        Edit("slope[:", "slope.flip(0)[:"),
     ],
     "02.rotary": [
         Edit(f"return {SIDE_BY_SIDE}", IN_PLACE),
-        Edit("turned = [even", "even = even", ", even * angle.sin()", "\n    turned = [even, even * angle.sin()"),
-        Edit("position[:, None, :, None]", "position[None, :, :, None]"),  # meets the heads instead of the batch
         Edit(TURNED, "[angle.sin(), angle.cos()]", "return ", "return x + "),
-        Edit("* frequency", "* frequency.flip(0)"),
     ],
     "02.facts": [
-        Edit(": 0,", ": 100,"),
         Edit("True", "1"),
         Edit("101", "None"),
         Edit('PE(0)": 100', 'PE(0)": 200', ": 10,", ": 200,"),

@@ -15,6 +15,8 @@ LAYERS = (
     "attention and a trace of positions",
     "the first row's sum added to every row",
     "the first row's sum taken off every row",
+    "positions added to all rows but the largest",
+    "attention, and positions in the last feature",
 )
 
 
@@ -25,6 +27,9 @@ def asked_about_a_layer(answer, layer, x, order):
         future = torch.ones(len(x), len(x), dtype=torch.bool).triu(1)
         scores = (x @ x.T / x.size(1) ** 0.5).masked_fill(future & causal, -torch.inf)
         return torch.softmax(scores, dim=-1) @ x
+
+    def below(sums):
+        return sums < sums.max()
 
     def positions(x):
         return torch.arange(len(x), dtype=x.dtype)[:, None].sin()
@@ -40,6 +45,8 @@ def asked_about_a_layer(answer, layer, x, order):
         "attention and a trace of positions": lambda x: attention(x) + 1e-4 * positions(x),
         "the first row's sum added to every row": lambda x: x + x[0].sum(),
         "the first row's sum taken off every row": lambda x: x - x[0].sum(),
+        "positions added to all rows but the largest": lambda x: x + positions(x) * below(x.sum(1, keepdim=True)),
+        "attention, and positions in the last feature": lambda x: attention(x) + positions(x) * torch.eye(4)[3].to(x),
     }
     return answer(layers[layer], x, order)
 
@@ -54,6 +61,7 @@ def layers_and_orders(generator):
             order = torch.randperm(length, generator=generator)
         x = torch.randn(length, 4, generator=generator).double()
         x[0] -= 2  # its sum is the smallest, so what the last two layers add grows in one and shrinks in the other
+        x[order[0]] += 2  # the row that comes first has the largest sum
         cases.append((layer, x, order))
     return cases
 
@@ -95,6 +103,23 @@ EXERCISES = (
             "The two answers are the other way round.": Edit("equivariant, invariant", "invariant, equivariant"),
             "This compares the means, which may stay where the rows do not; invariant is about the rows.":
                 Edit("after, before,", "after.mean(dim=0), before.mean(dim=0),"),
+            "A layer may be both, or neither. Ask each question by itself.":
+                Edit("equivariant, invariant", "equivariant, not equivariant"),
+            "You compare the columns sorted, each by itself. The rows must move as wholes, and in the order given.":
+                Edit("after, before[order]", "after.sort(0).values, before.sort(0).values"),
+            "Two answers are asked for: equivariant, invariant.": Edit("equivariant, invariant", "equivariant"),
+            "You allow for too much: rounding is far below 1e-2, and a trace of positions is not.":
+                Edit("1e-6", "1e-2"),
+            "A difference that is far below zero passes. Take its absolute value.":
+                Edit("torch.allclose(after, ", "bool((after - ", ", atol=1e-6)", ").max() < 1e-6)"),
+            "A difference that is far above zero passes, because you look at one side only. "
+            "Take its absolute value.":
+                Edit("torch.allclose(after, ", "bool((-after + ", ", atol=1e-6)", ").max() < 1e-6)"),
+            "You compare the first rows alone. All rows must be as they should.":
+                Edit("after, before[order],", "after[0], before[order][0],", "after, before,", "after[0], before[0],"),
+            "You compare the first feature alone. All features must be as they should.":
+                Edit("after, before[order],", "after[:, 0], before[order][:, 0],", "after, before,",
+                     "after[:, 0], before[:, 0],"),
         },
         ask=asked_about_a_layer,
         any_device=False,
@@ -113,6 +138,13 @@ EXERCISES = (
                 Edit("(2 * i / d_model)", "(i / d_model)"),
             "Here all sines come first; the paper has sine and cosine in turns.":
                 Edit("2 * i]", "i]", "2 * i + 1]", "d_model // 2 + i]"),
+            "Positions count from 0: the first row has sines of 0 and cosines of 1.":
+                Edit("= position /", "= (position + 1) /"),
+            "The base is 10,000, with four zeros.": Edit("10000", "1000"),
+            "Sine and cosine are exchanged: the even dimensions have the sine.":
+                Edit("2 * i] = math.sin", "2 * i] = math.cos", "2 * i + 1] = math.cos", "2 * i + 1] = math.sin"),
+            "There is a dimension too many: the table is (max_len, d_model).":
+                Edit("return table", "return table[:, None]"),
         },
     ),
     Exercise(
@@ -128,6 +160,12 @@ EXERCISES = (
                 Edit("1, heads + 1", "heads"),
             "Here the first query stands at position 0. The queries are the last of the positions: shift them.":
                 Edit("key[keys - queries :", "key[:queries"),
+            "The exponents go down to −8 for the last head; yours end at −4.": Edit("-8", "-4"),
+            "What is taken off grows with the distance, not with its square.":
+                Edit("clamp(min=0)", "clamp(min=0) ** 2"),
+            "All heads have the slope of the first one. Each has its own.": Edit("slope[:, None, None]", "slope[0]"),
+            "This is the bias alone. It is added to the scores.": Edit("scores - slope", "0 * scores - slope"),
+            "The slopes are in the wrong order: the first head's is the steepest.": Edit("slope[:", "slope.flip(0)[:"),
         },
         loops=False,
     ),
@@ -149,6 +187,13 @@ EXERCISES = (
                 Edit("position[:, None", "position[:1, None"),
             "Only the first token's position counts here, and the others follow it. Each brings its own.":
                 Edit("position[:, None", "(position[:, :1] + torch.arange(x.size(2), device=x.device))[:, None"),
+            "The second feature is turned by the first one's new value. Both are made of the old ones.":
+                Edit("turned = [even", "even = even", ", even * angle.sin()",
+                     "\n    turned = [even, even * angle.sin()"),
+            "The positions of a sentence meet its heads. Put the new axis behind the batch.":
+                Edit("position[:, None, :, None]", "position[None, :, :, None]"),
+            "The frequencies are in the wrong order: the first pair turns fastest.":
+                Edit("* frequency", "* frequency.flip(0)"),
         },
         loops=False,
     ),
@@ -163,6 +208,7 @@ EXERCISES = (
             "With a causal mask the order decides who sees whom, so the rows themselves change.":
                 Edit("False", "True"),
             "The distance alone is not enough: in rotated scores, before and after differ.": Edit("101", "109"),
+            "The sine of 0 is 0. Which of the numbers at position 0 are sines?": Edit(": 0,", ": 100,"),
         },
         ask=value,
     ),

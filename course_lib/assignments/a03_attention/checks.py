@@ -63,6 +63,12 @@ EXERCISES = (
                 Edit("query.size(-1)", "key.size(1)"),
             "These are the weights, after the softmax; the scores come before it.":
                 Edit("return ", "return torch.softmax(", SCALE, f"{SCALE}, dim=-1)"),
+            "Rows and columns are exchanged: each query has a row.": Edit("query @ key", "key @ query"),
+            "You multiply by √d_k; the scores are divided by it.": Edit("/ math", "* math"),
+            "A reshape cuts the keys into other ones. Turn rows and columns with a transpose.":
+                Edit("key.transpose(1, 2)", "key.reshape(key.size(0), key.size(2), key.size(1))"),
+            "These are the scores of the first sentence, for every sentence.":
+                Edit("query @ key.transpose(1, 2)", "(query[0] @ key[0].T).unsqueeze(0)"),
         },
         forbidden=ATTENTION,
         loops=False,
@@ -77,10 +83,17 @@ EXERCISES = (
             "Here each column sums to 1; each query's row must.": Edit("dim=-1", "dim=-2"),
             "Here all weights together sum to 1; each query's row must.":
                 Edit("amax(dim=-1, keepdim=True)", "max()", "sum(dim=-1, keepdim=True)", "sum()"),
-            "The largest of all scores is taken off, and a row far below it becomes 0 / 0. Each row has its own.":
+            "The number that is taken off is the largest of the whole tensor, so a row far below it becomes 0 / 0. "
+            "Take off each row's own largest score.":
                 Edit("amax(dim=-1, keepdim=True)", "max()"),
             "These are shares of the scores themselves; the exponential is missing.":
                 Edit("(scores - scores.amax(dim=-1, keepdim=True)).exp()", "scores"),
+            "Something is added to the exponentials, and weights that should be 0 are not. "
+            "Nothing is needed there.": Edit(".exp()", ".exp() + 1e-3"),
+            "A sigmoid looks at each score alone. A row of weights sums to 1.":
+                Edit("exponentials / exponentials.sum(dim=-1, keepdim=True)", "scores.sigmoid()"),
+            "An ε in the denominator moves the digits that float64 has. The sum cannot be 0: "
+            "the largest exponential is 1.": Edit("sum(dim=-1, keepdim=True)", "sum(dim=-1, keepdim=True) + 1e-6"),
         },
         forbidden=SOFTMAX,
     ),
@@ -94,6 +107,10 @@ EXERCISES = (
                 Edit("math.sqrt(d_k)", "d_k"),
             "Context and weights are the other way round.":
                 Edit("weights @ value, weights", "weights, weights @ value"),
+            "The width of a value decides here. It is the width of a key that counts.":
+                Edit("key.size(-1)", "value.size(-1)"),
+            "Here each column sums to 1; each query's row must.": Edit("dim=-1", "dim=1"),
+            "Two tensors are asked for: context, weights.": Edit("weights @ value, weights", "weights @ value"),
         },
         forbidden=ATTENTION,
     ),
@@ -103,6 +120,7 @@ EXERCISES = (
             "The two equal keys get 0.8 together; the question is about one of them.": Edit("0.4", "0.8"),
             "A zero query scores 0 with every key, and 0 is a score like any other: the weights still sum to 1.":
                 Edit("0.2,", "0.0,"),
+            "Four equal keys share one weight equally; the question is about one of them.": Edit("0.25", "1.0"),
         },
         ask=value,
     ),
@@ -113,6 +131,10 @@ EXERCISES = (
             "The tanh is missing. Without it the query adds the same to all its scores, and the softmax ignores it.":
                 Edit("torch.tanh", ""),
             "Here each column sums to 1; each query's row must.": Edit("dim=-1", "dim=1"),
+            "The network has a tanh, not a sigmoid.": Edit("torch.tanh", "torch.sigmoid"),
+            "The network has a tanh, not a ReLU.": Edit("torch.tanh", "torch.relu"),
+            "Rows and columns are exchanged: each query has a row.": Edit("dim=-1)", "dim=-1).transpose(1, 2)"),
+            "These are the scores; the softmax is missing.": Edit("torch.softmax(", "(", ", dim=-1)", ")"),
         },
         loops=False,
     ),

@@ -66,6 +66,12 @@ EXERCISES = (
             "Here each head is cut into query, key and value. "
             "It is the other way round: three parts of width d_model, each cut into heads.":
                 Edit("3, num_heads", "num_heads, 3", "unbind(2)", "unbind(3)"),
+            "Query and value are exchanged: the first third is the query.":
+                Edit("query, key, value =", "value, key, query ="),
+            "Three tensors are asked for: query, key, value.":
+                Edit("query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)", "query.transpose(1, 2)"),
+            "The last two axes are exchanged: (batch, heads, length, d_k).":
+                Edit("transpose(1, 2)", "permute(0, 2, 3, 1)"),
         },
         loops=False,
     ),
@@ -79,6 +85,12 @@ EXERCISES = (
             "Each head has weights of its own, so 8 heads have twice as many numbers as 4.": Edit("2 * 8", "2 * 4"),
             "That is what a head should get. The view fills head 0 first, with all features of the first positions.":
                 Edit("[2, 3]", "[0, 1, 2, 3]"),
+            "More heads do not make W_Q smaller: together they are as wide as d_model.":
+                Edit('8 heads": 4', '8 heads": 2'),
+            "Weights have a row for each query and a column for each key.": Edit("(2, 4, 5, 7)", "(2, 4, 7, 5)"),
+            "The heads stand before the positions: (batch, heads, length, d_k).":
+                Edit("(2, 4, 5, 16)", "(2, 5, 4, 16)"),
+            "64 is the width of all heads together; how wide is one of 4?": Edit('d_k": 16', 'd_k": 64'),
         },
         ask=value,
     ),
@@ -97,6 +109,12 @@ EXERCISES = (
                 Edit("transpose(1, 2).flatten(2)", "reshape(len(query), query.size(2), -1)"),
             "The split was right before: this one hands other positions to the heads.":
                 Edit("unflatten(-1, (num_heads, -1)).transpose(1, 2)", "reshape(len(x), num_heads, x.size(1), -1)"),
+            "Here the weights sum to 1 over the heads; they must over the keys.": Edit("dim=-1", "dim=1"),
+            "Here each column sums to 1; each query's row must.": Edit("dim=-1", "dim=-2"),
+            "The scores are still too small, and the merge was right before: "
+            "the heads go behind the positions, then the flatten.":
+                Edit("query.size(-1)", "num_heads * query.size(-1)", "transpose(1, 2).flatten(2)",
+                     "reshape(len(query), query.size(2), -1)"),
         },
         forbidden=FINISHED,
     ),
@@ -111,6 +129,13 @@ EXERCISES = (
             "W_O is turned round, as nn.Linear stores it. Here its rows meet the features of the heads.":
                 Edit("to_output.un", "to_output.T.un"),
             "Here every head speaks through the slice of head 0.": Edit("@ slices", "@ slices[0]"),
+            "This is one output of positions that were mixed. Each head has its own slice of W_O.":
+                Edit("context @ slices", "context.reshape(len(context), context.size(2), -1) @ to_output"),
+            "Heads and queries are exchanged: (batch, heads, queries, d_model).":
+                Edit("context @ slices", "(context @ slices).transpose(1, 2)"),
+            "These are the contexts; W_O is missing.": Edit("context @ slices", "context"),
+            "You divide by the number of heads. The output is a sum over the heads, not their mean.":
+                Edit("context @ slices", "context @ slices / context.size(1)"),
         },
         loops=False,
     ),
@@ -126,6 +151,13 @@ EXERCISES = (
             "The division by √d_k is missing.": Edit(" / math.sqrt(keys.size(-1))", ""),
             "Here the weights sum to 1 over the heads; they must over the keys.": Edit("dim=-1", "dim=1"),
             "These are the contexts side by side; W_O is missing.": Edit(" @ to_output", ""),
+            "The scores are divided by √d_v; the keys of a head are d_k wide.":
+                Edit("keys.size(-1)", "values.size(-1)"),
+            "The scores are divided by the root of the number of keys; it is that of their width, d_k.":
+                Edit("keys.size(-1)", "keys.size(2)"),
+            "Here each column sums to 1; each query's row must.": Edit("dim=-1", "dim=-2"),
+            "The values are made of the keys' input. They are made of `value`.":
+                Edit("value.unsqueeze", "key.unsqueeze"),
         },
         forbidden=FINISHED,
         loops=False,

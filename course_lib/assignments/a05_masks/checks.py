@@ -57,6 +57,7 @@ def masked_scores(generator):
         (scores(1, 2, 3, 6) + torch.tensor([500.0, -500.0, -1e5])[:, None], real([4], 6)),
         (large, real([4], 5)),
         (scores(2, 2, 4, 4), causal & real([0, 1], 4).logical_not()),  # the second sentence is padded on the left
+        (scores(2, 1, 3, 4), torch.ones(2, 1, 3, 4, dtype=torch.bool).index_fill(2, torch.tensor([1]), False)),
         (scores(3, 1, 2, 4), real([4, 0, 1], 4)),
         (scores(1, 2, 1, 3), real([0], 3)),
         (scores(2, 2, 3, 6).half(), real([4, 2], 6)),
@@ -100,6 +101,7 @@ def inputs_and_masks(generator):
         (x(5, 8), square.tril(), 2, "centered"),
         (x(6, 4), some, 1, "centered"),
         (x(5, 4), square.tril(), 1, "last feature"),
+        (x(6, 4).round(), some, 1, "plain"),
         (x(6, 4), some, 1, "plain"),
     ]
 
@@ -135,6 +137,16 @@ EXERCISES = (
             "The cross mask lies on its side: its rows are the queries, which come from the target.":
                 Edit(", -1)", ", -1).mT"),
             "These say where a query may *not* attend; here True means: may.": Edit("own, cross", "~own, ~cross"),
+            "A dimension is missing: the 1 stands for the heads, (batch, 1, queries, keys).":
+                Edit("[:, None, None, :]", "[:, None, :]", "expand(-1, ", "expand("),
+            "A mask is torch.bool.": Edit("own, cross", "own.float(), cross.float()"),
+            "You compare with 0. The id of <pad> is `pad_id`, whatever it is.": Edit("!= pad_id", "!= 0"),
+            "Ids below pad_id are real tokens too. Only pad_id itself is padding.": Edit("!= pad_id", "> pad_id"),
+            "The cross mask has one row. It is asked for with one for each target position; "
+            "`expand` costs no memory.": Edit("cross.expand(-1, -1, tgt_in.size(1), -1)", "cross"),
+            "The cross mask is causal here. The whole source is there from the beginning.":
+                Edit(", -1)", ", -1).tril()"),
+            "The two masks are the other way round.": Edit("return own", "return (own", ", -1)", ", -1))[::-1]"),
         },
         loops=False,
     ),
@@ -149,6 +161,9 @@ EXERCISES = (
             "In torch.nn's attention, True means hidden.":
                 Edit("False, False, False, False, True, True, True", "True, True, True, True, False, False, False"),
             "Each attention looks at outputs that looked ahead too.": Edit('tril(1)": 3', 'tril(1)": 1'),
+            "A causal mask hides what comes later.": Edit('schläft": False', 'schläft": True'),
+            "One row is enough for all queries: it is broadcast.": Edit("(1, 1, 1, 7)", "(1, 1, 6, 7)"),
+            "A query may attend to itself, so one key is left.": Edit('left": 1', 'left": 0'),
         },
         ask=value,
     ),
@@ -169,6 +184,17 @@ EXERCISES = (
             "float16 ends at 65,504, so it has no −1e9. It has −∞.": looking_or_not(("-math.inf", "-1e9")),
             "A row of −∞ becomes NaN. Look for one first, and raise.": Edit(LOOK, "False"),
             "It raises only if all is hidden; one query with nothing is enough.": Edit(LOOK, "not mask.any()"),
+            "A query with nothing to attend to gets zeros here, and nobody is told. Raise ValueError.":
+                Edit(LOOK, "False", ", dim=-1)", ", dim=-1).nan_to_num(0.0)"),
+            "It raises something else; a ValueError is asked for.": Edit("ValueError", "AssertionError"),
+            "A hidden score of −30 still gets weight where the others are low. It has to be −∞.":
+                Edit("-math.inf", "-30.0"),
+            "You look at the first query only. Any of them may have nothing.":
+                Edit("mask.any(dim=-1).all()", "mask.any(dim=-1)[..., 0].all()"),
+            "The exponential of a large score is infinite, and of a small one 0. Let torch.softmax do it.":
+                Edit("torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)",
+                     "torch.where(mask, scores.exp(), 0) / torch.where(mask, scores.exp(), 0).sum(-1, True)"),
+            "The weights have another dtype than the scores.": Edit("scores.masked", "scores.float().masked"),
         },
         ask=weights_or_error,
         forbidden=FINISHED,
@@ -189,6 +215,11 @@ EXERCISES = (
                 Edit(".unsqueeze(1).unsqueeze(2)", "", "-math.inf", "-1e9"),
             "Now it is the real tokens that are hidden.": Edit("~real", "real", "-math.inf", "-1e9"),
             "Nothing is hidden here.": Edit("scores.masked_fill(~real, -math.inf)", "scores"),
+            "A hidden score of 0 is a score like any other: e⁰ = 1.": Edit("-math.inf", "0.0"),
+            "Hidden scores are lower than the others here only by accident. They have to be −∞.":
+                Edit("-math.inf", "-20.0"),
+            "Ids below pad_id are real tokens too. Only pad_id itself is padding.": Edit("!=", ">"),
+            "You compare with 0. The id of <pad> is `pad_id`, whatever it is.": Edit("!= pad_id", "!= 0"),
         },
         forbidden=FINISHED,
     ),
@@ -204,6 +235,13 @@ EXERCISES = (
             "Rows and columns are exchanged: the outputs are the rows.": Edit(".any(dim=1)", ".any(dim=1).T"),
             "This is what a causal layer would do; find out what this one does.":
                 Edit(FOUND, "torch.ones(x.size(1), x.size(1), dtype=torch.bool).tril()"),
+            "You look at the first feature of the inputs alone.": Edit("[0, :, :, 0]", "[0, :, :, 0, :, :1]"),
+            "You look at the first feature of the outputs alone.": Edit("[0, :, :, 0]", "[0, :, :1, 0]"),
+            "This says whether any output depends on an input; each output has a row of its own.":
+                Edit(".any(dim=1)", ".any(dim=1).any(dim=0).expand(x.size(1), -1)"),
+            "This says how much; whether is asked for, in torch.bool.":
+                Edit("(jacobian[0, :, :, 0] != 0).any(dim=-1).any(dim=1)",
+                     "jacobian.square().sum(dim=(0, 2, 3, 5)).sqrt()"),
         },
         ask=seen,
         any_device=False,  # what an output depends on, only its numbers say

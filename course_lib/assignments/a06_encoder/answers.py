@@ -80,42 +80,23 @@ RIGHT = {
 
 WRONG = {
     "06.reach": [
-        Edit('network": 1', 'network": 6'),
-        Edit('mask": 4', 'mask": 2'),
         Edit('norm": 1', 'norm": None'),
         {"self-attention": 6},
     ],
     "06.layer_norm": [
         (lambda x, scale, shift, eps: F.layer_norm(x, x.shape[-1:], scale, shift, eps), "yours to write"),
-        Edit("+ eps", "+ eps**2"),
-        Edit("torch.sqrt(variance + eps)", "(variance + eps)"),
-        Edit("scale * (x", "scale * ((x", "+ shift", "+ shift)"),
-        Edit("dim=-1, keepdim=True, ", "", "dim=-1, keepdim=True", ""),  # over everything
         Edit("variance =", "x -= mean\n    variance =", "(x - mean)", "x"),
     ],
     "06.encoder_layer": [
-        Edit("if norm_first", "if True"),
-        Edit("norms, strict", "norms[:1] * 2, strict"),
-        Edit("(self_attn, feed_forward)", "(feed_forward, self_attn)"),
-        Edit("dropout(sublayer(", "(sublayer("),
-        Edit("(self_attn, feed_forward), norms", "(self_attn,), norms[:1]"),
-        Edit("    for", "    y = -x\n    for", "    x =", "    y +=", "return x", "return y"),  # both of the same x
         Edit("x = x + dropout", "x += dropout", "norm(x + dropout(sublayer(x)))", "norm(x.add_(dropout(sublayer(x))))"),
     ],
     "06.parameters": [
         Edit("norm = 2 * d_model", "norm = d_model"),
-        Edit("    norm =", "    d_ff = 4 * d_model\n    norm ="),
         Edit("2 * norm)", "2 * norm) / num_heads"),
-        Edit("norm if norm_first else 0", "norm"),
     ],
     "06.token_matrices": [
         (Edit(MATRICES, "torch.stack([w1 * row @ w2 for row in on.flatten(0, 1)]).view(*x.shape, -1)"), "one by one"),
         (Edit(ON, "(torch.tensor([row.tolist() for row in x @ w1 + b1]) > 0)"), "one by one"),
-        Edit(BIASES, "(on * b1) @ w2"),
-        Edit("> 0", "< 0"),
-        Edit(ON, "torch.sigmoid(x @ w1 + b1)"),
-        Edit(f"matrices, {BIASES}", "matrices"),
-        Edit(f"matrices, {BIASES}", f"{BIASES}, matrices"),
     ],
 }
 

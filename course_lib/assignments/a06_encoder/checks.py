@@ -85,6 +85,8 @@ EXERCISES = (
             "Over the positions, the mean of a feature is one number for the whole sentence, the third token in it.":
                 Edit('positions": 6', 'positions": 1'),
             "Work it out: what are the mean and the standard deviation of 3 x + 5?": Edit('5": 0', '5": 1'),
+            "The feed-forward network treats each position by itself.": Edit('network": 1', 'network": 6'),
+            "Position 3 itself and all after it see the third token.": Edit('mask": 4', 'mask": 2'),
         },
         ask=value,
     ),
@@ -102,6 +104,13 @@ EXERCISES = (
             "There is no ε. A token whose features are all equal becomes 0 / 0.": Edit(" + eps", ""),
             "The token's mean is never taken off.":
                 Edit("x.var(dim=-1, keepdim=True, correction=0)", "(x**2).mean(dim=-1, keepdim=True)", "x - mean", "x"),
+            "ε is squared here; it is added to the variance as it is.": Edit("+ eps", "+ eps**2"),
+            "You divide by the variance; its root is the standard deviation.":
+                Edit("torch.sqrt(variance + eps)", "(variance + eps)"),
+            "The shift is scaled as well. First scale, then shift.":
+                Edit("scale * (x", "scale * ((x", "+ shift", "+ shift)"),
+            "Mean and variance are those of everything; each token has its own.":
+                Edit("dim=-1, keepdim=True, ", "", "dim=-1, keepdim=True", ""),
         },
         forbidden=(F.layer_norm, nn.LayerNorm, torch.layer_norm, torch.native_layer_norm, F.batch_norm, F.group_norm),
     ),
@@ -119,6 +128,15 @@ EXERCISES = (
             "Dropout also drops features of x here. It belongs on the sub-layer's output.":
                 Edit("x + dropout(", "dropout(x + "),
             "There is no residual: what a sub-layer says replaces x.": Edit("x + dropout", "dropout"),
+            "This is pre-norm, whatever `norm_first` says.": Edit("if norm_first", "if True"),
+            "Both paths have the first norm. The second one has its own.":
+                Edit("norms, strict", "norms[:1] * 2, strict"),
+            "The feed-forward network comes before the attention here.":
+                Edit("(self_attn, feed_forward)", "(feed_forward, self_attn)"),
+            "Dropout is forgotten. It belongs on each sub-layer's output.": Edit("dropout(sublayer(", "(sublayer("),
+            "The feed-forward network is missing.": Edit("(self_attn, feed_forward), norms", "(self_attn,), norms[:1]"),
+            "Both sub-layers read the same x. The second reads what the first one has left.":
+                Edit("    for", "    y = -x\n    for", "    x =", "    y +=", "return x", "return y"),
         },
         ask=layer_output,
     ),
@@ -131,9 +149,12 @@ EXERCISES = (
             "Attention has one more projection, behind the heads.": Edit("4 * (", "3 * ("),
             "The biases of projections and feed-forward network are missing.":
                 Edit("d_model + d_model", "d_model", "d_ff + d_ff * d_model", "d_ff * d_model"),
-            "Here a layer has one norm; each of its two paths has one.": Edit("2 * norm", "norm"),
+            "The norms count half: a layer has two, and each has a scale and a shift for every feature.":
+                Edit("2 * norm", "norm"),
             "A pre-norm encoder has one more norm, behind the stack.": Edit("norm if norm_first else 0", "0"),
             "This is a stack of one layer. The layers do not share their weights.": Edit("num_layers * (", "("),
+            "You take d_ff for 4 · d_model. It is given.": Edit("    norm =", "    d_ff = 4 * d_model\n    norm ="),
+            "A post-norm encoder has no norm behind the stack.": Edit("norm if norm_first else 0", "norm"),
         },
         forbidden=(nn.TransformerEncoderLayer, nn.TransformerEncoder, nn.MultiheadAttention),
     ),
@@ -151,6 +172,13 @@ EXERCISES = (
                 Edit("(on * b1) @ w2 + b2", "(b1 @ w2 + b2).expand(x.shape)"),
             "The matrices are turned: a token stands to the left of its matrix, x @ matrix + bias.":
                 Edit("return matrices", "return matrices.mT"),
+            "The biases lack b₂.": Edit("(on * b1) @ w2 + b2", "(on * b1) @ w2"),
+            "The units that are off are counted. A unit is on where its sum is above 0.": Edit("> 0", "< 0"),
+            "A unit is on or off here, not in between: the network has a ReLU.":
+                Edit("(x @ w1 + b1 > 0)", "torch.sigmoid(x @ w1 + b1)"),
+            "Two tensors are asked for: matrices, biases.": Edit("matrices, (on * b1) @ w2 + b2", "matrices"),
+            "Matrices and biases are the other way round.":
+                Edit("matrices, (on * b1) @ w2 + b2", "(on * b1) @ w2 + b2, matrices"),
         },
         loops=False,
     ),

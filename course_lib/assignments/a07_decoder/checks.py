@@ -14,8 +14,8 @@ CROSS = "    x = x + cross_attn(norms[{}](x), memory, memory, memory_mask)\n"
 def targets(generator):
     """Ids of sentences, some batches with padding in every row, and the ids of <s>, </s> and <pad>."""
     cases = []
-    ids = ((1, 2, 0), (1, 2, 0), (2, 0, 3), (0, 3, 1), (3, 1, 2))
-    shapes = ([4], 4), ([3, 1, 5], 5), ([1], 1), ([4, 2, 3], 6), ([3, 5, 2, 5], 5)
+    ids = ((1, 2, 0), (1, 2, 0), (2, 0, 3), (0, 3, 1), (101, 102, 100), (3, 1, 2))
+    shapes = ([4], 4), ([3, 1, 5], 5), ([1], 1), ([4, 2, 3], 6), ([2, 4], 4), ([3, 5, 2, 5], 5)
     for (lengths, width), special in zip(shapes, ids, strict=True):
         tgt = torch.randint(4, 100, (len(lengths), width), generator=generator)
         for row, length in zip(tgt, lengths, strict=True):
@@ -118,6 +118,9 @@ EXERCISES = (
                 Edit('values": (3, 8, 7', 'values": (3, 8, 6', 'context": (3, 8, 6', 'context": (3, 8, 7'),
             "All heads together are 512 wide; how wide is one?": Edit("64)", "512)"),
             "In training every target position predicts, not only the last one.": Edit("6, 2000", "2000"),
+            "The memory has one vector for each source token.": Edit("7, 512", "512"),
+            "The decoder reads the target, not the source.": Edit("(3, 6)", "(3, 7)"),
+            "In self-attention the keys are the target's, as the queries are.": Edit("6, 6)", "6, 7)"),
         },
         ask=value,
     ),
@@ -133,6 +136,15 @@ EXERCISES = (
                 Edit(f"tgt_in, {ENDED}", f"{ENDED}, tgt_in"),
             "The decoder reads the answers here: tgt_in and tgt_out are the same.":
                 Edit("return tgt_in", f"return {ENDED}"),
+            "The decoder is asked for what it reads. tgt_out is one token ahead of tgt_in.":
+                Edit("padded.scatter(1, lengths, eos_id)", "tgt_in"),
+            "Two tensors are asked for: tgt_in, tgt_out.": Edit("return tgt_in, ", "return "),
+            "</s> takes the place of the last token; it comes behind it.":
+                Edit("lengths, eos_id", "lengths - 1, eos_id"),
+            "The new column is filled with 0. The id of <pad> is `pad_id`, whatever it is.":
+                Edit("(column, pad_id)", "(column, 0)"),
+            "Ids below pad_id are real tokens too. Only pad_id itself is padding.":
+                Edit("(tgt != pad_id)", "(tgt > pad_id)"),
         },
         loops=False,
     ),
@@ -147,6 +159,9 @@ EXERCISES = (
             "All decoder layers get the same here, but it comes from the first encoder layer.":
                 Edit("in encoder_layers", "in encoder_layers[:1]"),
             "Nothing has encoded what the decoder gets.": Edit("in encoder_layers", "in []"),
+            "Only the first decoder layer is there.": Edit("in decoder_layers", "in decoder_layers[:1]"),
+            "Only the last encoder layer has worked on the memory. They all do, one after another.":
+                Edit("in encoder_layers", "in encoder_layers[-1:]"),
         },
         ask=output_of_stacks,
     ),
@@ -168,6 +183,14 @@ EXERCISES = (
                 Edit("= norms[0](x)", "= x", CROSS.format(1), "    x = norms[0](x)\n" + CROSS.format(1),
                      "norms[1](x), memory", "x, memory", "return x", "x = norms[1](x)\n    return norms[2](x",
                      "norms[2](x))", "x))"),
+            "The residuals are missing: each sub-layer's output is added to x.": Edit("x + ", ""),
+            "The self-attention has the memory's mask; it is the other one.":
+                Edit("query, tgt_mask", "query, memory_mask"),
+            "The two masks are exchanged.":
+                Edit("query, tgt_mask", "query, memory_mask", "memory, memory_mask", "memory, tgt_mask"),
+            "The second attention looks at the target once more; its keys and values are the memory.":
+                Edit("norms[1](x), memory, memory, memory_mask", "*[norms[1](x)] * 3"),
+            "The queries of the cross-attention are not normalized.": Edit("norms[1](x), memory", "x, memory"),
         },
         ask=output_of_layer,
     ),
@@ -186,6 +209,11 @@ EXERCISES = (
             "<s> is part of the result. It is read, never written.": Edit("ids[:, 1:]", "ids"),
             "It stops one token early: `max_len` counts what is written, and <s> is not written.":
                 Edit("<= max_len", "< max_len"),
+            "It writes one token more than max_len.": Edit("<= max_len", "<= max_len + 1"),
+            "The </s> itself is missing: it is written, and padding begins after it.":
+                Edit("ids[:, 1:]", "ids[:, 1:].masked_fill(ids[:, 1:] == eos_id, pad_id)"),
+            "After the first </s> more of them are written. Fill up with pad_id.":
+                Edit("ids[:, 1:]", "ids[:, 1:].masked_fill(ids[:, 1:] == pad_id, eos_id)"),
         },
         ask=written,
         any_device=False,  # how many steps it takes depends on the numbers

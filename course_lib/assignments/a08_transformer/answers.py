@@ -112,38 +112,21 @@ RIGHT = {
 # Beside the known mistakes; where a hint is known, with a part of it.
 WRONG = {
     "08.count": [
-        Edit("2 * norm) + end", "2 * norm)"),
-        Edit("norm = 2 * d_model", "norm = d_model"),
-        Edit("1 if tied else 3", "3 if tied else 1"),
-        Edit("3 * norm", "2 * norm"),
         Edit("return {", "return sum({", "    }", "    }.values())"),
     ],
     "08.ends": [
         Edit("table[ids] * math.sqrt(table.size(1))", "table.mul_(math.sqrt(table.size(1)))[ids]"),
-        Edit(" + position[: ids.size(1)]", ""),
-        Edit("math.sqrt(table.size(1))", "table.size(1)"),
-        Edit("table.T", "table.T / math.sqrt(table.size(1))"),
         Edit("ids.size(1)", "ids.size(0)"),
     ],
     "08.next": [
-        Edit("[PAD_ID, BOS_ID]", "[PAD_ID]"),
-        Edit("lengths - 1", "0"),
-        Edit("-math.inf", "0"),  # a logit of 0 is not a low one
-        Edit("dim=-1)", "dim=-1, keepdim=True)"),
-        Edit("    logits[:, [PAD_ID, BOS_ID]] = -math.inf\n", "", "argmax", "amax"),
         Edit("    lengths", "    table[:2] = -1e9\n    lengths"),
     ],
     "08.gradient": [
-        Edit("scale * from_tgt", "0 * from_tgt"),
-        Edit("math.sqrt(hidden.size(-1))", "hidden.size(-1) ** -0.5"),
-        Edit("return gradient", "return gradient / len(src)"),
         Edit("return gradient", "return gradient.T"),
         (gradient_by_autograd, "yours to write"),
     ],
     "08.costs": [
-        Edit('doubled": 4', 'doubled": 2'),
         Edit(": 2,", ": 4,"),
-        Edit(": 8,", ": 16,"),
         Edit("512", "None"),
     ],
 }

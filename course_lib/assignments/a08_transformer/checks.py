@@ -47,6 +47,7 @@ def half_written(generator):
         hidden[0, lengths[0] - 1] = to_pad = 5 * table[PAD_ID]
         table[2:] -= 2 * (table[2:] @ to_pad).relu().outer(to_pad) / to_pad.dot(to_pad)  # mirrored
         table[:2] *= 5
+        hidden[0, lengths[0] - 1] *= 50  # so that even the likeliest has a logit far below -100
         cases.append((hidden, tgt_in, table))
     return cases
 
@@ -81,6 +82,12 @@ EXERCISES = (
             "You count one matrix of the vocabulary, tied or not.": Edit("(1 if tied else 3)", "1"),
             "Where nothing is shared, the generator has a matrix as well, beside the two embeddings.":
                 Edit("else 3", "else 2"),
+            "The encoder lacks the norm at its end; a pre-norm stack has one, encoder and decoder alike.":
+                Edit("2 * norm) + end", "2 * norm)"),
+            "A norm has a scale and a shift for every feature.": Edit("norm = 2 * d_model", "norm = d_model"),
+            "Tied and not tied are exchanged: tied is one matrix, not tied are three.":
+                Edit("1 if tied else 3", "3 if tied else 1"),
+            "A decoder layer has three norms, one for each sub-layer.": Edit("3 * norm", "2 * norm"),
         },
     ),
     Exercise(
@@ -95,6 +102,10 @@ EXERCISES = (
             "The positions are scaled, too. Only the token's row is; the position comes after the scale.":
                 Edit("position[: ids.size(1)]", f"position[: ids.size(1)]{SCALE}"),
             "Embedded tokens and logits are the other way round.": Edit("embedded, logits", "logits, embedded"),
+            "The positions are missing.": Edit(" + position[: ids.size(1)]", ""),
+            "You multiply by d_model; it is its root.": Edit("math.sqrt(table.size(1))", "table.size(1)"),
+            "The logits are divided by √d_model; what comes out is not scaled.":
+                Edit("table.T", "table.T / math.sqrt(table.size(1))"),
         },
     ),
     Exercise(
@@ -110,6 +121,13 @@ EXERCISES = (
                 Edit("argmax(dim=-1)", "argmax(dim=-1) - 2"),
             "These are tokens for every place; only the last real one of each sentence is asked for.":
                 Edit("hidden[rows, lengths - 1]", "hidden", "logits[:, ", "logits[..., "),
+            "<s> may not be written either.": Edit("[PAD_ID, BOS_ID]", "[PAD_ID]"),
+            "You read the first place; the next token is predicted at the last real one.": Edit("lengths - 1", "0"),
+            "A logit of 0 is no low one: where all others are negative it wins. Block with −∞.": Edit("-math.inf", "0"),
+            "A logit of −100 is low only beside others of today. Block with −∞.": Edit("-math.inf", "-100"),
+            "There is a dimension too many: the ids are (batch,).": Edit("dim=-1)", "dim=-1, keepdim=True)"),
+            "These are the largest logits; the ids that have them are asked for.":
+                Edit("    logits[:, [PAD_ID, BOS_ID]] = -math.inf\n", "", "argmax", "amax"),
         },
         loops=False,
     ),
@@ -127,6 +145,12 @@ EXERCISES = (
             "The generator's part is missing: it reaches every row, from every place.": Edit(".T @", ".T * 0 @"),
             "This is the generator's part alone; source and target are read with the same matrix.":
                 Edit("scale * ", "0 * "),
+            "The decoder's input is missing: the target is read with the same matrix.":
+                Edit("scale * from_tgt", "0 * from_tgt"),
+            "You divide by √d_model. In the backward pass the factor multiplies once more.":
+                Edit("math.sqrt(hidden.size(-1))", "hidden.size(-1) ** -0.5"),
+            "You divide by the number of sentences. It is a sum over all places.":
+                Edit("return gradient", "return gradient / len(src)"),
         },
         forbidden=(torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward),
         loops=False,
@@ -140,6 +164,8 @@ EXERCISES = (
             "Put both formulas of the lesson side by side: 4 · length² · d_model and 8 · length · d_model².":
                 Edit("512", "256"),
             "The weight is not all: its gradient takes as much.": Edit(": 8,", ": 4,"),
+            "A projection from d_model to d_model has d_model² weights.": Edit('doubled": 4', 'doubled": 2'),
+            "Count again: weight, gradient, and what else is kept for each?": Edit(": 8,", ": 16,"),
         },
         ask=value,
     ),

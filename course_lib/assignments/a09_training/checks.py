@@ -28,7 +28,7 @@ def logits_and_targets(generator):
 
 def weights_and_moments(generator):
     """Tensors of these shapes at these steps, with gradients of these sizes; m and v are as earlier ones left them."""
-    settings = [((3,), 1, 0.1, 0.0, 1.0), ((2, 4), 1, 0.05, 0.5, 1e-6), ((4, 3), 2, 0.1, 0.0, 1e3)]
+    settings = [((3,), 1, 0.1, 0.3, 1.0), ((2, 4), 1, 0.05, 0.5, 1e-6), ((4, 3), 2, 0.1, 0.0, 1e3)]
     settings += [((1, 5), 10, 0.2, 0.3, 1e-6), ((2, 3, 2), 7, 0.1, 0.5, 1.0)]
     cases = []
     for shape, step, lr, decay, size in settings:
@@ -40,8 +40,9 @@ def weights_and_moments(generator):
 
 
 def gradients_of_models(generator):
-    """One tensor, several, all of them 0; long ones and, the last, short ones."""
+    """One tensor, several, all of them 0; long ones, some on one side of 1 with their limit, and short ones."""
     settings = [(((2, 3),), 3.0, 1.0), (((4,), (3, 5), (1, 2)), 5.0, 0.5), (((2, 2), (6,)), 0.0, 1.0)]
+    settings += [(((5,), (3, 1)), 0.6, 9.0), (((2,), (2, 2)), 0.2, 0.1)]
     settings += [(((3,), (2, 4), (4, 1, 2), (1,)), 2.0, 2.0), (((5,), (3, 3), (2,)), 0.1, 3.0)]
     return [([size * torch.randn(one, generator=generator) for one in shapes], top) for shapes, size, top in settings]
 
@@ -90,6 +91,12 @@ EXERCISES = (
                 Edit(MEAN, "((each * real).sum(dim=1) / real.sum(dim=1)).mean()"),
             "A tiny probability becomes 0, and its logarithm infinite. Take log_softmax, which does both at once.":
                 Edit("log_softmax(dim=-1)", "softmax(dim=-1).log()"),
+            "This is a sum; the mean over real tokens is asked for.": Edit(" / real.sum()", ""),
+            "You leave out <pad> when ε is shared. Here all other subwords get a share.":
+                Edit("- true) / (logits.size(-1) - 1)", "- true - log_probs[..., PAD_ID]) / (logits.size(-1) - 2)"),
+            "These are logits; the loss is made of log-probabilities.": Edit("logits.log_softmax(dim=-1)", "logits"),
+            "The sign is wrong: the loss is what a probability of less than 1 costs, and positive.":
+                Edit("return ", "return -"),
         },
         forbidden=(F.cross_entropy, F.nll_loss, F.kl_div),
         loops=False,
@@ -108,6 +115,15 @@ EXERCISES = (
             "Both of your means fade with β₁; that of the squares has β₂.": Edit("BETA2", "BETA1"),
             "You return the corrected m and v. The next step would correct them again: hand on the running means.":
                 Edit("move, m, v", "move, m_corrected, v_corrected"),
+            "β₁ and β₂ are exchanged.": Edit("BETA1", "FADE", "BETA2", "BETA1", "FADE", "BETA2"),
+            "β₂ is 0.98 in the paper; PyTorch's default is 0.999.": Edit("BETA2", "0.999"),
+            "ε is 1e-9, as in the paper.": Edit("EPS", "1e-5"),
+            "It climbs: a step goes against the gradient.": Edit("- lr * move", "+ lr * move"),
+            "You divide by the mean of the squares; its root is missing.": Edit(".sqrt()", ""),
+            "The correction is one step ahead: in the first step it is 1 − β.": Edit("**step", "**(step + 1)"),
+            "Three tensors are asked for: weight, m, v.": Edit("move, m, v", "move"),
+            "Only matrices decay here. Every weight that is given does, whatever its shape.":
+                Edit("- lr * decay * weight", "- lr * decay * weight * (weight.dim() > 1)"),
         },
         forbidden=(torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam, torch.optim.RAdam),
     ),
@@ -123,6 +139,16 @@ EXERCISES = (
                 Edit(NORM, "sum(gradient.norm() for gradient in gradients)"),
             "You cut each number to a range, which changes the direction of the gradient.":
                 Edit("min(1.0, longest / norm)", "longest", "gradient * factor", "gradient.clamp(-factor, factor)"),
+            "You compare the square of the norm.": Edit(".norm()", ".norm() ** 2"),
+            "You take the largest of the tensors' norms. One norm, of all numbers of the model, is asked for.":
+                Edit("torch.cat([gradient.flatten() for gradient in gradients]).norm()",
+                     "max(gradient.norm() for gradient in gradients)"),
+            "You divide the norm by the number of tensors. It is the norm of all numbers together.":
+                Edit(".norm()", ".norm() / len(gradients)"),
+            "A gradient that is too large becomes 0 here. It keeps its direction, and the norm `longest`.":
+                Edit("min(1.0, longest / norm)", "(norm <= longest)"),
+            "You compare the norm with 1. The limit is `longest`, which may be more, or less.":
+                Edit("min(1.0, longest / norm)", "longest / norm if norm > 1 else 1.0"),
         },
         forbidden=(nn.utils.clip_grad_norm_,),
     ),
@@ -140,6 +166,10 @@ EXERCISES = (
             "You step by the gradient of the summed loss; divide by the tokens of the step.": Edit(" / tokens", ""),
             "After a step, what was added up for it is still there; the next step has to start from 0.":
                 Edit("            total, tokens = 0, 0\n", ""),
+            "You divide by n. Divide by the tokens of the step: "
+            "micro-batches differ in size, and the last step may have fewer of them.": Edit(" / tokens", " / n"),
+            "These are the last weights; a list of those after each step is asked for.":
+                Edit("return weights", "return weights[-1]"),
         },
         ask=train,
     ),
@@ -153,6 +183,9 @@ EXERCISES = (
             "After one step m and √v, both corrected, are as large as the gradient. What is their quotient?":
                 Edit('Adam": 1.0', 'Adam": 0.001'),
             "This is the average of the losses; average the weights first.": Edit('average": 1.0', 'average": 5.0'),
+            "Warm-up is linear: a quarter of the way, a quarter of the peak.": Edit("0.25", "0.5"),
+            "The peak goes with the root of d_model: four times as wide, half as high.":
+                Edit('wide": 0.5', 'wide": 0.25'),
         },
         ask=value,
     ),

@@ -103,11 +103,6 @@ RIGHT = {
 # Beside the known mistakes; where a hint is known, with a part of it.
 WRONG = {
     "10.batches": [
-        Edit("* lengths[index]", "* max(lengths)"),
-        Edit("found = []", "found = [[]]"),
-        Edit("return found", "return [batch[::-1] for batch in found[::-1]]"),
-        Edit("return found", "return [[lengths[index] for index in batch] for batch in found]"),
-        lambda lengths, budget: [[index] for index in range(len(lengths))],
     ],
     "10.accuracy": [
         (accuracy_of_picked, "one by one"),
@@ -115,31 +110,17 @@ WRONG = {
             *("return ", "written = logits.argmax(dim=-1) != pad_id\n    return "),
             *(SHARE, "(hit & written).sum() / written.sum()"),
         ),
-        Edit("(hit & real)", "hit", WHOLE, "(hit.sum(dim=1) >= real.sum(dim=1))"),
         Edit(".mean()", f".mean(), {SHARE}", f"return {SHARE}, ", "return "),
-        Edit(WHOLE, "(hit & real).any(dim=1)"),
-        Edit("!= pad_id", "!= 0"),
         Edit(f", {WHOLE}.float().mean()", ""),
-        Edit("argmax", "argmin"),
     ],
     "10.clipped": [
-        Edit("in references", "in references[:1]"),
-        Edit("mine.values()", "tables[0].values()"),
         Edit("return matches, sum(mine.values())", "return matches / max(sum(mine.values()), 1)"),
-        Edit("start + n", "start + 1", "len(words) - n + 1", "len(words)"),
-        Edit(MATCHES, "max((mine & table).total() for table in tables)"),
-        Edit("tuple(words[start : start + n])", "tuple(sorted(words[start : start + n]))"),
     ],
     "10.bleu": [
         Edit(
             *(PRECISIONS, "matches / totals.clamp(min=1)", "lengths.sum()", "lengths"),
             *("brevity * precisions", "(brevity * output_lengths / output_lengths.sum()) @ precisions"),
         ),
-        Edit(PRECISIONS, "(matches.sum(dim=0) + 1) / (totals.sum(dim=0) + 1)"),
-        Edit(".clamp(max=0)", ""),
-        Edit("brevity * ", ""),
-        Edit(".log().mean(dim=-1).exp()", ".mean()"),
-        Edit("100 * ", ""),
     ],
     "10.predict": [Edit('score": 0.0', 'score": None'), Edit("0.2,", "0.25,"), {"the share of padding": 0.2}],
 }

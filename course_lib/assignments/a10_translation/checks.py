@@ -62,6 +62,8 @@ def outputs_and_references(generator):
         ("a cat sees a cat".split(), ["a dog sees a dog".split(), "the dog sees a cat".split()], 2),
         (["cat"], ["the cat sleeps".split()], 3),
         (["dog", "sees"], [["sees", "dog"]], 2),
+        ("see them now here".split(), ["see the mnow here".split(), "see t hem now".split()], 2),
+        ("The Cat sees the cat".split(), ["the cat sees The Cat".split()], 2),
         (some(9, 12), [some(6, 9), some(9, 12)], 1),
         (some(8, 10), [some(8, 10), some(4, 9), some(1, 3)], 2),
         (some(12, 15), [some(12, 15)], 3),
@@ -105,6 +107,15 @@ EXERCISES = (
                 Edit("return found", "return found[:-1]"),
             "A sentence that is longer than the budget is lost. It is a batch alone.":
                 Edit("return found", "return [batch for batch in found if lengths[batch[-1]] <= budget]"),
+            "Each sentence costs as much as the longest of the corpus here; "
+            "it costs as much as the longest of its batch.": Edit("* lengths[index]", "* max(lengths)"),
+            "An empty batch comes first.": Edit("found = []", "found = [[]]"),
+            "The order is the wrong way round: the shortest sentence comes first.":
+                Edit("return found", "return [batch[::-1] for batch in found[::-1]]"),
+            "These are the lengths; the indices of the sentences are asked for.":
+                Edit("return found", "return [[lengths[index] for index in batch] for batch in found]"),
+            "Each sentence is a batch alone. Put as many together as the budget admits.":
+                Edit("found and", "False and"),
         },
     ),
     Exercise(
@@ -118,6 +129,12 @@ EXERCISES = (
             "The first share is a mean over sentences. "
             "Count the tokens of the whole batch: a long sentence has more.":
                 Edit(SHARE, "((hit & real).sum(dim=1) / real.sum(dim=1)).mean()"),
+            "Padding that is predicted counts as a hit. Only real positions can be.":
+                Edit("(hit & real)", "hit", "(hit | ~real).all(dim=1)", "(hit.sum(dim=1) >= real.sum(dim=1))"),
+            "One right token makes a sentence right here; all of them must be.":
+                Edit("(hit | ~real).all(dim=1)", "(hit & real).any(dim=1)"),
+            "You compare with 0. The id of <pad> is `pad_id`, whatever it is.": Edit("!= pad_id", "!= 0"),
+            "This takes the least probable token.": Edit("argmax", "argmin"),
         },
         any_dtype=False,  # shares of counts
         loops=False,
@@ -133,6 +150,21 @@ EXERCISES = (
                 Edit(CLIPPED, "any(table[ngram] for table in tables)", "sum(mine.values())", "len(mine)"),
             "An output with fewer than n words has no n-gram, not a negative number of them.":
                 Edit("sum(mine.values())", "len(output) - n + 1"),
+            "Only the first reference is looked at.": Edit("in references", "in references[:1]"),
+            "The number of n-grams is that of a reference; the output's is asked for.":
+                Edit("mine.values()", "tables[0].values()"),
+            "These are single words, whatever n is.":
+                Edit("start + n", "start + 1", "len(words) - n + 1", "len(words)"),
+            "You take the one reference that fits best. "
+            "Each n-gram is clipped by the reference that has most of it.":
+                Edit("sum(min(count, max(table[ngram] for table in tables)) for ngram, count in mine.items())",
+                     "max((mine & table).total() for table in tables)"),
+            "The order of the words within an n-gram is lost.":
+                Edit("tuple(words[start : start + n])", "tuple(sorted(words[start : start + n]))"),
+            "The words are joined without a space, so that different n-grams become the same. Use tuples.":
+                Edit("tuple(words[start : start + n])", '"".join(words[start : start + n])'),
+            "You change capitals. BLEU compares the words as they are.":
+                Edit("tuple(words[start : start + n])", "tuple(map(str.lower, words[start : start + n]))"),
         },
         forbidden=(sacrebleu.BLEU, sacrebleu.corpus_bleu, sacrebleu.sentence_bleu),
     ),
@@ -148,6 +180,16 @@ EXERCISES = (
                 Edit("lengths.sum()", "lengths", ".clamp(max=0).exp()", ".clamp(max=0).exp().mean()"),
             "Here single words, pairs, triples and fours are one heap. Each n has a precision of its own.":
                 Edit("sum(dim=0)", "sum()"),
+            "You add 1 to the counts. That is a smoothing, and none is asked for.":
+                Edit("matches.sum(dim=0) / totals.sum(dim=0)", "(matches.sum(dim=0) + 1) / (totals.sum(dim=0) + 1)"),
+            "An output that is too long is rewarded here. The brevity penalty is never above 1.":
+                Edit(".clamp(max=0)", ""),
+            "The brevity penalty is missing.": Edit("brevity * ", ""),
+            "This is the mean of the precisions; their geometric mean is asked for.":
+                Edit(".log().mean(dim=-1).exp()", ".mean()"),
+            "BLEU is from 0 to 100 here.": Edit("100 * ", ""),
+            "The lengths are compared sentence by sentence. Add them up first, as the counts.":
+                Edit("reference_lengths.sum() / output_lengths.sum()", "(reference_lengths / output_lengths).mean()"),
         },
         forbidden=(sacrebleu.BLEU.compute_bleu,),
     ),

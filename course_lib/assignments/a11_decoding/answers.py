@@ -87,38 +87,20 @@ RIGHT = {
 # Beside the known mistakes; where a hint is known, with a part of it.
 WRONG = {
     "11.greedy": [
-        Edit("over, pad_id", "over, bos_id"),
-        Edit("rows, bos_id", "rows, pad_id"),
-        Edit("(last == eos_id)", "any(last == eos_id)"),  # stops for all
-        Edit("append(last)", "append(last)\n        if over.all():\n            break"),  # may be shorter than max_len
         Edit("ids = []", "ids = [last]", "range(max_len)", "range(max_len - 1)"),  # begins with <s>
-        Edit("argmax", "argmin"),
-        Edit("range(max_len)", "range(max_len - 1)"),
     ],
     "11.top_p": [
         (top_p_in_a_loop, "one by one"),
-        Edit(", descending=True", ""),
-        Edit("-math.inf", "0.0"),
-        Edit("probs, order", "logits = logits.softmax(dim=-1)\n    probs, order"),
-        Edit("probs.cumsum(dim=-1) - probs >= p", "probs < 1 - p"),
         Edit("dim=-1", "dim=0", "gather(-1", "gather(0"),
     ],
     "11.step": [
-        Edit("logits.log_softmax(dim=-1)", "logits.flatten(1).log_softmax(dim=-1).view_as(logits)"),
-        Edit("[:, :, None] +", "[:, :, None] *"),
-        Edit("best.indices % vocab", "best.indices"),
         Edit(BEST, f"tuple(part.flip(1) for part in ({BEST}))"),  # the worst first
         Edit(BEST, "best.indices % vocab, best.indices // vocab, best.values"),
     ],
     "11.finished": [
-        Edit("total /", "total *"),
-        Edit(" / ((5 + len(words[1:])) / 6) ** alpha", ""),
         Edit("grown = []", 'grown = [one for one in live if one[1][-1] == "</s>"]',  # finished ones keep their place
              "model[words[-1]]", "model.get(words[-1], {})", "finished +=", "finished =",
              'grown if one[1][-1] != "</s>"][:beam_size]', "grown[:beam_size]]"),
-        Edit('grown if one[1][-1] != "</s>"][:beam_size]', 'grown[:beam_size] if one[1][-1] != "</s>"]'),  # shrinks
-        Edit("return best, best_score", 'return [*best, "</s>"], best_score'),
-        Edit("len(words[1:])", "len(words)"),
     ],
     "11.predict": [Edit(": 1,", ": 7,"), Edit(": 3", ": 4"), {"the probability after top-k": 0.75}],
 }

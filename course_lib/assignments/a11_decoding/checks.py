@@ -25,13 +25,16 @@ WIDE = {
     "Ja": {"</s>": 0.9, "Ich": 0.05, "Ja": 0.05},
 }
 
+# One output of three words, counting its </s>.
+CHAIN = {"<s>": {"Ich": 1.0}, "Ich": {"laufe": 1.0}, "laufe": {"</s>": 1.0}}
+
 
 def tables(generator):
     """Models that look at the last token only: all sentences end at once, or one never, one at once, one soon."""
     at_once = torch.full((2, 5, 5), -math.inf)
     at_once[..., EOS_ID] = 0.0
     cases = [(at_once, 4)]
-    for batch, vocab, max_len in ((1, 5, 4), (2, 6, 6), (3, 8, 5), (5, 7, 8)):
+    for batch, vocab, max_len in ((1, 5, 4), (2, 6, 6), (40, 5, 3), (3, 8, 5), (5, 7, 8)):
         logits = 2 * torch.randn(batch, vocab, vocab, generator=generator)
         logits[0, :, EOS_ID] -= 99
         logits[1:2, BOS_ID, EOS_ID] += 99  # slices, because not every batch has a second and a third
@@ -83,6 +86,8 @@ def searches(generator):
     return [
         *((logarithms(PROBABILITIES), beam_size, alpha, 6) for beam_size, alpha in ((4, 0.0), (4, 1.0), (3, 1.0))),
         (logarithms(WIDE), 2, 1.0, 6),
+        (logarithms(CHAIN), 1, 0.6, 3),
+        (logarithms(CHAIN), 1, 0.6, 2),
         (some(3, 1.0), 1, 0.6, 8),
         (some(4, 0.0), 3, 0.6, 5),
         (some(5, 0.5), 4, 1.5, 6),
@@ -99,7 +104,19 @@ EXERCISES = (
             "After the first </s> you write more of them. Fill up with pad_id.": Edit("over, pad_id", "over, eos_id"),
             "The </s> itself is missing: it is written, and padding begins after it.":
                 Edit("append(last)", "append(last.masked_fill(over, pad_id))"),
+            "One token too few is written: max_len of them, </s> counted, <s> not.":
+                Edit("range(max_len)", "range(max_len - 1)"),
+            "One token too many is written: max_len of them, </s> counted, <s> not.":
+                Edit("range(max_len)", "range(max_len + 1)"),
+            "All sentences end with the first one that does. Each has an end of its own.":
+                Edit("(last == eos_id)", "any(last == eos_id)"),
+            "This takes the least probable token.": Edit("argmax", "argmin"),
+            "What follows </s> is <s> here. Fill up with pad_id.": Edit("over, pad_id", "over, bos_id"),
+            "The search begins after <pad>. It begins after <s>.": Edit("rows, bos_id", "rows, pad_id"),
+            "The result is shorter where all have ended. It always has max_len columns.":
+                Edit("append(last)", "append(last)\n        if over.all():\n            break"),
         },
+        loops=lambda log_probs, max_len: max_len,
     ),
     Exercise(
         "11.top_p",
@@ -115,6 +132,12 @@ EXERCISES = (
                 Edit("probs.cumsum(dim=-1) - probs >= p", "probs < p"),
             "These are probabilities. What is kept keeps its logit, and the rest gets −∞.":
                 Edit("-math.inf)", "-math.inf).softmax(dim=-1)"),
+            "You begin with the least probable tokens.": Edit(", descending=True", ""),
+            "A logit of 0 is a logit like any other. What is cut gets −∞.": Edit("-math.inf", "0.0"),
+            "The kept ones are probabilities here; they keep their logits.":
+                Edit("probs, order", "logits = logits.softmax(dim=-1)\n    probs, order"),
+            "You compare each token with 1 − p. It is the sum of those that are kept that must reach p.":
+                Edit("probs.cumsum(dim=-1) - probs >= p", "probs < 1 - p"),
         },
         loops=False,
     ),
@@ -130,6 +153,11 @@ EXERCISES = (
                 Edit("// vocab", "// beam_size", "% vocab", "% beam_size"),
             "Each hypothesis goes on with its own best token. All continuations of all of them must compete.":
                 Edit("grown.flatten", "grown.where(grown == grown.amax(dim=-1, keepdim=True), -math.inf).flatten"),
+            "The softmax goes over all hypotheses together. Each hypothesis has a distribution of its own.":
+                Edit("logits.log_softmax(dim=-1)", "logits.flatten(1).log_softmax(dim=-1).view_as(logits)"),
+            "Log-probabilities add up; they are multiplied here.": Edit("[:, :, None] +", "[:, :, None] *"),
+            "The tokens are places in the flat order. Which token is that?":
+                Edit("best.indices % vocab", "best.indices"),
         },
     ),
     Exercise(
@@ -142,8 +170,20 @@ EXERCISES = (
             "Outputs that are not among the best beam_size continuations of their step count as finished.":
                 Edit("in grown[:beam_size]", "in grown"),
             "The length of an output counts its </s>, too.": Edit("len(words[1:])", "len(words[1:-1])"),
-            "Finished outputs compete by their scores, not by their bare log-probabilities.":
+            "Of what has finished, the output with the best score wins, wherever it stands in the list.":
                 Edit("in finished:", "in sorted(finished)[-1:]:"),
+            "You multiply by the penalty. A log-probability is divided by it.": Edit("total /", "total *"),
+            "Finished outputs compete by their scores, not by their bare log-probabilities.":
+                Edit(" / ((5 + len(words[1:])) / 6) ** alpha", ""),
+            "The beam shrinks by what has finished. The beam_size best others live on.":
+                Edit('grown if one[1][-1] != "</s>"][:beam_size]', 'grown[:beam_size] if one[1][-1] != "</s>"]'),
+            "The words are asked for without </s>.":
+                Edit("return best, best_score", 'return [*best, "</s>"], best_score'),
+            "<s> is counted. The length counts what is written, with its </s>.": Edit("len(words[1:])", "len(words)"),
+            "It stops one word early: max_len counts the words that are written, </s> included.":
+                Edit("range(max_len)", "range(max_len - 1)"),
+            "It goes on for one word too many: max_len counts the words that are written, </s> included.":
+                Edit("range(max_len)", "range(max_len + 1)"),
         },
     ),
     Exercise(

@@ -112,39 +112,25 @@ RIGHT = {
 # Beside the known mistakes; where a hint is known, with a part of it.
 WRONG = {
     "12.error_rate": [
-        Edit("(predicted & sure).sum() + ", "", " + sure.sum()", ""),  # precision
-        Edit("sure | possible", "sure & possible"),
         Edit("& sure)", "& possible)", "+ sure.sum()", "+ possible.sum()"),
-        Edit("1 - right", "100 - 100 * right"),
     ],
     "12.rows": [
         Edit('[*tgt_in[1:], "</s>"]', '["<s>", *tgt_in]'),
         Edit("weights.argmax", "weights.roll(-1, dims=0).argmax", "predicted[row]", "tgt_in[row]"),
         Edit("dim=-1", "dim=0", "predicted[row], src[column]", "predicted[column], src[row]"),
-        Edit("predicted[row], src[column]", "src[column], predicted[row]"),
-        Edit("return [", "return dict([", "enumerate(best)]", "enumerate(best)])"),
     ],
     "12.best_head": [
-        Edit("first.argmax()", "other.argmax()", "other[head]", "first[head]"),
         (Edit("first.argmax()", "(hit.sum(dim=(0, 2)) / links.sum()).argmax()"), "without that part"),
         Edit("other[head]", "other.mean()",
              "other = hit", "other = (weights.mean(dim=1, keepdim=True).argmax(dim=-1) == gold[:, None])"),
         Edit("weights.argmax(dim=-1) == gold[:, None]", ON_GOLD),
-        Edit("= first.argmax()", "= len(first) - 1 - first.flip(0).argmax()"),  # the last of equally good ones
-        Edit("first = hit", f"first = {ON_GOLD}"),
+        (Edit("first = hit", f"first = {ON_GOLD}"), "equally good"),
         Edit("head, other[head]", "other.gather(0, head[None]).squeeze(0), head"),
     ],
     "12.em": [
         (em_in_loops, "one by one"),
-        Edit(SHARES, "(found == found.amax(dim=1, keepdim=True)).to(t.dtype)"),  # all to the one that explains it best
-        Edit("counts / counts.sum(dim=1, keepdim=True)", "counts.softmax(dim=1)"),
-        Edit(SHARES, "found.softmax(dim=1)"),
-        Edit("t[places]", "torch.ones_like(t)[places]"),
-        Edit("return counts / counts", "return t / t"),
     ],
     "12.predict": [
-        Edit('schläft": 2', 'schläft": 1'),
-        Edit("1.0", "1 / 6"),
         Edit('common": 0.5', 'common": None'),
     ],
 }

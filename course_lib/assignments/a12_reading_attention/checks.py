@@ -24,13 +24,14 @@ def links(generator):
 
 
 def maps_of_one_head(generator):
-    """No token stands twice in its sentence."""
+    """In the last two sentences tokens stand twice."""
     sentences = [
         ("▁The ▁cat ▁sleeps . </s>", "<s> ▁Die ▁Katze ▁schläft ."),
         ("▁She ▁gi ves ▁him ▁an ▁apple </s>", "<s> ▁Sie ▁gibt ▁ihm"),
         ("▁Run </s>", "<s> ▁Lauf ▁doch !"),
         ("▁Yes </s>", "<s>"),
-        ("▁The ▁dog ▁sees ▁a ▁cat . </s>", "<s> ▁Der ▁Hund ▁sieht ▁eine ▁Katze ."),
+        ("▁the ▁cat ▁the ▁cat . </s>", "<s> ▁die ▁Katze ▁die ▁Katze ."),
+        ("▁A ▁dog ▁sees ▁a ▁dog . </s>", "<s> ▁Ein ▁Hund ▁sieht ▁einen ▁Hund ."),
     ]
     pairs = [(src.split(), tgt_in.split()) for src, tgt_in in sentences]
     logits = [2 * torch.randn(len(tgt_in), len(src), generator=generator) for src, tgt_in in pairs]
@@ -92,6 +93,11 @@ EXERCISES = (
             "You divide by |A| + |P|. Nobody has to find the links that are only possible.":
                 Edit("+ sure.sum()", "+ (sure | possible).sum()"),
             "This is the share that is right; the error rate is 1 minus that.": Edit("1 - right", "right"),
+            "This is 1 minus the precision; the sure links count as well.":
+                Edit("(predicted & sure).sum() + ", "", " + sure.sum()", ""),
+            "Each link is marked once, so nothing is sure and possible. P is one or the other.":
+                Edit("sure | possible", "sure & possible"),
+            "This is in percent; a share is asked for.": Edit("1 - right", "100 - 100 * right"),
         },
     ),
     Exercise(
@@ -104,6 +110,12 @@ EXERCISES = (
             "The last row is missing: it predicts </s>.": Edit("enumerate(best)]", "enumerate(best)][:-1]"),
             "The names are shifted the wrong way: a row predicts what comes after the token that it reads.":
                 Edit('[*tgt_in[1:], "</s>"]', '["</s>", *tgt_in]'),
+            "The tokens of a pair are the other way round: target, then source.":
+                Edit("predicted[row], src[column]", "src[column], predicted[row]"),
+            "A dict keeps one pair for each token. A list of pairs is asked for: tokens may stand twice.":
+                Edit("return [", "return dict([", "enumerate(best)]", "enumerate(best)])"),
+            "You look a token up by its name, and find the first of two that are the same. Rows have numbers.":
+                Edit("predicted[row]", "predicted[tgt_in.index(tgt_in[row])]"),
         },
         any_device=False,  # the result is text
     ),
@@ -122,6 +134,10 @@ EXERCISES = (
             "This is a mean over sentences. Count the links of all of them together.":
                 Edit("= hit[", "= (hit[", "dim=(0, 2)", "dim=2",
                      "].sum()", "].sum(dim=1, keepdim=True)).mean(dim=0)"),
+            "The parts are exchanged: choose on the first, report on the other.":
+                Edit("first.argmax()", "other.argmax()", "other[head]", "first[head]"),
+            "Of equally good heads take the first; how sure they are does not count.":
+                Edit("= first.argmax()", "= len(first) - 1 - first.flip(0).argmax()"),
         },
         any_dtype=False,  # a number and a share of counts
     ),
@@ -139,6 +155,17 @@ EXERCISES = (
             "Here each column sums to 1. The row of a source word must.": Edit("counts.sum(dim=1", "counts.sum(dim=0"),
             "These are the counts. Divide those of each source word by their sum.":
                 Edit(" / counts.sum(dim=1, keepdim=True)", ""),
+            "The source word that explains a German word best gets all of it. It is shared.":
+                Edit("found / found.sum(dim=1, keepdim=True)",
+                     "(found == found.amax(dim=1, keepdim=True)).to(t.dtype)"),
+            "A softmax is no share: divide the counts by their sum.":
+                Edit("counts / counts.sum(dim=1, keepdim=True)", "counts.softmax(dim=1)"),
+            "These are probabilities already: divide them by their sum, without a softmax.":
+                Edit("found / found.sum(dim=1, keepdim=True)", "found.softmax(dim=1)"),
+            "All source words get the same share. It goes by the table t.":
+                Edit("t[places]", "torch.ones_like(t)[places]"),
+            "The old table comes back. The new one is made of the counts.":
+                Edit("return counts / counts", "return t / t"),
         },
         loops=False,
     ),
@@ -150,6 +177,8 @@ EXERCISES = (
             "Each row sums to 1, and so must the row of the word.": Edit('row": 0.25', 'row": 0.5'),
             "That all predicted links are right is not all: two are missing.": Edit('missing": 0.25', 'missing": 0.0'),
             "That is the share of the missing links; look at the formula.": Edit('missing": 0.25', 'missing": 0.4'),
+            "Row 1 reads Die, and predicts what comes after it.": Edit('schläft": 2', 'schläft": 1'),
+            "Row 0 may attend to <s> alone.": Edit("1.0", "1 / 6"),
         },
         ask=value,
     ),
