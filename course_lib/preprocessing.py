@@ -8,10 +8,12 @@ from dataclasses import dataclass
 # Private-use characters, which nobody types: they stand for what is copied. `course_lib.data.augment` teaches them.
 PLACEHOLDERS = ("\ue000", "\ue001", "\ue002")
 SPLIT_WORDS = 20  # a longer text is split where its sentences end
+RARE_PIECES = 3  # a word in so many pieces, or more, stood hardly anywhere in what the model learned from
 LONG_WORDS = 40  # no sentence of the everyday corpus is longer
 
 _PLAIN = str.maketrans(
-    {"’": "'", "‘": "'", "‚": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"'}
+    {"&": "and"}
+    | {"’": "'", "‘": "'", "‚": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"'}
     | {"»": '"', "…": "...", "\u00ad": None, "\u200b": None, "\ufeff": None, "\u00a0": " "}
 )
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
@@ -25,6 +27,10 @@ _TRAILING = ".,;:!?)]}\"'"
 _DASH = re.compile(r"\s*[–—―−]\s*")
 _RANGE = re.compile(r"(?<=\d)\s*[–—―−]\s*(?=\d)")
 _MARKS = 0xE100  # private-use characters too: what is copied, while the whole text is still one
+_WORD = re.compile(r"\b[a-z]+\b")
+_BEGINNING = re.compile(r"^\W*[a-z]|(?<=[.!?] )[a-z]|\bi\b")
+_WITHIN = re.compile(r"[.!?]\s+\S")  # an end of a sentence that is not that of the text
+_SIGNS = "<>=+*/|~^#@"
 _MARK = f"[{chr(_MARKS)}-\uf8ff]"
 
 
@@ -42,6 +48,11 @@ class Piece:
     copied: tuple[str, ...] = ()
     gap: str = ""
 
+    def losses(self, translation: str) -> int:
+        """How much of what must come through is not in a translation: placeholders, and what `doubts` tells."""
+        lost = sum(_placeholder(number) not in translation for number in range(len(self.copied)))
+        return lost + len(doubts(self.text, translation))
+
     def restore(self, translation: str) -> str:
         """The translation, in which what was copied stands for its placeholders again."""
         for number, original in enumerate(self.copied):
@@ -57,18 +68,20 @@ class Prepared:
     remarks: tuple[str, ...]
 
 
-def prepare(text: str, known: Callable[[str], bool], rare: Callable[[str], bool] = lambda word: False) -> Prepared:
+def prepare(text: str, known: Callable[[str], bool], pieces: Callable[[str], int] = lambda word: 1) -> Prepared:
     """A text as people type it to sentences that the model can read.
 
     HTML tags are left out; typographic quotes, dashes and dots become those of a typewriter; a text in capitals is
-    read in lower case; placeholders take the place of web addresses, of words with characters that the model does not
-    know, and of rare names; a long text is split where its sentences and its lines end.
+    read in lower case; one without any capital gets those of its beginning and of the names that the model knows;
+    placeholders take the place of web addresses, of words with characters that the model does not know, of signs such
+    as <, and of rare names; a text of more than two sentences, or of many words, is split where its sentences end, and
+    any text where its lines end.
 
     Args:
         text: of any length.
         known: whether the model knows a character.
-        rare: whether the model has hardly seen a word. A rare name is one that is rare in lower case too, so that no
-            word is taken for a name because a sentence begins with it.
+        pieces: into how many pieces the model cuts a word: one if it has often seen it. A rare name is in many pieces
+            in lower case too, so that no word is taken for a name because a sentence begins with it.
 
     Raises:
         ValueError: if all its letters are of a script that the model does not know.
@@ -82,13 +95,15 @@ def prepare(text: str, known: Callable[[str], bool], rare: Callable[[str], bool]
     if _is_shouted(text):
         text = text.lower()
         remarks.append("the text is in capitals: it was read in lower case")
-    text, copied = _without_unknown(text, copied, known, rare)
-    pieces = tuple(_piece(sentence, copied) for sentence in _sentences(text))
-    if len(pieces) > 1:
-        remarks.append(f"a long text: {len(pieces)} sentences, translated one by one")
-    if any(len(piece.text.split()) > LONG_WORDS for piece in pieces):
+    if text.islower():
+        text = _with_capitals(text, pieces)
+    text, copied = _without_unknown(text, copied, known, pieces)
+    found = tuple(_piece(sentence, copied) for sentence in _sentences(text))
+    if len(found) > 1:
+        remarks.append(f"{len(found)} sentences, translated one by one")
+    if any(len(piece.text.split()) > LONG_WORDS for piece in found):
         remarks.append(f"a sentence is longer than {LONG_WORDS} words: expect mistakes, or split it")
-    return Prepared(pieces, tuple(remarks))
+    return Prepared(found, tuple(remarks))
 
 
 def doubts(src: str, translation: str) -> list[str]:
@@ -119,9 +134,9 @@ def _without_addresses(text: str) -> tuple[str, list[str]]:
 
 
 def _without_unknown(
-    text: str, copied: list[str], known: Callable[[str], bool], rare: Callable[[str], bool]
+    text: str, copied: list[str], known: Callable[[str], bool], pieces: Callable[[str], int]
 ) -> tuple[str, list[str]]:
-    """Marks for rare names, and words with characters that the model does not know, in the order of the text.
+    """Marks for rare names, signs, and words with characters that the model does not know, in the order of the text.
 
     Neighbors have one mark together: first name and last name.
     """
@@ -131,7 +146,7 @@ def _without_unknown(
         word = found[0]
         if is_mark(word):
             in_order.append(copied[ord(word) - _MARKS])
-        elif all(known(character) for character in word) and not _is_rare_name(word, rare):
+        elif word not in _SIGNS and all(map(known, word)) and not _is_rare_name(word, pieces):
             return word
         else:
             in_order.append(word)
@@ -153,15 +168,21 @@ def _without_unknown(
     return re.sub(rf"{_MARK}(?: {_MARK})*", join, marked), together
 
 
-def _is_rare_name(word: str, rare: Callable[[str], bool]) -> bool:
+def _is_rare_name(word: str, pieces: Callable[[str], int]) -> bool:
     """Zendaya, or LH1234, the number of a flight."""
     numbered = any(map(str.isdigit, word)) and any(map(str.isalpha, word))
-    return word[0].isupper() and (numbered or (rare(word) and rare(word.lower())))
+    return word[0].isupper() and (numbered or min(pieces(word), pieces(word.lower())) >= RARE_PIECES)
+
+
+def _with_capitals(text: str, pieces: Callable[[str], int]) -> str:
+    """i live in berlin → I live in Berlin"""
+    text = _WORD.sub(lambda found: min(found[0], found[0].capitalize(), key=pieces), text)
+    return _BEGINNING.sub(lambda found: found[0].upper(), text)
 
 
 def _sentences(text: str) -> list[str]:
     """With the white space after each."""
-    if len(text.split()) <= SPLIT_WORDS:
+    if len(text.split()) <= SPLIT_WORDS and "\n" not in text.strip() and len(_WITHIN.findall(text)) < 2:
         return [text]
     import sentencex  # the first short sentence need not wait for it
 

@@ -81,10 +81,6 @@ class Tokenizer:
         """Whether a character is in the vocabulary, as every one of the texts it learned from."""
         return character.isspace() or self._backend.token_to_id(self.normalize(character)) is not None
 
-    def is_rare(self, word: str) -> bool:
-        """Whether a word is cut into three pieces or more, so that it was hardly ever in the texts learned from."""
-        return len(self.encode(word)) >= 3
-
     def normalize(self, text: str) -> str:
         """The text as it is before it is cut: composed, with plain spaces, stripped, and in lower case if it must be.
 

@@ -101,7 +101,7 @@ class Translator:
         """
         _check_text(text)
         if all(map(self.tokenizer.knows, PLACEHOLDERS)):
-            return prepare(text, self.tokenizer.knows, self.tokenizer.is_rare)
+            return prepare(text, self.tokenizer.knows, lambda word: len(self.tokenizer.encode(word)))
         return Prepared((Piece(text),), ())
 
     def sentence(self, text: str) -> Piece:
@@ -176,25 +176,27 @@ class Translator:
         ]
 
     def _pieces(self, pieces: list[Piece], beam_size: int, length_penalty: float, attention: bool) -> list[Translation]:
-        """Of each piece; those of about the same length together."""
+        """Of each piece, the best hypothesis of those that lose least; pieces of about the same length together."""
         ids = self.encode([piece.text for piece in pieces])
         order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
         translations: list[Translation | None] = [None] * len(ids)
         for start in range(0, len(order), BATCH_SENTENCES):
             chunk = order[start : start + BATCH_SENTENCES]
             src = pad([ids[index] for index in chunk]).to(self._device)
-            for index, best in zip(chunk, self._search(src, beam_size, length_penalty), strict=True):
+            for index, beams in zip(chunk, self._search(src, beam_size, length_penalty), strict=True):
+                best = min(beams, key=lambda beam: pieces[index].losses(self.tokenizer.decode(beam.ids)))
                 maps = self._attention(src, best) if attention else None
                 translations[index] = self._translation(ids[index], best, maps)
         return translations
 
-    def _search(self, src: Tensor, beam_size: int, length_penalty: float) -> list[Hypothesis]:
+    def _search(self, src: Tensor, beam_size: int, length_penalty: float) -> list[list[Hypothesis]]:
+        """The hypotheses of each sentence, the best first."""
         if beam_size == 1:
             return [
-                replace(best, score=normalized(best.log_prob, len(best.ids) + best.finished, length_penalty))
+                [replace(best, score=normalized(best.log_prob, len(best.ids) + best.finished, length_penalty))]
                 for best in greedy(self.model, src)
             ]
-        return [beams[0] for beams in beam_search(self.model, src, beam_size=beam_size, length_penalty=length_penalty)]
+        return beam_search(self.model, src, beam_size=beam_size, length_penalty=length_penalty)
 
     def _attention(self, src: Tensor, best: Hypothesis) -> AttentionMaps:
         """The weights of one parallel pass over the finished translation, which equal those of the search."""

@@ -10,7 +10,6 @@ import tokenizers
 from tokenizers import models, pre_tokenizers
 
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Tokenizer
-from tests.helpers.laws import tells_apart
 
 TEXTS = [
     "Ein Mann fährt mit dem Fahrrad über die Straße.",
@@ -255,12 +254,3 @@ def test_a_full_disk_costs_nothing_of_the_old_file(root, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
-
-
-def law_a_rare_word_is_in_many_pieces(is_rare) -> None:
-    tokenizer = Tokenizer.train(["the cat sees the cat"] * 5 + ["the dog"] * 3, 20)
-    assert not is_rare(tokenizer, "the") and not is_rare(tokenizer, "cat") and is_rare(tokenizer, "teasing")
-
-
-def test_a_rare_word_is_in_many_pieces():
-    tells_apart(law_a_rare_word_is_in_many_pieces, Tokenizer.is_rare, lambda tokenizer, word: len(word) > 2)

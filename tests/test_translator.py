@@ -209,7 +209,7 @@ def test_a_batch_is_several_texts(texts):
 
 
 def law_what_is_copied_comes_back(translate):
-    for text in ("a dog sees www.a.org/b.", "a 李雷 sees a Москва , a cat", "a bird 😀"):
+    for text in ("A dog sees www.a.org/b.", "A 李雷 sees a Москва , a cat", "A bird 😀"):
         found = translate(Echo(), text)
         assert found.text == text and not found.remarks
         assert any(word in token for token in found.tgt_tokens for word in ("www.a.org/b", "李雷", "😀"))
@@ -227,16 +227,16 @@ def as_it_is(text):
 
 
 def test_a_long_text_is_translated_sentence_by_sentence():
-    sentences = ["a dog sees a cat.", "a bird hears a man!", "a child knows a horse."]
+    sentences = ["A dog sees a cat.", "A bird hears a man!", "A child knows a horse."]
     for gap in (" ", "\n"):
         found = Echo().translate(gap.join(sentences * 3))
         assert found.text == gap.join(sentences * 3)
-        assert found.remarks == ("a long text: 9 sentences, translated one by one",)
+        assert found.remarks == ("9 sentences, translated one by one",)
         assert found.tgt_tokens.count("</s>") == found.src_tokens.count("</s>") == 9
     with pytest.raises(ValueError, match="one sentence can be looked into at a time, got 9"):
         Echo().translate(" ".join(sentences * 3), attention=True)
-    together = Echo().translate_batch([" ".join(sentences * 3), "cat"])
-    assert [one.text for one in together] == [" ".join(sentences * 3), "cat"] and not together[1].remarks
+    together = Echo().translate_batch([" ".join(sentences * 3), "A cat"])
+    assert [one.text for one in together] == [" ".join(sentences * 3), "A cat"] and not together[1].remarks
 
 
 def test_what_is_lost_is_said():

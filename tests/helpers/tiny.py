@@ -82,4 +82,4 @@ class Echo(Translator):
 
     def _search(self, src, beam_size, length_penalty):
         rows = [[i for i in row if i not in (0, 2)] for row in src.tolist()]
-        return [Hypothesis(row, -1.0, -1.0, True) for row in rows]
+        return [[Hypothesis(row, -1.0, -1.0, True)] for row in rows]
