@@ -5,7 +5,7 @@
         -> release/NN_topic/NN_topic.ipynb    what students get, by nbgrader's own steps
         -> solution/NN_topic/NN_topic.ipynb   solved and executed
 
-Usage: python -m notebooks.source.build_assignments [03 04 ...]
+Usage: python -m notebooks.source.build_assignments [--force] [03 04 ...]
 """
 
 import argparse
@@ -75,8 +75,8 @@ def solved(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def build(text: Path) -> None:
-    """Makes all versions of one assignment."""
+def build(text: Path, *, force: bool = False) -> None:
+    """Makes all versions of one assignment; with `force` the solution is executed even when nothing changed."""
     name = name_of(text)
     source, given, solution = (FOLDER / kind / name / f"{name}.ipynb" for kind in KINDS)
     for path in (source, given, solution):
@@ -84,7 +84,7 @@ def build(text: Path) -> None:
     notebook = lessons.generate(text, (instructor,))
     lessons.write(notebook, source)
     lessons.write(released(notebook), given)
-    lessons.build(text, solution, transforms=(solved,))
+    lessons.build(text, solution, transforms=(solved,), force=force)
 
 
 def texts(numbers: Sequence[str] = ()) -> list[Path]:
@@ -124,8 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Builds the assignments named on the command line, or all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("assignment", nargs="*", help="beginning of the file name, such as 03; default all")
-    for text in texts(parser.parse_args(arguments).assignment):
-        build(text)
+    parser.add_argument("--force", action="store_true", help="execute even what did not change")
+    options = parser.parse_args(arguments)
+    for text in texts(options.assignment):
+        build(text, force=options.force)
         print(f"{name_of(text)}: built", flush=True)
 
 
