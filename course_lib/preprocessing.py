@@ -32,6 +32,8 @@ _BEGINNING = re.compile(r"^\W*[a-z]|(?<=[.!?] )[a-z]|\bi\b")
 _WITHIN = re.compile(r"[.!?]\s+\S")  # an end of a sentence that is not that of the text
 _SIGNS = "<>=+*/|~^#@"
 _MARK = f"[{chr(_MARKS)}-\uf8ff]"
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_FORMULA = rf"{_NUMBER}(?: ?[<>=+*/^] ?{_NUMBER})+"
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ def prepare(text: str, known: Callable[[str], bool], pieces: Callable[[str], int
     HTML tags are left out; typographic quotes, dashes and dots become those of a typewriter; a text in capitals is
     read in lower case; one without any capital gets those of its beginning and of the names that the model knows;
     placeholders take the place of web addresses, of words with characters that the model does not know, of signs such
-    as <, and of rare names; a text of more than two sentences, or of many words, is split where its sentences end, and
-    any text where its lines end.
+    as <, of formulas such as 3 < 5, of rare names, and of a text without letters and digits; a text of more than two
+    sentences, or of many words, is split where its sentences end, and any text where its lines end.
 
     Args:
         text: of any length.
@@ -97,6 +99,8 @@ def prepare(text: str, known: Callable[[str], bool], pieces: Callable[[str], int
         remarks.append("the text is in capitals: it was read in lower case")
     if text.islower():
         text = _with_capitals(text, pieces)
+    if not copied and not any(map(str.isalnum, text)):
+        return Prepared((Piece(_placeholder(0), (text.strip(),)),), ())
     text, copied = _without_unknown(text, copied, known, pieces)
     found = tuple(_piece(sentence, copied) for sentence in _sentences(text))
     if len(found) > 1:
@@ -146,7 +150,7 @@ def _without_unknown(
         word = found[0]
         if is_mark(word):
             in_order.append(copied[ord(word) - _MARKS])
-        elif word not in _SIGNS and all(map(known, word)) and not _is_rare_name(word, pieces):
+        elif word not in _SIGNS and all(map(known, word)) and not _is_copied(word, pieces):
             return word
         else:
             in_order.append(word)
@@ -155,7 +159,7 @@ def _without_unknown(
     def is_mark(word: str) -> bool:
         return len(word) == 1 and 0 <= ord(word) - _MARKS < len(copied)
 
-    marked = re.sub(rf"{_MARK}|\w+|[^\w\s]", mark, text)
+    marked = re.sub(rf"{_MARK}|{_FORMULA}|\w+|[^\w\s]", mark, text)
     unread = [letter for word in in_order for letter in word if letter.isalpha() and not known(letter)]
     if unread and not any(letter.isalpha() for letter in marked):
         raise ValueError(f"expected English, got {text[:60]!r}, in letters that this translator cannot read")
@@ -168,8 +172,10 @@ def _without_unknown(
     return re.sub(rf"{_MARK}(?: {_MARK})*", join, marked), together
 
 
-def _is_rare_name(word: str, pieces: Callable[[str], int]) -> bool:
-    """Zendaya, or LH1234, the number of a flight."""
+def _is_copied(word: str, pieces: Callable[[str], int]) -> bool:
+    """3 < 5; a rare name, Zendaya; or LH1234, the number of a flight."""
+    if re.fullmatch(_FORMULA, word):
+        return True
     numbered = any(map(str.isdigit, word)) and any(map(str.isalpha, word))
     return word[0].isupper() and (numbered or min(pieces(word), pieces(word.lower())) >= RARE_PIECES)
 

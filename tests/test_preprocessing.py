@@ -137,12 +137,13 @@ def test_capitals_come_back():
 
 
 def law_signs_are_copied(prepare):
-    (piece,) = prepare("I think 3 < 5 and 1 + 1 = 2 &amp; so on.", known).pieces
-    assert piece.copied == ("<", "+", "=") and "and so on." in piece.text and "&" not in piece.text
+    (piece,) = prepare("I think 3 < 5 is < or = &amp; 1+1 = 2, and so on.", known).pieces
+    assert piece.copied == ("3 < 5", "<", "=", "1+1 = 2") and "and so on." in piece.text and "&" not in piece.text
 
 
-def test_signs_are_copied():
+def test_signs_and_formulas_are_copied():
     tells_apart(law_signs_are_copied, prepare, lambda text, known: prepare(text.replace("<", "("), known))
+    assert only("It costs 3, 4 or 5 euros.") == "It costs 3, 4 or 5 euros."
 
 
 def law_losses(losses):
@@ -164,8 +165,9 @@ def test_another_script_is_refused(text):
 
 
 def test_what_has_no_letters_is_not_refused():
-    assert [only(text) for text in ("12345", "???", "1, 2, 3")] == ["12345", "???", "1, 2, 3"]
-    assert prepare("😀", known).pieces[0].copied == ("😀",)
+    assert [only(text) for text in ("12345", "1, 2, 3")] == ["12345", "1, 2, 3"]
+    for text in ("😀", "???", "- ! -"):
+        assert prepare(text, known).pieces == (Piece(PLACEHOLDERS[0], (text,)),)
 
 
 def law_capitals_are_read_in_lower_case(prepare):

@@ -112,6 +112,12 @@ def test_times_and_days_change_on_both_sides():
     assert not changed("other time", PAIRS[0])
 
 
+def test_amounts_are_the_same_on_both_sides():
+    for pair in changed("count", PAIRS[0], 200) + changed("range", PAIRS[0], 200):
+        english, german = (re.findall(r"\d[\d.,]*\d|\d", text) for text in pair)
+        assert [one.replace(",", ".") for one in english] == german and english
+
+
 def test_placeholders_stand_as_often_on_both_sides():
     found = changed("something", PAIRS[0]) + changed("address", PAIRS[0], 200)
     assert len(found) == 240
@@ -127,6 +133,12 @@ def test_careless_writing_changes_the_source_only():
     assert {pair.tgt for pair in changed("loud word", PAIRS[0])} == {PAIRS[0].tgt}
     assert {pair.tgt for pair in changed("unfinished", PAIRS[0])} == {PAIRS[0].tgt[:-1]}
     assert changed("unfinished", PAIRS[-1])[0] == Pair("Is it cold", "Ist es kalt?")
+
+
+def test_after_a_dash_a_german_pronoun_is_small():
+    other = Pair("I'm cold.", "Ich friere.")
+    found = {made.joined(PAIRS[0], other, random.Random(seed)).tgt[18:] for seed in range(60)}
+    assert found == {". Ich friere.", " – ich friere.", "; ich friere.", "... Ich friere."}
 
 
 def test_two_sentences_are_joined_alike():

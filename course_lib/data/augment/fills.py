@@ -17,12 +17,24 @@ def invented(rng: random.Random) -> str:
 
 def number(rng: random.Random) -> tuple[str, str]:
     """A number above 1, in English and German digits: 1,250.5 is 1.250,5."""
-    length = rng.choice((1, 2, 2, 2, 3, 3, 4, 5, 6, 7))
-    value = rng.randrange(max(2, 10 ** (length - 1)), 10**length)
-    whole = f"{value:,}" if length > 3 and rng.random() < 0.5 else str(value)
+    whole, _ = count(rng)
     if rng.random() < 0.15:
         whole += f".{rng.randrange(1, 10 ** rng.choice((1, 1, 2, 3)))}"
     return whole, whole.translate(str.maketrans(",.", ".,"))
+
+
+def count(rng: random.Random) -> tuple[str, str]:
+    """A whole number above 1."""
+    length = rng.choice((1, 2, 2, 2, 3, 3, 4, 5, 6, 7))
+    value = rng.randrange(max(2, 10 ** (length - 1)), 10**length)
+    whole = f"{value:,}" if length > 3 and rng.random() < 0.5 else str(value)
+    return whole, whole.replace(",", ".")
+
+
+def few(rng: random.Random) -> tuple[str, str]:
+    """A whole number from 2 to 60."""
+    value = str(rng.randrange(2, 61))
+    return value, value
 
 
 def price(rng: random.Random) -> tuple[str, str]:

@@ -9,12 +9,14 @@ from course_lib.data.augment.words import (
     ADDRESSES,
     CITIES,
     CLOCKS,
+    COUNTS,
     DATES,
     DAYS,
     DIGITS,
     MEN,
     NUMBER_WORDS,
     PRICES,
+    RANGES,
     SHARES,
     SURNAMES,
     WOMEN,
@@ -30,6 +32,7 @@ _DATIVE = re.compile(
 )
 _TIME = re.compile(r"\b(\d{1,2}):(\d\d)\b(?!\s*[ap]\.m)"), re.compile(r"\b\d{1,2}[:.]\d\d( Uhr)?")
 _NOT_NUMBERS = re.compile(r"o'clock|Uhr|half|halb|\d|-|hundert|thousand|one of|\bat\b|\bum\b")
+_SMALL_IN_GERMAN = frozenset("Ich Du Er Es Wir Das Dies Der Die Mein Meine Dein Deine Was Wo Wie Warum".split())
 _SMALL = frozenset("It He She They We You The A This That There My His Her What Where How Why Do Don't Please".split())
 _IN_YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 
@@ -86,7 +89,10 @@ def joined(pair: Pair, other: Pair, rng: random.Random) -> Pair | None:
     first_word = other.src.split()[0]
     small = first_word in _SMALL and rng.random() < 0.4
     second = first_word.lower() + other.src[len(first_word) :] if small else other.src
-    return Pair(pair.src[:-1] + between[0] + second, pair.tgt[:-1] + between[1] + other.tgt)
+    german, after = other.tgt, re.split(r"\W", other.tgt)[0]
+    if between[1] != "... " and after in _SMALL_IN_GERMAN:
+        german = after.lower() + other.tgt[len(after) :]
+    return Pair(pair.src[:-1] + between[0] + second, pair.tgt[:-1] + between[1] + german)
 
 
 def other_name(pair: Pair, rng: random.Random) -> Pair | None:
@@ -197,6 +203,8 @@ KINDS: dict[str, tuple[float, Change]] = {  # share of the pairs that are tried,
     "share": (0.003, template(SHARES, fills.share)),
     "clock": (0.006, template(CLOCKS, fills.clock)),
     "date": (0.006, template(DATES, fills.date)),
+    "count": (0.006, template(COUNTS, fills.count)),
+    "range": (0.006, template(RANGES, fills.few)),
     "digits": (0.004, template(DIGITS, fills.digits)),
     "address": (0.006, template(ADDRESSES, fills.place)),
 }

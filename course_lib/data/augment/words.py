@@ -155,6 +155,37 @@ It is on page {}.|Es steht auf Seite {}.
 She lives in house number {}.|Sie wohnt in Hausnummer {}.
 {}|{}
 """
+COUNTS = """
+We have {} rooms.|Wir haben {} Zimmer.
+I need {} eggs.|Ich brauche {} Eier.
+He has read {} books.|Er hat {} Bücher gelesen.
+The town has {} inhabitants.|Die Stadt hat {} Einwohner.
+There are {} seats in the hall.|In dem Saal gibt es {} Plätze.
+They sold {} cars last year.|Sie haben letztes Jahr {} Autos verkauft.
+She invited {} people.|Sie hat {} Leute eingeladen.
+I have written {} letters.|Ich habe {} Briefe geschrieben.
+The bridge is {} meters long.|Die Brücke ist {} Meter lang.
+We drove {} kilometers.|Wir sind {} Kilometer gefahren.
+{} people live here.|Hier leben {} Menschen.
+Only {} of {} people came.|Nur {} von {} Leuten sind gekommen.
+{} of the {} houses are empty.|{} der {} Häuser stehen leer.
+{} out of {} children can swim.|{} von {} Kindern können schwimmen.
+I answered {} of {} questions.|Ich habe {} von {} Fragen beantwortet.
+"""
+RANGES = """
+The office is closed from {} to {}.|Das Büro ist von {} bis {} geschlossen.
+She works from {} to {}.|Sie arbeitet von {} bis {}.
+I sleep from {} to {}.|Ich schlafe von {} bis {}.
+We had class from {} to {}.|Wir hatten von {} bis {} Unterricht.
+We stayed there for {}-{} days.|Wir sind {}-{} Tage dort geblieben.
+It takes {}-{} minutes.|Es dauert {}-{} Minuten.
+Wait {}-{} minutes.|Warte {}-{} Minuten.
+It takes {} to {} hours.|Es dauert {} bis {} Stunden.
+There are {} to {} people in the room.|In dem Zimmer sind {} bis {} Leute.
+Read pages {} to {}.|Lies Seite {} bis {}.
+I need {}-{} euros.|Ich brauche {}-{} Euro.
+Count from {} to {}.|Zähle von {} bis {}.
+"""
 ADDRESSES = """
 Visit {}.|Besuchen Sie {}.
 Please visit {} for more information.|Besuchen Sie bitte {} für mehr Informationen.
@@ -185,6 +216,7 @@ I like {}.|Ich mag {}.
 Thank you! {}|Danke! {}
 Good morning {}|Guten Morgen {}
 Write to {} or to {}.|Schreiben Sie an {} oder an {}.
+{}|{}
 """
 
 
