@@ -103,6 +103,7 @@ notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 p
 	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)
 	$(PY) -m notebooks.source.course_map
 	$(PY) -m notebooks.source.terms
+	$(PY) -m notebooks.source.readme
 
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
 	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)
@@ -150,7 +151,7 @@ endif
 
 $(VENV)/.lab-ready: pyproject.toml constraints.txt
 	@$(CREATE_VENV)
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e ".[course]"
 	@# The first plot would build Matplotlib's font cache, and fontconfig one in the home: do it here and now.
 	@XDG_CACHE_HOME="$(STATE)/cache" $(PY) -c "import matplotlib.font_manager"
 	@# JupyterLab must not ask the network for news.

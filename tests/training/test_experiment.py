@@ -551,7 +551,7 @@ REFUSED = {
     "target without room for <s>": (replace(CORPUS, valid=[FULL]), {}, "a sentence has 65 tokens"),
     "long test": (replace(CORPUS, test=[LONG]), {}, "toy, test: a sentence has"),
     "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
-    "no beam": (CORPUS, {"beam_size": 0}, "beam_size must be at least 1, got 0"),
+    "no beam": (CORPUS, {"beam_size": 0}, "whole number from 1 to 1000, got 0"),
     "no such architecture": (CORPUS, {"architecture": "gru"}, "must be 'transformer' or 'lstm', got 'gru'"),
     "no such share": (CORPUS, {"subword_dropout": 2}, "share must be in [0, 1], got 2"),
 }
