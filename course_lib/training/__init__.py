@@ -8,6 +8,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "config": ["Experiment", "TrainConfig", "train_preset"],
         "loss": ["label_smoothed_loss"],
         "schedule": ["learning_rate", "paper_rate"],
+        "distributed": ["process_group", "rank", "share_of", "shared_loss", "sharded_loss", "world_size"],
         "run": ["DivergedError", "History"],
         "loop": ["fit"],
         "evaluation": ["Score", "batch_loss", "score", "validate"],
