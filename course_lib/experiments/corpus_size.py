@@ -27,7 +27,7 @@ def _corpus(pairs: int) -> Corpus:
 
 
 def run(choices: dict, seed: int, folder: Path) -> dict:
-    """Trains the preset `mini` on some pairs of the largest corpus, which are drawn anew for each seed.
+    """Trains the preset `mini`, with one layer, on pairs that each seed draws from the largest corpus.
 
     Args:
         choices: pairs to learn from; seen, pairs in the whole training; rate, of Adam after the warm-up.
@@ -42,7 +42,7 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     pairs = random.Random(seed).sample(corpus.train, choices["pairs"])
     tokenizer = Tokenizer.train((text for pair in pairs for text in (pair.src, pair.tgt)), VOCAB_SIZE)
     torch.manual_seed(seed)
-    model = Transformer(model_preset("mini", tokenizer.vocab_size, dropout=0.1))
+    model = Transformer(model_preset("mini", tokenizer.vocab_size, num_layers=1, dropout=0.1))
     config = train_preset(
         "mini", epochs=choices["seen"] // choices["pairs"], peak_lr=choices["rate"], seed=seed, **TRAINING
     )
@@ -67,7 +67,7 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
 GRID = Grid(
     name="corpus_size",
     question="How does BLEU grow with the size of the corpus, at the same length of training?",
-    sides={f"{pairs:,} pairs": dict(pairs=pairs, seen=SEEN, rate=(0.003, 0.006)) for pairs in SIZES},
+    sides={f"{pairs:,} pairs": dict(pairs=pairs, seen=SEEN, rate=(0.004, 0.008)) for pairs in SIZES},
     run=run,
     best="valid_bleu",
 )
