@@ -5,6 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "budget": ["PEAKS", "Budget", "capacity", "paper_utilization", "serial_share", "speed_up", "training_flops"],
         "config": ["Experiment", "TrainConfig", "train_preset"],
         "loss": ["label_smoothed_loss"],
         "schedule": ["learning_rate", "paper_rate"],

@@ -43,7 +43,10 @@ def torchrun(*arguments, processes: int = 2, restarts: int = 0, **options) -> su
 def work(task: str, folder: Path, *, processes: int = 2, restarts: int = 0) -> str:
     """Has processes do a task of this file to the end; returns what they printed."""
     running = torchrun("-m", __name__, task, folder, processes=processes, restarts=restarts)
-    out, err = running.communicate(timeout=300)
+    try:
+        out, err = running.communicate(timeout=900)
+    finally:
+        running.terminate()  # which ends its workers, too
     assert running.returncode == 0, err
     return out
 
