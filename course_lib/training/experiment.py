@@ -15,6 +15,7 @@ from course_lib.storage import replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
+from course_lib.training.distributed import rank, world_size
 from course_lib.training.evaluation import score
 from course_lib.training.loop import History, fit
 from course_lib.training.machine import describe_machine, revision
@@ -42,7 +43,8 @@ def train_translator(
 
     Returns:
         the log: corpus, model, training, date, commit, machine, the history's epochs, seconds and cpu_seconds; once
-        finished what was chosen, all choices with their BLEU, and the scores of the part to report.
+        finished what was chosen, all choices with their BLEU, and the scores of the part to report. Of several
+        processes, rank 0 alone chooses, scores and writes.
 
     Raises:
         ValueError: if the folder holds another experiment, a part that is needed is empty, or a sentence is longer than
@@ -70,11 +72,14 @@ def train_translator(
         "date": date.today().isoformat(),
         "commit": revision(),
         "machine": describe_machine(device),
+        "processes": world_size(),
         "epochs": history.epochs,
         "seconds": history.seconds,
         "cpu_seconds": history.cpu_seconds,
         "stopped": history.stopped,
     }
+    if rank() > 0:
+        return log
     if history.stopped == "finished":
         best, *_ = choices = choose(translator, checkpoints, experiment, corpus.valid)
         log |= {"averaged_epochs": best.averaged_epochs, "length_penalty": best.length_penalty}
