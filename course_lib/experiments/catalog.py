@@ -4,7 +4,7 @@ from importlib import import_module
 
 from course_lib.experiments.grid import Grid
 
-NAMES: tuple[str, ...] = ("corpus_size", "positions")
+NAMES: tuple[str, ...] = ("architectures", "corpus_size", "positions", "recall")
 
 
 def find_grid(name: str) -> Grid:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from course_lib.alternatives import AttentiveLSTM, lstm_like
+from course_lib.alternatives import AttentiveRNN, recurrent_like
 from course_lib.config import model_preset
 from course_lib.data import BucketedBatches, Corpus, IdPair, augmented, encode_pairs
 from course_lib.storage import replacing, save_tensors, step_file
@@ -98,7 +98,7 @@ def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translato
     tokenizer = Tokenizer.train(texts, experiment.vocab_size, lowercase=experiment.lowercase)
     torch.manual_seed(experiment.training.seed)
     config = model_preset(experiment.preset, tokenizer.vocab_size, **experiment.model_changes)
-    model = AttentiveLSTM(lstm_like(config)) if experiment.architecture == "lstm" else Transformer(config)
+    model = AttentiveRNN(recurrent_like(config)) if experiment.architecture == "lstm" else Transformer(config)
     translator = Translator(model.to(device), tokenizer)
     if experiment.start is not None:
         take_over(translator, Translator.from_pretrained(experiment.start))
@@ -164,7 +164,7 @@ def _line(record: dict, valid_bleu: float) -> str:
     )
 
 
-def _header(corpus: Corpus, experiment: Experiment, model: Transformer | AttentiveLSTM) -> dict:
+def _header(corpus: Corpus, experiment: Experiment, model: Transformer | AttentiveRNN) -> dict:
     """What was asked for, as the log begins with it."""
     return {
         "corpus": corpus.name,

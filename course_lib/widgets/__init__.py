@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "playground": ["Playground"],
         "position_explorer": ["PositionExplorer"],
         "predict": ["Predict", "Predictions"],
+        "race_viewer": ["RaceViewer"],
         "sampling_sliders": ["SamplingSliders"],
         "schedule_explorer": ["ScheduleExplorer"],
         "training_dashboard": ["TrainingDashboard"],
