@@ -54,7 +54,8 @@ class DivergedError(ValueError):
 class Run:
     """The state of one `fit`: where it stands, and how to save and restore it."""
 
-    def __init__(self, model, batches, config, folder, keep):
+    def __init__(self, model, batches, config, folder, keep, loss=None):
+        self.loss = loss
         self.model, self.batches, self.config, self.keep = model, batches, config, keep
         self.folder = None if folder is None else Path(folder)
         self.device = next(model.parameters()).device
@@ -100,7 +101,8 @@ class Run:
         tokens, loss = sum(batch.num_tokens for batch in group), 0.0
         for batch in group:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
-                batch_sum, _ = batch_loss(self.model, batch.to(self.device), smoothing=self.config.label_smoothing)
+                loss_of = self.loss or batch_loss
+                batch_sum, _ = loss_of(self.model, batch.to(self.device), smoothing=self.config.label_smoothing)
             (batch_sum / tokens).backward()
             loss += batch_sum.item() / tokens
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm or math.inf).item()

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "attention_calculator": ["AttentionCalculator"],
         "attention_explorer": ["AttentionExplorer"],
         "beam_tree_explorer": ["BeamTreeExplorer"],
+        "cost_calculator": ["CostCalculator"],
         "decoder_stepper": ["DecoderStepper"],
         "depth_explorer": ["DepthExplorer"],
         "errata_lab": ["ErrataLab"],
