@@ -16,7 +16,7 @@ LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 # From the bottom to the top; a wing imports from wings before it. What stands in one line needs none of its neighbors.
 ORDER = """
     storage config preprocessing masks metrics grammar figures
-    tokenizer position attention checks
+    tokenizer position attention checks cost
     data blocks
     transformer
     decoding recording alternatives families

@@ -1,7 +1,7 @@
 """Several processes train one model: torchrun starts them, each takes its rows of every batch, rank 0 writes."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
@@ -92,21 +92,22 @@ class BatchLoss(nn.Module):
     Args:
         model: that is trained.
         smoothing: label smoothing.
+        loss: of a batch, called as `batch_loss` is.
     """
 
-    def __init__(self, model: Transformer, smoothing: float):
+    def __init__(self, model: Transformer, smoothing: float, loss: Callable = batch_loss):
         super().__init__()
-        self.model, self.smoothing = model, smoothing
+        self.model, self.smoothing, self.loss = model, smoothing, loss
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss summed over the real tokens, in nats."""
-        return batch_loss(self.model, batch, smoothing=self.smoothing)[0]
+        return self.loss(self.model, batch, smoothing=self.smoothing)[0]
 
 
-def shared_loss(model: Transformer, smoothing: float) -> nn.Module:
+def shared_loss(model: Transformer, smoothing: float, loss: Callable = batch_loss) -> nn.Module:
     """A BatchLoss whose gradients are, after `backward`, the mean over all processes; alone, a plain one."""
-    loss = BatchLoss(model, smoothing)
-    return DistributedDataParallel(loss, broadcast_buffers=False) if world_size() > 1 else loss
+    plain = BatchLoss(model, smoothing, loss)
+    return DistributedDataParallel(plain, broadcast_buffers=False) if world_size() > 1 else plain
 
 
 def sharded_loss(model: Transformer, smoothing: float) -> nn.Module:

@@ -22,11 +22,16 @@ def batch_loss(model: Transformer, batch: Batch, *, smoothing: float = 0.0) -> t
     Returns:
         the summed loss in nats, and the number of correct top predictions (0 in training, where nobody asks).
     """
-    real = batch.tgt_out != model.config.pad_id  # (batch, tgt_len)
-    hidden = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)  # (batch, tgt_len, d_model)
-    logits, targets = model.generator(hidden[real]), batch.tgt_out[real]  # (tokens, vocab), (tokens,)
+    logits, targets = token_logits(model, batch)
     correct = int((logits.detach().argmax(dim=-1) == targets).sum()) if not model.training else 0
     return label_smoothed_loss(logits.float(), targets, smoothing=smoothing), correct
+
+
+def token_logits(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Logits (tokens, vocab) of the batch's real target tokens, and their true ids (tokens,)."""
+    real = batch.tgt_out != model.config.pad_id  # (batch, tgt_len)
+    hidden = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)  # (batch, tgt_len, d_model)
+    return model.generator(hidden[real]), batch.tgt_out[real]
 
 
 def validate(model: Transformer, batches: BucketedBatches) -> dict[str, float]:

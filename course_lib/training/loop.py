@@ -27,6 +27,7 @@ def fit(
     valid: BucketedBatches | None = None,
     folder: str | Path | None = None,
     keep: int = 0,
+    loss: Callable | None = None,
     on_step: Callable[[Transformer, History], None] | None = None,
     on_epoch: Callable[[Transformer, History], dict | None] | None = None,
     progress: bool = True,
@@ -46,6 +47,8 @@ def fit(
         valid: batches of held-out pairs, for `validate` after each epoch.
         folder: for `last.safetensors`, written after each epoch, and the weights of the newest `keep` epochs.
         keep: how many epochs' weights to keep for `average_checkpoints`.
+        loss: of a batch, called as `batch_loss` is, which is the default and stays that of the validation; whoever
+            resumes a run gives the same one again.
         on_step, on_epoch: called after each step and each epoch; what on_epoch returns is added to the history.
         progress: show a progress bar.
 
@@ -59,7 +62,7 @@ def fit(
     Paper: sections 5.2 to 5.4.
     """
     keep_freed_memory()
-    run = Run(model, batches, config, folder, keep)
+    run = Run(model, batches, config, folder, keep, loss)
     torch.manual_seed(config.seed + rank() * SEEDS_APART)
     if rank() > 0:
         valid, on_step, on_epoch, progress = None, None, None, False

@@ -15,7 +15,7 @@ from course_lib.data import Batch
 from course_lib.storage import load_tensors, load_weights, save_tensors
 from course_lib.training.config import TrainConfig
 from course_lib.training.distributed import check_agreement, from_everyone, gradients, rank, shared_loss
-from course_lib.training.evaluation import validate
+from course_lib.training.evaluation import batch_loss, validate
 from course_lib.training.schedule import learning_rate
 from course_lib.transformer import Transformer
 
@@ -55,7 +55,7 @@ class DivergedError(ValueError):
 class Run:
     """The state of one `fit`: where it stands, and how to save and restore it."""
 
-    def __init__(self, model, batches, config, folder, keep):
+    def __init__(self, model, batches, config, folder, keep, loss=None):
         self.model, self.batches, self.config, self.keep = model, batches, config, keep
         self.folder = None if folder is None else Path(folder)
         self.device = next(model.parameters()).device
@@ -65,7 +65,7 @@ class Run:
         self.batches_left = len(batches.plan(0))
         self.pairs_checksum = batches.checksum()
         check_agreement(self.pairs_checksum, "sentence pairs")
-        self.loss = shared_loss(model, config.label_smoothing)
+        self.loss = shared_loss(model, config.label_smoothing, loss or batch_loss)
         self.optimizer = _optimizer(model, config)
 
     def rest_of_epoch(self) -> Iterator[list[Batch]]:

@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "attention_explorer": ["AttentionExplorer"],
         "beam_tree_explorer": ["BeamTreeExplorer"],
         "budget_planner": ["BudgetPlanner"],
+        "cost_calculator": ["CostCalculator"],
         "decoder_stepper": ["DecoderStepper"],
         "depth_explorer": ["DepthExplorer"],
         "errata_lab": ["ErrataLab"],

@@ -1,19 +1,17 @@
 """Time and memory of a training step of one layer against the length of the sentence and the width of the model."""
 
 import math
-import os
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import perf_counter
 
 import torch
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile
 
 from course_lib.attention import FusedAttention, MultiHeadAttention, attention_weights
 from course_lib.blocks import FeedForward
 from course_lib.figures import CourseFigure, curves
+from course_lib.training import peak_bytes
 
 LENGTHS = [2**power for power in range(6, 13)]
 WIDTHS = [2**power for power in range(6, 12)]
@@ -76,31 +74,6 @@ def grown(work: str, sizes: list[int], make: Callable[[int], tuple], rounds: int
         memory.append(peak_bytes(lambda layer=layer, x=x: layer(x).sum().backward()))
     found = {"work": work, "sizes": sizes, "seconds": seconds, "bytes": memory}
     return found | {"time ~ size^": exponent(sizes, seconds), "memory ~ size^": exponent(sizes, memory)}
-
-
-def peak_bytes(work: Callable[[], None]) -> int:
-    """The most that tensors made by the work held at once."""
-    with quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-        work()
-    held = most = 0
-    for event in sorted(watched.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            most = max(most, held)
-    return most
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without what the profiler says on standard error, past Python, whenever it starts and stops."""
-    said = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(said, 2)
-            os.close(said)
 
 
 def exponent(sizes: list[int], values: list[float]) -> float:

@@ -1,0 +1,151 @@
+"""What a student of half the size learns from a teacher: from its probabilities, and from its translations."""
+
+import functools
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from course_lib.compression import translated, word_level
+from course_lib.config import ModelConfig, model_preset
+from course_lib.data import BucketedBatches, Pair, encode_pairs, load_course
+from course_lib.experiments.grid import Grid
+from course_lib.training import TrainConfig, batch_loss, fit, score, train_preset, validate
+from course_lib.transformer import Transformer
+from course_lib.translator import Translator
+
+TEACHER, ITS_PAIRS = "course", 60_000  # the shipped translator, and how many pairs of the corpus it has learned from
+LONGEST = 7  # words of a source: short sentences are learned in seconds
+LABELED, UNLABELED, HELD_OUT = 1_000, 10_000, 300
+STUDENT = dict(d_model=80, d_ff=160)  # instead of the teacher's 128 and 256
+BATCH_TOKENS, WARMUP, STEPS = 512, 60, 400
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What can be learned from, and what is scored; no two parts share a sentence of either language.
+
+    Args:
+        labeled: pairs with their true translations, few of those that the teacher has learned from.
+        unlabeled: pairs that neither the teacher nor a student has learned from; only the sources are for students.
+        valid, test: held out from teacher and students.
+    """
+
+    labeled: list[Pair]
+    unlabeled: list[Pair]
+    valid: list[Pair]
+    test: list[Pair]
+
+
+@functools.cache
+def texts() -> Texts:
+    """The parts of the course corpus; takes half a minute, once a process."""
+    corpus, other = load_course(num_train=ITS_PAIRS), load_course(num_train=3 * UNLABELED, seed=1)
+    known = [*corpus.train, *corpus.valid, *corpus.test]
+    sources, targets = {pair.src for pair in known}, {pair.tgt for pair in known}
+    new = [pair for pair in other.train if pair.src not in sources and pair.tgt not in targets]
+    parts = ((corpus.train, LABELED), (new, UNLABELED), (corpus.valid, HELD_OUT), (corpus.test, HELD_OUT))
+    return Texts(*([pair for pair in part if len(pair.src.split()) <= LONGEST][:size] for part, size in parts))
+
+
+def student_config(vocab_size: int) -> ModelConfig:
+    """The teacher's shape, narrower."""
+    return model_preset("mini", vocab_size, **STUDENT)
+
+
+@functools.cache
+def pairs_to_learn(material: str) -> list[Pair]:
+    """The pairs of a side.
+
+    Args:
+        material: "true" (the labeled pairs), "teacher" (the same sources in the teacher's translation), "more teacher"
+            (the labeled pairs and all unlabeled sources in the teacher's translation), or "more true" (with the true
+            translations instead: what the teacher must replace).
+    """
+    given, teacher = texts(), Translator.from_pretrained(TEACHER)
+    if material == "teacher":
+        return translated(teacher, [pair.src for pair in given.labeled])
+    more = {"true": [], "more true": given.unlabeled}.get(material)
+    if more is None:
+        more = translated(teacher, [pair.src for pair in given.unlabeled])
+    return [*given.labeled, *more]
+
+
+def train_student(
+    pairs: list[Pair], *, rate: float, steps: int = STEPS, weight: float = 0.0, seed: int = 0
+) -> Translator:
+    """A student after some steps, whatever the number of pairs.
+
+    Args:
+        pairs: to learn from.
+        rate: peak of the learning rate.
+        steps: of the whole run, at least; the rate falls to 0 at its end.
+        weight: of the teacher's probabilities for each word, see word_level.
+        seed: of weights and batches.
+    """
+    teacher = Translator.from_pretrained(TEACHER)
+    torch.manual_seed(seed)
+    student = Transformer(student_config(teacher.tokenizer.vocab_size))
+    repeats, batches = _enough(encode_pairs(teacher.tokenizer, pairs), steps, seed)
+    run = _run(rate, repeats, seed)
+    loss = word_level(teacher.model, weight=weight) if weight else batch_loss
+    fit(student, batches, run, loss=loss, progress=False)
+    return Translator(student, teacher.tokenizer)
+
+
+def _enough(encoded: list, steps: int, seed: int) -> tuple[int, BucketedBatches]:
+    """Epochs, and batches of one: of many pairs at random as many as the steps need, of few all of them repeatedly."""
+    batches = BucketedBatches(encoded, BATCH_TOKENS, seed=seed)
+    epoch = len(batches.plan(0))
+    if epoch <= steps:
+        return round(steps / epoch), batches
+    kept = random.Random(seed).sample(encoded, len(encoded) * steps // epoch)
+    return 1, BucketedBatches(kept, BATCH_TOKENS, seed=seed)
+
+
+def _run(rate: float, epochs: int, seed: int) -> TrainConfig:
+    sizes = dict(batch_tokens=BATCH_TOKENS, warmup_steps=WARMUP)
+    return train_preset("mini", epochs=epochs, peak_lr=rate, seed=seed, **sizes)
+
+
+def run(choices: dict, seed: int, folder: Path) -> dict:
+    """Trains and scores one student; see train_student.
+
+    Args:
+        choices: material, rate, steps, weight.
+        seed: of weights and batches.
+        folder: not used, a run takes half a minute.
+
+    Returns:
+        valid (BLEU of the validation part), test (share of exact matches), bleu (of the test part; all greedy),
+        valid_loss (nats a token), pairs, parameters.
+    """
+    choices = dict(choices)
+    pairs = pairs_to_learn(choices.pop("material"))
+    student = train_student(pairs, seed=seed, **choices)
+    valid = BucketedBatches(encode_pairs(student.tokenizer, texts().valid), BATCH_TOKENS)
+    test = score(student, texts().test, beam_size=1)
+    return {
+        "valid": score(student, texts().valid, beam_size=1).bleu.score,
+        "test": test.exact_match,
+        "bleu": test.bleu.score,
+        "valid_loss": validate(student.model, valid)["valid_loss"],
+        "pairs": len(pairs),
+        "parameters": student.model.config.num_parameters,
+    }
+
+
+RATES = (0.005, 0.01)
+GRID = Grid(
+    name="distillation",
+    question="What does a student of half the size learn from a teacher that it does not learn from 1,000 true pairs?",
+    sides={
+        "alone": dict(material="true", rate=RATES),
+        "word level": dict(material="true", rate=RATES, weight=(0.5, 1.0)),
+        "sequence level, same sentences": dict(material="teacher", rate=RATES),
+        "sequence level, 10,000 more": dict(material="more teacher", rate=RATES),
+        "10,000 more true pairs": dict(material="more true", rate=RATES),
+    },
+    run=run,
+)
