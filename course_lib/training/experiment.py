@@ -10,12 +10,13 @@ import torch
 
 from course_lib.alternatives import AttentiveRNN, recurrent_like
 from course_lib.config import model_preset
-from course_lib.data import BucketedBatches, Corpus, IdPair, augmented, encode_pairs
+from course_lib.data import BucketedBatches, Corpus, augmented
 from course_lib.storage import replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
 from course_lib.training.distributed import rank, world_size
+from course_lib.training.encoding import Encoded, encode_parts
 from course_lib.training.evaluation import score
 from course_lib.training.loop import History, fit
 from course_lib.training.machine import describe_machine, revision
@@ -47,8 +48,8 @@ def train_translator(
         processes, rank 0 alone chooses, scores and writes.
 
     Raises:
-        ValueError: if the folder holds another experiment, a part that is needed is empty, or a sentence is longer than
-            the model's positions.
+        ValueError: if the folder holds another experiment, or a part that is needed has no pairs that the model has
+            positions for; single pairs that are too long are skipped, counted and told.
     """
     folder = Path(folder)
     if experiment.augment:
@@ -56,7 +57,11 @@ def train_translator(
     checkpoints = folder / "checkpoints"
     checkpoints.mkdir(parents=True, exist_ok=True)
     translator = _untrained(corpus, experiment, device)
-    batches, valid = _batches(corpus, experiment, translator)
+    encoded = encode_parts(corpus, ("train", "valid", experiment.report), translator)
+    corpus = encoded.corpus
+    if encoded.skipped and progress:
+        print(encoded, flush=True)
+    batches, valid = _batches(encoded, experiment, translator.tokenizer)
     history = fit(
         translator.model,
         batches,
@@ -72,6 +77,7 @@ def train_translator(
         "date": date.today().isoformat(),
         "commit": revision(),
         "machine": describe_machine(device),
+        "skipped_pairs": len(encoded.skipped),
         "processes": world_size(),
         "epochs": history.epochs,
         "seconds": history.seconds,
@@ -105,28 +111,12 @@ def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translato
     return translator
 
 
-def _batches(corpus: Corpus, experiment: Experiment, translator: Translator) -> tuple[BucketedBatches, BucketedBatches]:
-    """Of the training pairs, and of the validation pairs; the pairs to report are checked as well."""
+def _batches(encoded: Encoded, experiment: Experiment, tokenizer: Tokenizer) -> tuple[BucketedBatches, BucketedBatches]:
+    """Of the training pairs, and of the validation pairs."""
     run, share = experiment.training, experiment.subword_dropout
-    encoded = {part: _encoded(corpus, part, translator) for part in ("train", "valid", experiment.report)}
-    noise = SubwordDropout(translator.tokenizer, corpus.train, share, seed=run.seed) if share else None
-    batches = BucketedBatches(encoded["train"], run.batch_tokens, seed=run.seed, noise=noise)
-    return batches, BucketedBatches(encoded["valid"], run.batch_tokens)
-
-
-def _encoded(corpus: Corpus, part: str, translator: Translator) -> list[IdPair]:
-    """A part of the corpus as ids, all of which the model has positions for; else a ValueError, before any training."""
-    pairs = getattr(corpus, part)
-    if not pairs:
-        raise ValueError(f"the {part} part of corpus {corpus.name} has no pairs")
-    encoded, longest = encode_pairs(translator.tokenizer, pairs), translator.model.config.max_len
-    for pair, (src, tgt) in zip(pairs, encoded, strict=True):
-        if (tokens := max(len(src), len(tgt) + 1)) > longest:
-            raise ValueError(
-                f"corpus {corpus.name}, {part}: a sentence has {tokens} tokens, "
-                f"the model has positions for {longest}: {pair.src[:60]!r}"
-            )
-    return encoded
+    noise = SubwordDropout(tokenizer, encoded.corpus.train, share, seed=run.seed) if share else None
+    batches = BucketedBatches(encoded.ids["train"], run.batch_tokens, seed=run.seed, noise=noise)
+    return batches, BucketedBatches(encoded.ids["valid"], run.batch_tokens)
 
 
 def _scoring(translator: Translator, corpus: Corpus, progress: bool) -> Callable[[Transformer, History], dict]:
