@@ -367,7 +367,7 @@ for config, printed, gap in ((base, 65, 0.03), (big, 213, 0.01)):
 #
 # ## Where do the FLOPs go?
 #
-# A parameter costs memory, a **FLOP** (floating-point operation) costs time.
+# A parameter costs memory, a FLOP costs time (lesson [04](04_multi_head.ipynb)).
 # A matrix of *n* parameters takes 2*n* FLOPs for each token: a multiplication and an addition.
 # Looking up a row of the embedding takes none, but the same matrix works again as the generator.
 # So the forward pass for a pair of 30 and 30 tokens should take 2 · 30 · parameters.
@@ -572,7 +572,6 @@ del of_base
 # %% [markdown]
 # For each token the bytes are the same in a batch of 1, 2 or 4, so the whole is linear in the batch, and we may multiply.
 # A smaller batch saves activations only, and the loss alone keeps a probability for each of 37,000 subwords.
-# Lesson 14 of the [map](00_welcome.ipynb) is about how to save them.
 #
 # ## One matrix, three uses
 #
@@ -901,8 +900,8 @@ curves(
 
 # %%
 german_ids = sorted(set(batch.tgt_out.flatten().tolist()) - {PAD_ID, EOS_ID})
-rng = torch.Generator().manual_seed(0)
-places = torch.randint(len(german_ids), (8, 7), generator=rng)
+torch.manual_seed(0)
+places = torch.randint(len(german_ids), (8, 7))
 noise = torch.tensor(german_ids)[places].to(device)  # (batch, tgt_len)
 
 
@@ -914,6 +913,7 @@ def examined(model, tgt_in):
     return number_right(model), swapped, repeated
 
 
+# %%
 found = {"shifted right": [examined(each, batch.tgt_in) for each in learned]}
 found["not shifted"] = [examined(each, batch.tgt_out) for each in copiers]
 for name, rows in found.items():
@@ -948,7 +948,7 @@ tied_share, untied_share = (sum(share) / 5 for share in repeats.values())
 print(f"untrained, five seeds: tied repeats {tied_share:.0%}, untied {untied_share:.0%}")
 
 # %% tags=["hide-input"]
-assert tied_share > 0.2 and untied_share < 0.05
+assert tied_share > 0.1 and untied_share < 0.05
 assert all(bad[0] < good[0] for bad, good in zip(too_good, losses, strict=True))
 
 # %% [markdown]
@@ -990,16 +990,16 @@ print(f"each at its best rate: {factor:.1f} times as many steps without the scal
 more = "1.5 times or more" if factor >= 1.5 else "less than 1.5 times"
 without_scale.reveal(
     "it never learns" if min(best["1"]) == 100 else more,
-    because="the table can grow by training, and that takes steps",
+    because="its tokens are drowned out by their positions at first",
 )
 
 # %% tags=["hide-input"]
 assert max(best["√d_model"]) < min(best["1"]) < 100 and factor > 1.5
-for name, rates in needed.items():  # the best rate is not the largest that was tried
+for rates in needed.values():  # the best rate is not the largest that was tried
     assert min(rates, key=lambda rate: sum(rates[rate])) < 10 * usual_rate
 
 # %% [markdown]
-# It can, but it takes more than half as many steps again, with every seed.
+# It can, but even at its best rate it takes far more steps, with every seed.
 #
 # ## Break it: leave out the final norm
 #
@@ -1027,34 +1027,41 @@ for num_layers in (2, 8):
 for num_layers in (2, 8):
     assert max(norms[num_layers, "with"]) < even + 1.5
 assert min(norms[2, "without"]) > 1.3 * max(norms[2, "with"])
-assert min(norms[8, "without"]) > 1.5 * max(norms[2, "without"])
+assert min(norms[8, "without"]) > max(norms[2, "without"])
 
 # %% [markdown]
 # The sum grows from layer to layer, the logits grow with it, and the model starts sure of itself and wrong, the more the deeper it is.
 # Does it learn worse, too?
+# Again each side has its best rate of three.
+# A third side has the norms, and logits that are doubled.
 
 # %%
+sides = {"with final norms": 1, "with them, logits × 2": 2, "without": 1}
+
+
+def steps_to_memorize(name, rate, seed):
+    pre = new_model(seed, norm_first=True)
+    if name == "without":
+        pre.encoder.norm = pre.decoder.norm = nn.Identity()
+    pre.generator.register_forward_hook(lambda layer, x, logits: sides[name] * logits)
+    return len(memorize(pre, batch.tgt_in, rate, enough=0.05))
+
+
 memorized = {}
-for norm in ("with", "without"):
-    for rate in (usual_rate, 3 * usual_rate, 10 * usual_rate):
-        runs = []
-        for seed in seeds:
-            pre = new_model(seed, norm_first=True)
-            if norm == "without":
-                pre.encoder.norm = pre.decoder.norm = nn.Identity()
-            runs.append(len(memorize(pre, batch.tgt_in, rate, enough=0.05)))
-        memorized.setdefault(norm, {})[rate] = runs
-for norm, rates in memorized.items():
-    quickest = min(rates.values(), key=sum)
-    print(f"2 layers {norm:8} final norms: below 0.05 after {quickest} steps")
+for name in sides:
+    rates = [factor * usual_rate for factor in (1, 3, 10)]
+    tried = [[steps_to_memorize(name, rate, seed) for seed in seeds] for rate in rates]
+    memorized[name] = min(tried, key=sum)
+    print(f"2 layers {name:22} below 0.05 after {memorized[name]} steps")
 
 # %% tags=["hide-input"]
-slowest, quickest = (min(rates.values(), key=sum) for rates in memorized.values())
-assert max(quickest) < min(slowest)
+with_norms, doubled, without = memorized.values()
+assert max(without) < min(with_norms) and max(without) < min(doubled)
 
 # %% [markdown]
-# No: each at its best learning rate, the shallow model without final norms memorizes *sooner*, because its larger logits need less training to become certain.
-# One memorized batch is a test of the wiring, and no more; what the norm does for a long training run is not measured here.
+# No: the model *without* final norms memorizes sooner, with every seed.
+# Larger logits alone are not the reason, because doubled ones bring nothing; what is, we leave open.
+# One memorized batch is a test of the wiring, and no more: a model that passes it may still train badly on a corpus.
 #
 # ## Your predictions
 
@@ -1065,7 +1072,6 @@ Predictions()
 # ## Glossary
 #
 # - **shifted right**: said of a target that begins with `<s>`, so that each position reads the token before the one that it predicts.
-# - **FLOP**: a floating-point operation; a multiplication and an addition are two.
 # - **activations**: intermediate results that the forward pass keeps for the backward pass.
 # - **weight tying**: using one matrix as both embeddings and as the generator.
 # - **overfit one batch**: to train on one batch until the model knows it by heart, as a test of the model's code.
