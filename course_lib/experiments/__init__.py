@@ -9,5 +9,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "grid": ["Grid", "run_grid"],
         "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
         "record": ["final_results", "read_record"],
+        "warmup": ["copied", "copy_pairs", "train_copier"],
     },
 )
