@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "config": ["Experiment", "TrainConfig", "train_preset"],
-        "loss": ["label_smoothed_loss"],
+        "loss": ["label_smoothed_loss", "smoothing_floor"],
         "schedule": ["learning_rate", "paper_rate"],
         "run": ["DivergedError", "History"],
         "loop": ["fit"],
