@@ -11,5 +11,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
         "record": ["final_results", "read_record"],
         "timed": ["seconds_a_step", "train_for"],
+        "warmup": ["copied", "copy_pairs", "train_copier"],
     },
 )
