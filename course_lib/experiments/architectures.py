@@ -19,7 +19,7 @@ from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
 PAIRS, HELD_OUT, WORDS = 12_000, 600, 8  # drawn from the course corpus; of these the sources of up to 8 words
-SECONDS, BATCH_TOKENS, VOCAB_SIZE = 10.0, 512, 500
+SECONDS, BATCH_TOKENS, VOCAB_SIZE = 8.0, 512, 500
 SIZES = dict(d_model=64, num_heads=4, num_layers=2, d_ff=128, dropout=0.0, max_len=48, norm_first=True)
 
 

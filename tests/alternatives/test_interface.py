@@ -38,7 +38,7 @@ from tests.helpers.training import fit, reversal_pairs
 SMALL = dict(vocab_size=13, d_model=12, dropout=0.3, max_len=8)
 CONFIGS = {
     "convolutional, 3 wide": ConvolutionalConfig(**SMALL, d_hidden=10, num_layers=2),
-    "convolutional, 5 wide": ConvolutionalConfig(**SMALL, d_hidden=16, num_layers=3, kernel_width=5),
+    "convolutional, 5 wide": ConvolutionalConfig(**SMALL, d_hidden=6, num_layers=2, kernel_width=5),
     "state space": StateSpaceConfig(**SMALL, num_heads=3, num_layers=2, d_ff=20, d_state=4),
 }
 KINDS = {ConvolutionalConfig: ConvolutionalModel, StateSpaceConfig: StateSpaceModel}
@@ -174,9 +174,9 @@ def test_gradients_reach_all_parameters(float64, config):
     model = model_of(config)
     model(padded(interface.SRC), padded(interface.TGT)).sin().sum().backward()
     for name, parameter in model.named_parameters():
-        used = parameter.grad[:7] if "position" in name else parameter.grad[..., 1:] if "frequency" in name else None
-        assert (parameter.grad if used is None else used).abs().max() > 1e-9, f"{name} has no gradient"
         assert parameter.grad.isfinite().all(), name
+        if not name.endswith("key_proj.bias"):  # which a softmax ignores
+            assert parameter.grad.abs().max() > 1e-9, f"{name} has no gradient"
 
 
 @each_config
