@@ -1,6 +1,5 @@
 """Which architecture translates best after equal training time, at equal size?"""
 
-import math
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -93,12 +92,12 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     }
 
 
-EQUAL = dict(seconds=SECONDS, rate=(4e-3, 1e-2))
+EQUAL = dict(seconds=SECONDS, rate=(4e-3, 1e-2, 2e-2))
 GRID = Grid(
     name="architectures",
     question="Which architecture translates best after equal training time, at equal size?",
     sides={
-        "Transformer": EQUAL | dict(architecture="transformer"),
+        "Transformer": EQUAL | dict(architecture="transformer", rate=(2e-3, 4e-3, 1e-2)),
         "LSTM": EQUAL | dict(architecture="lstm"),
         "GRU": EQUAL | dict(architecture="gru"),
         "convolutional": EQUAL | dict(architecture="convolutional"),

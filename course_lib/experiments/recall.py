@@ -1,6 +1,5 @@
 """Who has what? Five architectures recall a fact that was told longer and longer ago."""
 
-import math
 from pathlib import Path
 
 import torch
@@ -190,14 +189,14 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     }
 
 
-EQUAL = dict(seconds=SECONDS, rate=(3e-3, 1e-2))
+EQUAL = dict(seconds=SECONDS, rate=(3e-3, 1e-2, 2e-2))
 LONGER = dict(seconds=4 * SECONDS)  # at the rate that was chosen for the shorter training
 GRID = Grid(
     name="recall",
     question="How far back does each architecture recall a fact, after equal training time?",
     sides={
-        "Transformer": EQUAL | dict(architecture="transformer", position=("none", "rotary")),
-        "LSTM": EQUAL | dict(architecture="lstm"),
+        "Transformer": EQUAL | dict(architecture="transformer", position=("none", "rotary"), rate=(3e-3, 1e-2)),
+        "LSTM": EQUAL | dict(architecture="lstm", rate=(1e-3, 3e-3, 1e-2)),
         "GRU": EQUAL | dict(architecture="gru"),
         "convolution": EQUAL | dict(architecture="convolution"),
         "state space": EQUAL | dict(architecture="state space"),

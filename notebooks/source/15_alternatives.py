@@ -15,13 +15,12 @@
 
 # %%
 import math
-import time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.widgets import Predict, Predictions
+from course_lib.widgets import Predict
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 

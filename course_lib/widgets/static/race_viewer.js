@@ -55,16 +55,21 @@ function render({ model: kernels, el: root }) {
   const model = unhurried(kernels), moments = model.get("moments");
   let timer = null;
   const stop = () => {
-    clearInterval(timer);
+    clearTimeout(timer);
     timer = null;
     run.textContent = "run";
   };
   const go = (moment) => send(model, { moment: clamp(moment, 1, moments) });
+  const beat = () => {
+    if (model.get("moment") === moments) return stop();
+    go(model.get("moment") + 1);
+    timer = setTimeout(beat, PAUSE);
+  };
   const start = () => {
     if (timer) return stop();
     if (model.get("moment") === moments) go(1);
     run.textContent = "stop";
-    timer = setInterval(() => (model.get("moment") < moments ? go(model.get("moment") + 1) : stop()), PAUSE);
+    timer = setTimeout(beat, PAUSE);
   };
   const run = el("button", { onclick: start }, "run");
   const steps = arrows("measurement", (step) => {
