@@ -1,5 +1,6 @@
 """The students of the record: equal work for every side, and nothing that a teacher or a student has seen is scored."""
 
+import math
 from unittest import mock
 
 import pytest
@@ -61,22 +62,25 @@ def test_each_side_learns_from_what_it_is_named_after():
     assert found["10,000 more true pairs"] == true | more
 
 
-def law_the_steps_are_those_of_the_grid(enough):
-    """Whatever the number of pairs: a tenth more or less."""
+def law_the_steps_are_those_of_the_grid(kind):
+    """Whatever the number of pairs."""
     for count in (30, 100, 2000):
-        encoded = [([7] * 10, [8] * 9)] * count
+        batches = kind([([7] * 10, [8] * 9)] * count, 50)  # five pairs a batch
         for steps in (20, 33):
-            with mock.patch.object(distillation, "BATCH_TOKENS", 50):  # five pairs a batch
-                epochs, batches = enough(encoded, steps, seed=0)
-                made = sum(len(batches.plan(epoch)) for epoch in range(epochs))
-            assert made == pytest.approx(steps, rel=0.1)
+            batches.steps = steps
+            assert sum(len(batches.plan(epoch)) for epoch in range(math.ceil(5 * steps / count))) == steps
 
 
 def test_the_steps_are_those_of_the_grid():
-    def one_epoch(encoded, steps, seed):
-        return 1, distillation.BucketedBatches(encoded, distillation.BATCH_TOKENS)
+    tells_apart(law_the_steps_are_those_of_the_grid, distillation._Limited, distillation.BucketedBatches)
 
-    tells_apart(law_the_steps_are_those_of_the_grid, distillation._enough, one_epoch)
+
+@pytest.mark.parametrize("pairs", [40, 150])
+def test_every_student_makes_as_many_steps(small, pairs):
+    with mock.patch.object(distillation, "fit", wraps=distillation.fit) as fit:
+        distillation.train_student((small.labeled + small.unlabeled)[:pairs], rate=1e-3, steps=5)
+    (_, batches, config), _ = fit.call_args
+    assert sum(len(batches.plan(epoch)) for epoch in range(config.epochs)) == 5
 
 
 def test_the_student_has_less_than_half_of_the_teacher():
