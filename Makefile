@@ -52,6 +52,9 @@ LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
 CORE := $(patsubst %,tests/test_%.py,config masks tokenizer position attention blocks transformer recording translator)
 SOLUTIONS := $(sort $(wildcard notebooks/assignments/solution/*/*.ipynb))
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
+# Files are tested side by side, each with one thread; the long ones come first. WORKERS=0 takes one after the other.
+WORKERS := auto
+SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 4 --no-loadscope-reorder --dist
 
 # The course's Python: PYTHON if given, else the first one that is new enough and can make environments.
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python)
@@ -87,19 +90,20 @@ update: ## Get a new edition of the course; what you have written in your copies
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check
-	$(PY) -m pytest tests $(LESSONS) $(SOLUTIONS) $(NBVAL) --ignore=tests/browser $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(LESSONS) $(SOLUTIONS) tests $(NBVAL) $(SIDE_BY_SIDE) loadfile --ignore=tests/browser $(ARGS)
 
 check: $(VENV)/.test-ready ## In a minute: lint, the tests of the model, one lesson
 	$(PY) -m ruff check
 	$(PY) -m pytest $(CORE) $(firstword $(LESSONS)) $(NBVAL) $(ARGS)
 
 test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, operated in a real browser
-	$(PY) -m pytest tests/browser $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest tests/browser $(SIDE_BY_SIDE) loadgroup $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)
 	$(PY) -m notebooks.source.course_map
 	$(PY) -m notebooks.source.terms
+	$(PY) -m notebooks.source.readme
 
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
 	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)
@@ -147,7 +151,7 @@ endif
 
 $(VENV)/.lab-ready: pyproject.toml constraints.txt
 	@$(CREATE_VENV)
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e ".[course]"
 	@# The first plot would build Matplotlib's font cache, and fontconfig one in the home: do it here and now.
 	@XDG_CACHE_HOME="$(STATE)/cache" $(PY) -c "import matplotlib.font_manager"
 	@# JupyterLab must not ask the network for news.

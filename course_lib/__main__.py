@@ -31,8 +31,8 @@ def data(options: argparse.Namespace) -> None:
 
 
 def train(options: argparse.Namespace) -> None:
-    """Trains a translator into a folder, with its log; goes on where an earlier call stopped."""
-    from course_lib.training import train_translator
+    """Trains a translator into a folder, with its log; goes on where an earlier call stopped. Also under torchrun."""
+    from course_lib.training import process_group, train_translator
     from course_lib.translator import SHIPPED
 
     if str(options.out) in SHIPPED:
@@ -43,7 +43,8 @@ def train(options: argparse.Namespace) -> None:
         model_changes=_model_changes(options),
         **{name: getattr(options, name) for name in _EXPERIMENT},
     )
-    log = train_translator(_corpus(options), options.out, experiment, device=_device(options))
+    with process_group(_device(options)) as device:
+        log = train_translator(_corpus(options), options.out, experiment, device=device)
     if log["stopped"] == "interrupted":
         _stop()
 

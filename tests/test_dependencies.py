@@ -35,10 +35,12 @@ def parse_pins(constraints: str) -> dict[str, str]:
     return pins
 
 
-def declared(project: str, *, extras: bool = True) -> list[Requirement]:
+def declared(project: str, *, extras: set[str] | None = None) -> list[Requirement]:
+    """What the project needs, with some of its extras; None stands for all."""
     table = tomllib.loads(project)["project"]
-    optional = table["optional-dependencies"].values() if extras else ()
-    return [Requirement(text) for group in (table["dependencies"], *optional) for text in group]
+    optional = table["optional-dependencies"]
+    groups = [optional[name] for name in (optional if extras is None else extras)]
+    return [Requirement(text) for group in (table["dependencies"], *groups) for text in group]
 
 
 def check_pins_agree(project: str, environment: str, constraints: str, workflow: str) -> None:
@@ -49,7 +51,7 @@ def check_pins_agree(project: str, environment: str, constraints: str, workflow:
         pin = pins.get(canonicalize_name(requirement.name))
         assert pin and requirement.specifier.contains(pin), f"expected a pin in {requirement}, got {pin}"
     conda = yaml.safe_load(environment)["dependencies"]
-    assert conda[1] == "pip" and conda[2] == {"pip": ["-c constraints.txt", "-e ."]}, conda
+    assert conda[1] == "pip" and conda[2] == {"pip": ["-c constraints.txt", "-e .[course]"]}, conda
     python = Requirement(conda[0].replace("=", "==", 1))
     assert python.name == "python"
     (version,) = (specifier.version for specifier in python.specifier)
@@ -78,7 +80,7 @@ def test_environment_project_and_constraints_agree(root: Path) -> None:
         ("pyproject.toml", 'requires-python = ">=3.11"', 'requires-python = ">=3.12"'),
         ("environment.yml", "python=3.11", "python=3.12"),
         ("environment.yml", "-c constraints.txt", "-r constraints.txt"),
-        ("environment.yml", "      - -e .\n", ""),
+        ("environment.yml", "      - -e .[course]\n", ""),
         (".github/workflows/ci.yml", '"3.11"', '"3.10"'),
     ],
 )
@@ -177,16 +179,25 @@ def check_imports_are_declared(modules: set[str], declared_names: set[str]) -> N
 def test_every_import_is_a_declared_dependency(root: Path) -> None:
     (project,) = read(root, "pyproject.toml")
     ours = {"course_lib", "notebooks", "tests"}
-    tools = ["course_lib/grading", "notebooks/source", "notebooks/assignments", "tests"]  # of those who install extras
-    files = {folder: set((root / folder).rglob("*.py")) for folder in ("course_lib", *tools)}
-    files["course_lib"] -= files["course_lib/grading"]
+    with_extras = ["course_lib/grading", "notebooks/source", "notebooks/assignments", "tests"]
+    for_lessons = ["course_lib/figures", "course_lib/widgets"]
+    files = {folder: set((root / folder).rglob("*.py")) for folder in ("course_lib", *for_lessons, *with_extras)}
+    files["course_lib"] -= set().union(*(files[name] for name in files if name.startswith("course_lib/")))
     for folder, paths in files.items():
-        extras = folder in tools
+        extras = {"course"} if folder in for_lessons else None if folder in with_extras else set()
         names = {canonicalize_name(requirement.name) for requirement in declared(project, extras=extras)}
         sources = read(root, *paths)
         check_imports_are_declared(set().union(*map(imported, sources)) - ours, names)
     with pytest.raises(AssertionError, match="pexpect"):
         check_imports_are_declared(imported("import pexpect"), names)
+
+
+def test_the_library_alone_brings_no_jupyter_and_no_figures(root: Path) -> None:
+    (project,) = read(root, "pyproject.toml")
+    names = needed(declared(project, extras=set()))
+    assert {"torch", "tokenizers", "safetensors", "sacrebleu"} <= names
+    assert not names & {"jupyterlab", "ipykernel", "ipywidgets", "ipython", "matplotlib"}
+    assert {"jupyterlab", "matplotlib"} <= needed(declared(project, extras={"course"}))
 
 
 def check_no_index_host(name: str, text: str) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from course_lib import attention as attention_module
 from course_lib import recording
-from course_lib.alternatives.lstm import AttentiveLSTM, lstm_like
+from course_lib.alternatives.recurrent import AttentiveRNN, recurrent_like
 from course_lib.attention import attention_weights
 from course_lib.decoding import greedy
 from course_lib.recording import AttentionMaps, record_attention
@@ -186,7 +186,7 @@ def test_recordings_can_be_nested():
 
 
 def test_a_recurrent_model_is_refused_by_name():
-    config = lstm_like(tiny_model().config)
-    error = raised(ValueError, lambda: record_attention(AttentiveLSTM(config)).__enter__())
-    assert error and "got AttentiveLSTM" in str(error)
+    config = recurrent_like(tiny_model().config)
+    error = raised(ValueError, lambda: record_attention(AttentiveRNN(config)).__enter__())
+    assert error and "got AttentiveRNN" in str(error)
     assert raised(ValueError, lambda: record_attention(tiny_model()).__enter__()) is None

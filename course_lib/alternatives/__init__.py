@@ -5,6 +5,10 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "lstm": ["AttentiveLSTM", "LstmConfig", "lstm_like"],
+        "catalog": ["ALTERNATIVES", "model_like"],
+        "convolutional": ["ConvolutionalConfig", "ConvolutionalModel", "GatedConvolution", "convolutional_like"],
+        "recurrent": ["AttentiveRNN", "RecurrentConfig", "recurrent_like"],
+        "state_space": ["DiagonalStateSpace", "StateSpaceMixing"],
+        "state_space_model": ["StateSpaceConfig", "StateSpaceModel", "state_space_like"],
     },
 )

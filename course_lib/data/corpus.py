@@ -1,6 +1,6 @@
 """Corpora: lists of sentence pairs, each split into train, valid and test."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import mean
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ class Corpus:
         valid: pairs to choose between models with.
         test: pairs to report results on, once.
         license: terms of use and attribution, one line.
+        lines: of a file, in which line each pair stands first, from 1.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Corpus:
     valid: list[Pair]
     test: list[Pair]
     license: str = ""
+    lines: dict[Pair, int] = field(default_factory=dict)
 
 
 def describe(corpus: Corpus) -> str:

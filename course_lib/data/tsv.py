@@ -50,7 +50,8 @@ def load_tsv(path: str | Path, *, valid: float = 0.05, test: float = 0.05, seed:
             f"different source sentences for the split, got {distinct}"
         )
     parts = split_by_source(pairs, num_valid=num_valid, num_test=num_test, seed=seed)
-    return Corpus(path.name.removesuffix(".gz").removesuffix(".tsv"), *parts)
+    lines = {pair: number for number, pair in reversed(list(enumerate(pairs, start=1)))}
+    return Corpus(path.name.removesuffix(".gz").removesuffix(".tsv"), *parts, lines=lines)
 
 
 def parse_tsv(content: bytes, *, name: str) -> list[Pair]:

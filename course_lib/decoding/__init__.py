@@ -5,7 +5,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "steps": ["Hypothesis", "Steps", "check_search", "output_limits"],
+        "limits": ["check_search"],
+        "steps": ["Hypothesis", "Steps", "output_limits"],
         "one_path": ["cut", "greedy", "place_log_probs", "sample", "sampling_probs"],
         "beam": [
             *("BeamNode", "BeamTree", "beam_search", "normalized", "record_beam"),

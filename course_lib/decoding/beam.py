@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import Tensor
 
+from course_lib.decoding.limits import check_search
 from course_lib.decoding.packed import first_step
-from course_lib.decoding.steps import Hypothesis, check_search, output_limits
+from course_lib.decoding.steps import Hypothesis, output_limits
 from course_lib.transformer import Transformer, eval_mode
 
 KEPT, DROPPED, FINISHED, UNFINISHED = "kept", "dropped", "finished", "unfinished"

@@ -31,14 +31,6 @@ class Hypothesis:
         return self.ids + [eos_id] * self.finished
 
 
-def check_search(beam_size: int, length_penalty: float) -> None:
-    """Raises ValueError unless the one is a whole number from 1, and the other a number."""
-    if not isinstance(beam_size, int) or isinstance(beam_size, bool) or beam_size < 1:
-        raise ValueError(f"beam_size must be a whole number from 1, got {beam_size!r}")
-    if isinstance(length_penalty, bool) or not isinstance(length_penalty, int | float):
-        raise ValueError(f"length_penalty must be a number, got {length_penalty!r}")
-
-
 def output_limits(model: Transformer, src: Tensor, max_len: int | None) -> list[int]:
     """Most target tokens of each row: max_len, checked against the model's positions, or 50 more than its source."""
     longest = model.config.max_len

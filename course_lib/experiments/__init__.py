@@ -5,9 +5,11 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "architectures": ["new_model", "train_model"],
         "catalog": ["NAMES", "find_grid"],
         "grid": ["Grid", "run_grid"],
         "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
         "record": ["final_results", "read_record"],
+        "timed": ["seconds_a_step", "train_for"],
     },
 )

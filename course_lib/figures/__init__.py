@@ -7,7 +7,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "canvas": ["CourseFigure", "new_figure", "styled"],
         "matrices": ["Panel", "attention_grid", "attention_map", "mask_grid", "panels", "signed_matrix"],
-        "charts": ["bars", "curves", "dots", "stacked_bars"],
+        "charts": ["curves"],
+        "row_charts": ["bars", "dots", "intervals", "stacked_bars"],
         "architecture": ["architecture_figure"],
         "beam_tree": ["beam_figure"],
         "flow": ["Block", "flow_figure"],

@@ -5,9 +5,20 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "budget": ["PEAKS", "Budget", "capacity", "paper_utilization", "serial_share", "speed_up", "training_flops"],
         "config": ["Experiment", "TrainConfig", "train_preset"],
         "loss": ["label_smoothed_loss"],
         "schedule": ["learning_rate", "paper_rate"],
+        "distributed": [
+            "BatchLoss",
+            "gradients",
+            "process_group",
+            "rank",
+            "share_of",
+            "shared_loss",
+            "sharded_loss",
+            "world_size",
+        ],
         "run": ["DivergedError", "History"],
         "loop": ["fit"],
         "evaluation": ["Score", "batch_loss", "score", "token_logits", "validate"],

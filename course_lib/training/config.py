@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from course_lib.config import check_preset, from_values, require
+from course_lib.decoding import check_search
 
 _RUNS = {
     "mini": dict(epochs=4, batch_tokens=1024, peak_lr=6e-3, warmup_steps=400, decay="linear", clip_norm=1.0),
@@ -104,8 +105,8 @@ class Experiment:
         report: part that is scored at the end: "valid", or "test", once, when nothing is left to be chosen.
 
     Raises:
-        ValueError: on a preset, an architecture or a part that does not exist, a beam_size below 1, or a start for
-            an LSTM.
+        ValueError: on a preset, an architecture or a part that does not exist, a search that check_search refuses, or
+            a start for an LSTM.
     """
 
     preset: str
@@ -133,7 +134,8 @@ class Experiment:
         require(known, f"architecture must be 'transformer' or 'lstm', got {self.architecture!r}")
         from_scratch = self.architecture == "transformer" or self.start is None
         require(from_scratch, "only a Transformer can start from another translator")
-        require(self.beam_size >= 1, f"beam_size must be at least 1, got {self.beam_size}")
+        for penalty in self.length_penalty:
+            check_search(self.beam_size, penalty)
         require(self.report in ("valid", "test"), f"report must be 'valid' or 'test', got {self.report!r}")
 
     @property

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import torch
 
-from course_lib.alternatives import AttentiveLSTM, lstm_like
+from course_lib.alternatives import AttentiveRNN, recurrent_like
 from course_lib.config import model_preset
-from course_lib.data import BucketedBatches, Corpus, IdPair, augmented, encode_pairs
+from course_lib.data import BucketedBatches, Corpus, augmented
 from course_lib.storage import replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
+from course_lib.training.distributed import rank, world_size
+from course_lib.training.encoding import Encoded, encode_parts
 from course_lib.training.evaluation import score
 from course_lib.training.loop import History, fit
 from course_lib.training.machine import describe_machine, revision
@@ -42,11 +44,12 @@ def train_translator(
 
     Returns:
         the log: corpus, model, training, date, commit, machine, the history's epochs, seconds and cpu_seconds; once
-        finished what was chosen, all choices with their BLEU, and the scores of the part to report.
+        finished what was chosen, all choices with their BLEU, and the scores of the part to report. Of several
+        processes, rank 0 alone chooses, scores and writes.
 
     Raises:
-        ValueError: if the folder holds another experiment, a part that is needed is empty, or a sentence is longer than
-            the model's positions.
+        ValueError: if the folder holds another experiment, or a part that is needed has no pairs that the model has
+            positions for; single pairs that are too long are skipped, counted and told.
     """
     folder = Path(folder)
     if experiment.augment:
@@ -54,7 +57,11 @@ def train_translator(
     checkpoints = folder / "checkpoints"
     checkpoints.mkdir(parents=True, exist_ok=True)
     translator = _untrained(corpus, experiment, device)
-    batches, valid = _batches(corpus, experiment, translator)
+    encoded = encode_parts(corpus, ("train", "valid", experiment.report), translator)
+    corpus = encoded.corpus
+    if encoded.skipped and progress:
+        print(encoded, flush=True)
+    batches, valid = _batches(encoded, experiment, translator.tokenizer)
     history = fit(
         translator.model,
         batches,
@@ -70,11 +77,15 @@ def train_translator(
         "date": date.today().isoformat(),
         "commit": revision(),
         "machine": describe_machine(device),
+        "skipped_pairs": len(encoded.skipped),
+        "processes": world_size(),
         "epochs": history.epochs,
         "seconds": history.seconds,
         "cpu_seconds": history.cpu_seconds,
         "stopped": history.stopped,
     }
+    if rank() > 0:
+        return log
     if history.stopped == "finished":
         best, *_ = choices = choose(translator, checkpoints, experiment, corpus.valid)
         log |= {"averaged_epochs": best.averaged_epochs, "length_penalty": best.length_penalty}
@@ -93,35 +104,19 @@ def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translato
     tokenizer = Tokenizer.train(texts, experiment.vocab_size, lowercase=experiment.lowercase)
     torch.manual_seed(experiment.training.seed)
     config = model_preset(experiment.preset, tokenizer.vocab_size, **experiment.model_changes)
-    model = AttentiveLSTM(lstm_like(config)) if experiment.architecture == "lstm" else Transformer(config)
+    model = AttentiveRNN(recurrent_like(config)) if experiment.architecture == "lstm" else Transformer(config)
     translator = Translator(model.to(device), tokenizer)
     if experiment.start is not None:
         take_over(translator, Translator.from_pretrained(experiment.start))
     return translator
 
 
-def _batches(corpus: Corpus, experiment: Experiment, translator: Translator) -> tuple[BucketedBatches, BucketedBatches]:
-    """Of the training pairs, and of the validation pairs; the pairs to report are checked as well."""
+def _batches(encoded: Encoded, experiment: Experiment, tokenizer: Tokenizer) -> tuple[BucketedBatches, BucketedBatches]:
+    """Of the training pairs, and of the validation pairs."""
     run, share = experiment.training, experiment.subword_dropout
-    encoded = {part: _encoded(corpus, part, translator) for part in ("train", "valid", experiment.report)}
-    noise = SubwordDropout(translator.tokenizer, corpus.train, share, seed=run.seed) if share else None
-    batches = BucketedBatches(encoded["train"], run.batch_tokens, seed=run.seed, noise=noise)
-    return batches, BucketedBatches(encoded["valid"], run.batch_tokens)
-
-
-def _encoded(corpus: Corpus, part: str, translator: Translator) -> list[IdPair]:
-    """A part of the corpus as ids, all of which the model has positions for; else a ValueError, before any training."""
-    pairs = getattr(corpus, part)
-    if not pairs:
-        raise ValueError(f"the {part} part of corpus {corpus.name} has no pairs")
-    encoded, longest = encode_pairs(translator.tokenizer, pairs), translator.model.config.max_len
-    for pair, (src, tgt) in zip(pairs, encoded, strict=True):
-        if (tokens := max(len(src), len(tgt) + 1)) > longest:
-            raise ValueError(
-                f"corpus {corpus.name}, {part}: a sentence has {tokens} tokens, "
-                f"the model has positions for {longest}: {pair.src[:60]!r}"
-            )
-    return encoded
+    noise = SubwordDropout(tokenizer, encoded.corpus.train, share, seed=run.seed) if share else None
+    batches = BucketedBatches(encoded.ids["train"], run.batch_tokens, seed=run.seed, noise=noise)
+    return batches, BucketedBatches(encoded.ids["valid"], run.batch_tokens)
 
 
 def _scoring(translator: Translator, corpus: Corpus, progress: bool) -> Callable[[Transformer, History], dict]:
@@ -159,7 +154,7 @@ def _line(record: dict, valid_bleu: float) -> str:
     )
 
 
-def _header(corpus: Corpus, experiment: Experiment, model: Transformer | AttentiveLSTM) -> dict:
+def _header(corpus: Corpus, experiment: Experiment, model: Transformer | AttentiveRNN) -> dict:
     """What was asked for, as the log begins with it."""
     return {
         "corpus": corpus.name,

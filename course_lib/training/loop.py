@@ -9,11 +9,14 @@ from tqdm import tqdm
 from course_lib.data import BucketedBatches
 from course_lib.training.allocator import keep_freed_memory
 from course_lib.training.config import TrainConfig
+from course_lib.training.distributed import anyone, rank
 from course_lib.training.interrupt import Interrupt
 from course_lib.training.run import DivergedError, History, Run
 from course_lib.transformer import Transformer
 
 __all__ = ["DivergedError", "History", "fit"]
+
+SEEDS_APART = 1_000_003  # between processes, so that each drops out something else
 
 
 def fit(
@@ -33,6 +36,9 @@ def fit(
 
     A resumed run equals an uninterrupted one, bit for bit on CPU. Ctrl-C (or the notebook's stop button) ends the
     training after the current step; the history is returned and the state is saved.
+
+    Under torchrun (see process_group) each process takes its rows of every batch, and all make the same step: that of
+    one process with whole batches. Rank 0 measures, calls and writes; all must see the folder, to resume from it.
 
     Args:
         model: is changed in place, and trains on the device it is on.
@@ -57,23 +63,27 @@ def fit(
     """
     keep_freed_memory()
     run = Run(model, batches, config, folder, keep, loss)
-    torch.manual_seed(config.seed)
+    torch.manual_seed(config.seed + rank() * SEEDS_APART)
+    if rank() > 0:
+        valid, on_step, on_epoch, progress = None, None, None, False
     run.resume()
     bar = tqdm(total=run.history.total_steps, initial=run.step, unit="step", disable=not progress, mininterval=1.0)
     model.train()
+    stop = False
     with bar, Interrupt() as interrupt:
-        while run.epoch < config.epochs and not interrupt.requested:
+        while run.epoch < config.epochs and not stop:
             for group in run.rest_of_epoch():
                 run.train_step(group)
                 bar.set_postfix(loss=f"{run.history.losses[-1]:.3f}", refresh=False)
                 bar.update()
                 if on_step:
                     on_step(model, run.history)
-                if interrupt.requested:
+                if stop := anyone(interrupt.requested):
                     break
             if run.at_end_of_epoch:
                 run.finish_epoch(valid, on_epoch)
             run.save()
+            stop = anyone(stop or interrupt.requested)
     run.history.stopped = "finished" if run.epoch == config.epochs else "interrupted"
     model.eval()
     return run.history

@@ -14,6 +14,7 @@ from torch import Tensor
 from course_lib.data import Batch
 from course_lib.storage import load_tensors, load_weights, save_tensors
 from course_lib.training.config import TrainConfig
+from course_lib.training.distributed import check_agreement, from_everyone, gradients, rank, shared_loss
 from course_lib.training.evaluation import batch_loss, validate
 from course_lib.training.schedule import learning_rate
 from course_lib.transformer import Transformer
@@ -55,7 +56,6 @@ class Run:
     """The state of one `fit`: where it stands, and how to save and restore it."""
 
     def __init__(self, model, batches, config, folder, keep, loss=None):
-        self.loss = loss
         self.model, self.batches, self.config, self.keep = model, batches, config, keep
         self.folder = None if folder is None else Path(folder)
         self.device = next(model.parameters()).device
@@ -64,6 +64,8 @@ class Run:
         self.history = History(total_steps=sum(steps))
         self.batches_left = len(batches.plan(0))
         self.pairs_checksum = batches.checksum()
+        check_agreement(self.pairs_checksum, "sentence pairs")
+        self.loss = shared_loss(model, config.label_smoothing, loss or batch_loss)
         self.optimizer = _optimizer(model, config)
 
     def rest_of_epoch(self) -> Iterator[list[Batch]]:
@@ -98,13 +100,7 @@ class Run:
         rate = learning_rate(
             self.config, self.step + 1, d_model=self.model.config.d_model, total_steps=self.history.total_steps
         )
-        tokens, loss = sum(batch.num_tokens for batch in group), 0.0
-        for batch in group:
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
-                loss_of = self.loss or batch_loss
-                batch_sum, _ = loss_of(self.model, batch.to(self.device), smoothing=self.config.label_smoothing)
-            (batch_sum / tokens).backward()
-            loss += batch_sum.item() / tokens
+        loss = gradients(self.loss, group, self.device, self.config.precision)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm or math.inf).item()
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self.optimizer.zero_grad()
@@ -141,13 +137,15 @@ class Run:
             self.model.train()
 
     def save(self) -> None:
-        """Writes the state; keeps the weights of the newest epochs."""
+        """Writes the state, in the process with rank 0; keeps the weights of the newest epochs."""
         if self.folder is None:
             return
-        state = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
-        state |= {"rng.cpu": torch.get_rng_state()}
+        state = _random_states("cpu", torch.get_rng_state())
         if self.device.type == "cuda":
-            state |= {"rng.cuda": torch.cuda.get_rng_state(self.device)}
+            state |= _random_states("cuda", torch.cuda.get_rng_state(self.device))
+        if rank() > 0:
+            return
+        state |= {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         for index, moments in self.optimizer.state_dict()["state"].items():
             state |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
         if self.keep and self.batch == 0:  # before the state: whoever resumes from it must find these weights
@@ -176,9 +174,10 @@ class Run:
             index, name = key.split(".")
             moments.setdefault(int(index), {})[name] = tensor
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
-        torch.set_rng_state(state["rng.cpu"])
-        if self.device.type == "cuda" and "rng.cuda" in state:
-            torch.cuda.set_rng_state(state["rng.cuda"], self.device)
+        if (name := _random_name("cpu", rank())) in state:  # not where the run had fewer processes
+            torch.set_rng_state(state[name])
+        if self.device.type == "cuda" and (name := _random_name("cuda", rank())) in state:
+            torch.cuda.set_rng_state(state[name], self.device)
         self.history = History(**info["history"])
         self.epoch, self.batch, self.step = info["epoch"], info["batch"], info["step"]
 
@@ -197,6 +196,15 @@ class Run:
 def epoch_file(folder: Path, epoch: int) -> Path:
     """Where a run keeps the weights of an epoch, counted from 1."""
     return folder / f"epoch-{epoch:04d}.safetensors"
+
+
+def _random_name(kind: str, process: int) -> str:
+    return f"rng.{kind}.{process}" if process else f"rng.{kind}"
+
+
+def _random_states(kind: str, own: Tensor) -> dict[str, Tensor]:
+    """The state of the random generator in each process, by name."""
+    return {_random_name(kind, process): state for process, state in enumerate(from_everyone(own))}
 
 
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

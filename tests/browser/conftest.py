@@ -25,6 +25,15 @@ BROWSERS = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side run files, each with one page for all its tests, but lessons one by one."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            group = item.name if item.path.stem == "test_lessons" else item.path.stem
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict:
     """Debian's Chromium, or another one that is installed."""

@@ -324,7 +324,7 @@ def test_recording_refuses_what_searching_refuses():
 def test_bad_arguments_are_refused_and_the_mode_is_restored():
     model = tiny_model(vocab_size=7, dropout=0.5).train()
     error = raised(ValueError, lambda: beam_search(model, SRC, beam_size=0))
-    assert str(error) == "beam_size must be a whole number from 1, got 0"
+    assert str(error) == "beam_size must be a whole number from 1 to 1000, got 0"
     assert "max_len" in str(raised(ValueError, lambda: beam_search(model, SRC, max_len=0)))
     assert "only padding" in str(raised(ValueError, lambda: beam_search(model, SRC * 0)))
     beam_search(model, SRC, max_len=3)

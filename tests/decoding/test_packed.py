@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from course_lib import Translator, record_attention
-from course_lib.alternatives import AttentiveLSTM, lstm_like
+from course_lib.alternatives import AttentiveRNN, recurrent_like
 from course_lib.decoding import Steps, beam, beam_search, greedy, one_path, packed
 from course_lib.decoding.packed import PackedModel, PackedSteps, first_step
 from course_lib.transformer import Transformer, eval_mode
@@ -244,7 +244,7 @@ def test_relative_positions_take_the_plain_steps(position):
 
 
 def test_an_lstm_takes_the_plain_steps():
-    assert type(first_step(AttentiveLSTM(lstm_like(FITTING[0])).eval(), SRC)) is Steps
+    assert type(first_step(AttentiveRNN(recurrent_like(FITTING[0])).eval(), SRC)) is Steps
 
 
 def test_mixed_precision_and_weights_without_versions_take_the_plain_steps():

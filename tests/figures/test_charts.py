@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from course_lib.figures import charts
+from course_lib.figures import charts, row_charts
 from tests.helpers.figures import SERIES, lightness, tick_labels
 
 STEPS = np.array([1.0, 10.0, 100.0])
@@ -148,11 +148,11 @@ def law_bars_show_their_values(draw):
 
 
 def test_bars_show_their_values():
-    law_bars_show_their_values(charts.bars)
-    unnamed = charts.bars(["a"], [3.0], xlabel="MB", title="t", reference=2.0)
+    law_bars_show_their_values(row_charts.bars)
+    unnamed = row_charts.bars(["a"], [3.0], xlabel="MB", title="t", reference=2.0)
     assert unnamed.legends[0].get_texts()[0].get_text() == "reference (2)"
     with pytest.raises(AssertionError):
-        law_bars_show_their_values(lambda labels, values, **named: charts.bars(labels, sorted(values), **named))
+        law_bars_show_their_values(lambda labels, values, **named: row_charts.bars(labels, sorted(values), **named))
 
 
 def law_dots_are_the_runs_and_their_mean(draw):
@@ -167,12 +167,34 @@ def law_dots_are_the_runs_and_their_mean(draw):
     assert words == ["mean", "a run", "whole (31.0)"] and set(axes.lines[4].get_xdata()) == {31}
 
 
+def law_intervals_are_a_number_between_two_ends(draw):
+    figure = draw({"a": (90.0, 80.0, 95.0), "b": (50.0, 50.0, 51.0)}, xlabel="%", title="t", reference=60)
+    axes = figure.axes[0]
+    assert tick_labels(axes.yaxis) == ["a", "b"] and axes.yaxis_inverted()
+    (ends,) = (collection.get_segments() for collection in axes.collections)
+    assert [segment.tolist() for segment in ends] == [[[80, 0], [95, 0]], [[50, 1], [51, 1]]]
+    assert list(axes.lines[0].get_xdata()) == [90, 50]
+    assert [text.get_text() for text in axes.texts] == ["90.0", "50.0"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["reference (60.0)"]
+
+
+def test_intervals_are_a_number_between_two_ends():
+    law_intervals_are_a_number_between_two_ends(row_charts.intervals)
+    for broken in (lambda v, low, high: (low, low, high), lambda v, low, high: (v, low, v)):
+        with pytest.raises(AssertionError):
+            law_intervals_are_a_number_between_two_ends(
+                lambda rows, *, broken=broken, **named: row_charts.intervals(
+                    {name: broken(*row) for name, row in rows.items()}, **named
+                )
+            )
+
+
 @pytest.mark.parametrize("change", [sorted, lambda runs: runs[:2], lambda runs: runs + [31.0]])
 def test_dots_are_the_runs_and_their_mean(change):
-    law_dots_are_the_runs_and_their_mean(charts.dots)
+    law_dots_are_the_runs_and_their_mean(row_charts.dots)
     with pytest.raises(AssertionError):
         law_dots_are_the_runs_and_their_mean(
-            lambda rows, **named: charts.dots({name: change(runs) for name, runs in rows.items()}, **named)
+            lambda rows, **named: row_charts.dots({name: change(runs) for name, runs in rows.items()}, **named)
         )
 
 
@@ -187,10 +209,10 @@ def law_stacked_bars_add_up(draw):
 
 
 def test_stacked_bars_add_up():
-    law_stacked_bars_add_up(charts.stacked_bars)
+    law_stacked_bars_add_up(row_charts.stacked_bars)
     with pytest.raises(AssertionError):
         law_stacked_bars_add_up(
-            lambda rows, **named: charts.stacked_bars({name: rows["big"] for name in rows}, **named)
+            lambda rows, **named: row_charts.stacked_bars({name: rows["big"] for name in rows}, **named)
         )
 
 
@@ -222,13 +244,16 @@ def _curve(x, y, **named):
         (lambda: _curve([1, 2], [3, 1], log_x=True, marks={"m": (0, None)}), "m: expected x above 0"),
         (lambda: _curve([1, 2], [3, 1], log_y=True, marks={"m": (1, -1)}), "m: expected y above 0"),
         (lambda: charts.curves({str(n): (STEPS, STEPS) for n in range(9)}, **CURVE), "1 to 8 series, got 9"),
-        (lambda: charts.bars(["a"], [1, 2], xlabel="x", title="t"), r"1 labels and values \(2,\)"),
-        (lambda: charts.bars(["a"], [-1], xlabel="x", title="t"), r"at least 0, got \[-1.0\]"),
-        (lambda: charts.stacked_bars({"a": {"x": 1}, "b": {"y": 1}}, xlabel="x", title="t"), "same parts in each bar"),
-        (lambda: charts.dots({}, xlabel="x", title="t"), "one run or more in each row, got {}"),
-        (lambda: charts.dots({"a": []}, xlabel="x", title="t"), "one run or more in each row"),
-        (lambda: charts.dots({"a": [1, float("nan")]}, xlabel="x", title="t"), "finite values"),
-        (lambda: charts.stacked_bars({}, xlabel="x", title="t"), "same parts in each bar"),
+        (lambda: row_charts.bars(["a"], [1, 2], xlabel="x", title="t"), r"1 labels and values \(2,\)"),
+        (lambda: row_charts.bars(["a"], [-1], xlabel="x", title="t"), r"at least 0, got \[-1.0\]"),
+        (lambda: row_charts.stacked_bars({"a": {"x": 1}, "b": {"y": 1}}, xlabel="x", title="t"), "the same parts"),
+        (lambda: row_charts.intervals({}, xlabel="x", title="t"), "(value, low, high)"),
+        (lambda: row_charts.intervals({"a": (1, 2, 3)}, xlabel="x", title="t"), "low <= value <= high"),
+        (lambda: row_charts.intervals({"a": (2, 1, float("nan"))}, xlabel="x", title="t"), "low <= value <= high"),
+        (lambda: row_charts.dots({}, xlabel="x", title="t"), "one run or more in each row, got {}"),
+        (lambda: row_charts.dots({"a": []}, xlabel="x", title="t"), "one run or more in each row"),
+        (lambda: row_charts.dots({"a": [1, float("nan")]}, xlabel="x", title="t"), "finite values"),
+        (lambda: row_charts.stacked_bars({}, xlabel="x", title="t"), "the same parts"),
     ],
 )
 def test_bad_input_is_refused(draw, message):

@@ -17,8 +17,11 @@ def ids(*rows, dtype=torch.long):
 # --- laws ---------------------------------------------------------------------------------------
 
 
-def law_no_output_sees_the_future(model):
-    """The gradient of output t with respect to the embedded input u is exactly 0 for u > t, and not before."""
+def law_no_output_sees_the_future(model, tolerance=0.0):
+    """The gradient of output t with respect to the embedded input u is exactly 0 for u > t, and not before.
+
+    A Fourier transform mixes all places and takes them apart again: there it is 0 up to rounding.
+    """
     embedded = []
 
     def cut(module, inputs, output):
@@ -31,8 +34,20 @@ def law_no_output_sees_the_future(model):
     handle.remove()
     for t in range(5):
         (gradient,) = torch.autograd.grad(logits[:, t].square().sum(), embedded, retain_graph=True)
-        assert (gradient[:, t + 1 :] == 0).all(), f"output {t} sees the future"
-        assert (gradient[:, : t + 1].abs().amax(-1) > 0).all(), f"output {t} does not see the past"
+        assert (gradient[:, t + 1 :].abs() <= tolerance).all(), f"output {t} sees the future"
+        assert (gradient[:, : t + 1].abs().amax(-1) > tolerance).all(), f"output {t} does not see the past"
+
+
+def law_a_later_token_changes_no_earlier_output(model, tolerance=0.0):
+    """And each token changes the outputs from its own place on."""
+    src, tgt_in = padded(SRC), torch.tensor([[1, 6, 7, 8, 9]] * 3)
+    logits = model(src, tgt_in)
+    for place in range(5):
+        changed = tgt_in.clone()
+        changed[:, place] = 11
+        same = ((model(src, changed) - logits).abs() <= tolerance).all(dim=-1)  # (batch, tgt_len)
+        expected = torch.arange(5) < place
+        assert (same == expected).all(), f"place {place} is seen wrongly"
 
 
 def law_padding_changes_nothing(model):
@@ -59,6 +74,16 @@ def law_cached_decoding_is_uncached(model):
         cache = model.new_cache()
         pieces = [model.decode(piece, memory, src, cache=cache) for piece in tgt_in.split(cuts, dim=1)]
         close(torch.cat(pieces, dim=1), whole, f"in pieces of {cuts}")
+
+
+def law_selected_rows_go_on_as_they_began(model):
+    src, tgt_in = padded(SRC), torch.tensor([[1, 6, 7], [1, 4, 4], [1, 12, 3]])
+    rows, memory, cache = torch.tensor([2, 0, 0, 1, 2]), model.encode(src), model.new_cache()
+    model.decode(tgt_in[:, :2], memory, src, cache=cache)
+    for part in cache:
+        part.select(rows)
+    selected = model.decode(tgt_in[rows, 2:], memory[rows], src[rows], cache=cache)
+    close(selected, model.decode(tgt_in, memory, src)[rows, 2:], "selected rows")
 
 
 BAD_IDS = {

@@ -19,6 +19,7 @@ from course_lib.data.tatoeba import FILENAME
 from course_lib.data.tsv import parse_tsv
 from course_lib.training.evaluation import score
 from course_lib.translator import PRETRAINED, Translator
+from notebooks.source.readme import in_a_table
 from tests.helpers.laws import tells_apart
 
 FOLDER = PRETRAINED / "everyday"
@@ -126,8 +127,8 @@ def card_tells_the_log(card, log):
     for entry in log["test"]:
         search = "greedy" if entry["beam_size"] == 1 else f"beam {entry['beam_size']}"
         exact = f"{100 * entry['exact_match']:.1f} %"
-        assert f"| {search} | {entry['bleu']:.1f} | {exact} | `{entry['signature']}` |" in card
-        assert f"| {search} | {entry['tokenized_bleu']:.1f} | | `{entry['tokenized_signature']}` |" in card
+        assert f"| {search} | {entry['bleu']:.1f} | {exact} | `{in_a_table(entry['signature'])}` |" in card
+        assert f"| {search} | {entry['tokenized_bleu']:.1f} | | `{in_a_table(entry['tokenized_signature'])}` |" in card
 
 
 def test_the_card_tells_the_log(card, log):

@@ -12,6 +12,7 @@ from course_lib.grammar.lexicon import NOUNS
 from course_lib.grammar.lexicon.verbs import ALL_VERBS
 from course_lib.training.evaluation import score
 from course_lib.translator import PRETRAINED, Translator, saved_steps
+from notebooks.source.readme import in_a_table
 
 COURSE = PRETRAINED / "course"
 
@@ -96,7 +97,7 @@ def test_the_model_card_gives_its_scores():
     """Those of the log, which is that of the recipe."""
     card, log = (COURSE / "README.md").read_text(encoding="utf-8"), json.loads((COURSE / "log.json").read_text())
     for entry in log["test"]:
-        line = f"| {100 * entry['exact_match']:.1f} % | {entry['bleu']:.1f} | `{entry['signature']}` |"
+        line = f"| {100 * entry['exact_match']:.1f} % | {entry['bleu']:.1f} | `{in_a_table(entry['signature'])}` |"
         assert line in card, line
     assert f"{log['parameters']:,}" in card and f"dropout {log['model']['dropout']}" in card
     assert f"It took {log['seconds'] / 60:.0f} minutes" in card

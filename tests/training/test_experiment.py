@@ -546,12 +546,11 @@ REFUSED = {
     "nothing to learn from": (replace(CORPUS, train=[]), {}, "no text to learn subwords from"),
     "nothing to choose by": (replace(CORPUS, valid=[]), {}, "the valid part of corpus toy has no pairs"),
     "nothing to report": (replace(CORPUS, test=[]), {}, "the test part of corpus toy has no pairs"),
-    "long source": (replace(CORPUS, train=[*PAIRS[:40], LONG]), {}, "toy, train: a sentence has"),
-    "long target": (replace(CORPUS, valid=[Pair(*LONG[::-1])]), {}, "the model has positions for 64: 'ein Hund'"),
-    "target without room for <s>": (replace(CORPUS, valid=[FULL]), {}, "a sentence has 65 tokens"),
-    "long test": (replace(CORPUS, test=[LONG]), {}, "toy, test: a sentence has"),
+    "long targets only": (replace(CORPUS, valid=[Pair(*LONG[::-1])]), {}, "valid part of corpus toy has no pairs of"),
+    "target without room for <s>": (replace(CORPUS, valid=[FULL]), {}, "no pairs of at most 64 tokens"),
+    "only a long test": (replace(CORPUS, test=[LONG]), {}, "the test part of corpus toy has no pairs of at most"),
     "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
-    "no beam": (CORPUS, {"beam_size": 0}, "beam_size must be at least 1, got 0"),
+    "no beam": (CORPUS, {"beam_size": 0}, "whole number from 1 to 1000, got 0"),
     "no such architecture": (CORPUS, {"architecture": "gru"}, "must be 'transformer' or 'lstm', got 'gru'"),
     "no such share": (CORPUS, {"subword_dropout": 2}, "share must be in [0, 1], got 2"),
 }
@@ -561,6 +560,29 @@ REFUSED = {
 def test_what_cannot_be_finished_is_not_begun(corpus, options, message, tmp_path):
     with mock.patch.object(Run, "train_step", lambda *_: pytest.fail("trained first")):
         assert message in str(raised(ValueError, partial(run, tmp_path, corpus=corpus, **options)))
+
+
+def law_a_long_pair_is_skipped_and_told(train, folder, capsys):
+    lines = {pair: number for number, pair in enumerate([*PAIRS, LONG], start=1)}
+    corpus = replace(CORPUS, train=[*PAIRS[:20], LONG, *PAIRS[20:40]], lines=lines)
+    options = dict(config=replace(CONFIG, epochs=1), report="valid")
+    log = run(folder / "with", corpus=corpus, train=train, **options)
+    assert log["skipped_pairs"] == 1 and log["train_pairs"] == 40
+    told = f"skipped 1 of the sentence pairs, longer than 64 tokens: line {len(PAIRS) + 1}\n"
+    assert told in capsys.readouterr().out
+
+
+def test_a_long_pair_is_skipped_and_told(tmp_path, capsys):
+    def loud(corpus, folder, experiment, progress):
+        return train_translator(corpus, folder, experiment, progress=True)
+
+    def without_lines(corpus, folder, experiment, progress):
+        return train_translator(replace(corpus, lines={}), folder, experiment, progress=True)
+
+    law_a_long_pair_is_skipped_and_told(loud, tmp_path, capsys)
+    for number, mutant in enumerate((without_lines, train_translator)):
+        with pytest.raises(AssertionError):
+            law_a_long_pair_is_skipped_and_told(mutant, tmp_path / str(number), capsys)
 
 
 def test_the_course_corpus_can_be_logged(tmp_path):

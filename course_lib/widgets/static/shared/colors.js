@@ -20,6 +20,6 @@ export function filled(share) {
 /** How the line of that number looks. */
 export function stroke(number) {
   const colors = ["var(--cw-accent)", "var(--cw-second)", "var(--cw-ink)", "var(--cw-faint)"];
-  const dashes = ["", "6 3", "2 2", "8 2 2 2"];
-  return { stroke: colors[number % 4], "stroke-width": 2, "stroke-dasharray": dashes[number % 4] };
+  const dashes = ["", "6 3", "2 2", "8 2 2 2", "1 4"];
+  return { stroke: colors[number % 4], "stroke-width": 2, "stroke-dasharray": dashes[number % 5] };
 }

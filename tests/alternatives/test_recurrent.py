@@ -1,4 +1,4 @@
-"""The recurrent baseline: torch's LSTM put together; no leak, no padding, no batch and no cache changes a sentence."""
+"""The recurrent baseline: torch's LSTM or GRU put together; no leak, padding, batch or cache changes a sentence."""
 
 import dataclasses
 import itertools
@@ -11,15 +11,17 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from course_lib.alternatives import lstm
-from course_lib.alternatives.lstm import (
-    AttentiveLSTM,
-    BidirectionalLSTM,
-    LstmCache,
-    LstmConfig,
-    backward_order,
-    lstm_like,
+from course_lib.alternatives import recurrent
+from course_lib.alternatives.recurrent import (
+    CELLS,
+    GATES,
+    AttentiveRNN,
+    Bidirectional,
+    RecurrentCache,
+    RecurrentConfig,
+    recurrent_like,
 )
+from course_lib.alternatives.shared import backward_order
 from course_lib.config import ModelConfig, model_preset
 from course_lib.data.batches import BucketedBatches, encode_pairs, pad
 from course_lib.decoding import beam_search, greedy
@@ -38,18 +40,19 @@ from tests.helpers.tiny import padded
 from tests.helpers.training import assert_same_weights, fit, reversal_pairs
 
 SMALL = dict(vocab_size=13, d_model=12, d_hidden=10, dropout=0.3, max_len=8)
-CONFIGS = {f"{n} layers": LstmConfig(**SMALL, num_layers=n) for n in (1, 2, 3)}
+CONFIGS = {f"{n} layers": RecurrentConfig(**SMALL, num_layers=n) for n in (1, 2, 3)}
+CONFIGS |= {f"gru, {n} layers": RecurrentConfig(**SMALL, cell="gru", num_layers=n) for n in (1, 2)}
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
 
 
-def model_of(config, model_class=AttentiveLSTM):
+def model_of(config, model_class=AttentiveRNN):
     return scrambled(model_class(config))
 
 
 # --- broken versions ----------------------------------------------------------------------------
 
 
-class ReadsPaddingFirst(AttentiveLSTM):
+class ReadsPaddingFirst(AttentiveRNN):
     """The padded batch is reversed as a whole: from the right, a short sentence begins with its padding."""
 
     def encode(self, src):
@@ -59,19 +62,19 @@ class ReadsPaddingFirst(AttentiveLSTM):
         return x
 
 
-class StartsFromTheEnd(AttentiveLSTM):
+class StartsFromTheEnd(AttentiveRNN):
     """The first state from the last column, which is padding in a short sentence."""
 
     def _first_state(self, memory):
         return super()._first_state(memory.flip(1))
 
 
-class AttendsToPadding(AttentiveLSTM):
+class AttendsToPadding(AttentiveRNN):
     def _decode(self, tgt_in, memory, src, cache):
         return super()._decode(tgt_in, memory, src.clamp(min=1), cache)
 
 
-class SharesMemory(AttentiveLSTM):
+class SharesMemory(AttentiveRNN):
     def encode(self, src):
         memory = super().encode(src)
         return memory - memory.mean(dim=0, keepdim=True)
@@ -91,12 +94,12 @@ class Ahead(nn.Module):
         return states + self.lstm(x.flip(1), past)[0].flip(1), newest
 
 
-class ForgetsItsState(AttentiveLSTM):
+class ForgetsItsState(AttentiveRNN):
     def _decode(self, tgt_in, memory, src, cache):
         return super()._decode(tgt_in, memory, src, None)
 
 
-class ForgetsItsCells(AttentiveLSTM):
+class ForgetsItsCells(AttentiveRNN):
     def _decode(self, tgt_in, memory, src, cache):
         result = super()._decode(tgt_in, memory, src, cache)
         if cache is not None:
@@ -104,20 +107,20 @@ class ForgetsItsCells(AttentiveLSTM):
         return result
 
 
-class WithoutTanh(AttentiveLSTM):
+class WithoutTanh(AttentiveRNN):
     def _decode(self, tgt_in, memory, src, cache):
         output, weights = super()._decode(tgt_in, memory, src, cache)
         return output.atanh(), weights
 
 
-class FromRightFirst(AttentiveLSTM):
+class FromRightFirst(AttentiveRNN):
     """The halves of the memory exchanged, and the first state from the half that has read one token."""
 
     def encode(self, src):
         return super().encode(src).roll(self.config.d_hidden // 2, dims=-1)
 
 
-class AttendsWithoutScale(AttentiveLSTM):
+class AttendsWithoutScale(AttentiveRNN):
     def _decode(self, tgt_in, memory, src, cache):
         scaled = self.query_proj.weight.data
         self.query_proj.weight.data = scaled * math.sqrt(self.config.d_hidden)
@@ -126,7 +129,7 @@ class AttendsWithoutScale(AttentiveLSTM):
         return result
 
 
-class CopiesTheMatrix(AttentiveLSTM):
+class CopiesTheMatrix(AttentiveRNN):
     """Equal numbers at the start, but three matrices."""
 
     def __init__(self, config):
@@ -139,14 +142,15 @@ class CopiesTheMatrix(AttentiveLSTM):
 
 
 class Theirs(nn.Module):
-    """Luong's equations in loops over sentences and target positions, around torch's LSTM on packed sequences."""
+    """Luong's equations in loops over sentences and target positions, around torch's layers on packed sequences."""
 
     def __init__(self, config):
         super().__init__()
         self.config, width = config, config.d_hidden
         self.table = nn.Parameter(torch.empty(config.vocab_size, config.d_model))
-        self.encoder = nn.LSTM(config.d_model, width // 2, config.num_layers, batch_first=True, bidirectional=True)
-        self.decoder = nn.LSTM(config.d_model, width, config.num_layers, batch_first=True)
+        cells = CELLS[config.cell]
+        self.encoder = cells(config.d_model, width // 2, config.num_layers, batch_first=True, bidirectional=True)
+        self.decoder = cells(config.d_model, width, config.num_layers, batch_first=True)
         self.first = nn.Linear(width // 2, config.num_layers * width)
         self.w_a = nn.Parameter(torch.empty(width, width))
         self.w_c = nn.Parameter(torch.empty(config.d_model, 2 * width))
@@ -178,7 +182,8 @@ class Theirs(nn.Module):
         for row, length in enumerate(lengths):
             known = memory[row, :length]  # (tokens, d_hidden)
             first = torch.tanh(self.first(known[0, width // 2 :])).view(-1, width)
-            states, _ = self.decoder(self.embed(tgt_in[row]), (first, torch.zeros_like(first)))
+            past = (first, torch.zeros_like(first)) if self.config.cell == "lstm" else first
+            states, _ = self.decoder(self.embed(tgt_in[row]), past)
             for state in states:
                 scores = torch.stack([state @ self.w_a.T @ each / math.sqrt(width) for each in known])
                 context = sum(weight * each for weight, each in zip(scores.softmax(0), known, strict=True))
@@ -186,14 +191,14 @@ class Theirs(nn.Module):
         return torch.stack(logits).view(*tgt_in.shape, -1)
 
 
-def parity_of_the_model(config, model_class=AttentiveLSTM):
+def parity_of_the_model(config, model_class=AttentiveRNN):
     """Equal logits at the real tokens, and equal gradients of all parameters."""
     real = padded(TGT) != 0
     assert_same_logits(model_class(config), Theirs(config), lambda model: model(padded(SRC), padded(TGT))[real])
 
 
 @each_config
-def test_the_model_is_torchs_lstm_and_luongs_attention(float64, config):
+def test_the_model_is_torchs_layers_and_luongs_attention(float64, config):
     parity_of_the_model(config)
 
 
@@ -205,11 +210,11 @@ def test_parity_fails_for_another_model(float64, wrong):
         parity_of_the_model(CONFIGS["2 layers"], wrong)
 
 
-def law_layer_is_torchs_on_packed_sequences(order_of):
-    """Ours on padded sentences equals torch's bidirectional LSTM on packed ones, in float32 and its fast kernel too."""
+def law_layer_is_torchs_on_packed_sequences(order_of, cell="lstm"):
+    """Ours on padded sentences equals torch's bidirectional layer on packed ones, in float32 and its fast kernel too."""
     real = padded(SRC) != 0
-    theirs = scrambled(nn.LSTM(6, 5, batch_first=True, bidirectional=True))
-    ours, x = BidirectionalLSTM(6, 10), noise(*real.shape, 6)
+    theirs = scrambled(CELLS[cell](6, 5, batch_first=True, bidirectional=True))
+    ours, x = Bidirectional(6, 10, cell), noise(*real.shape, 6)
     for name, parameter in theirs.state_dict().items():
         side = ours.from_right if name.endswith("_reverse") else ours.from_left
         side.state_dict()[name.removesuffix("_reverse")].copy_(parameter)
@@ -223,7 +228,8 @@ def test_a_layer_is_torchs_on_packed_sequences():
         lambda real: torch.arange(real.shape[1]).flip(0).expand(real.shape),
         lambda real: torch.arange(real.shape[1]).expand(real.shape),
     ]
-    law_layer_is_torchs_on_packed_sequences(backward_order)
+    for cell in CELLS:
+        law_layer_is_torchs_on_packed_sequences(backward_order, cell)
     with double_precision():
         law_layer_is_torchs_on_packed_sequences(backward_order)
     for wrong in orders:
@@ -246,21 +252,9 @@ def test_no_output_sees_the_future(float64, config):
     interface.law_no_output_sees_the_future(model_of(config))
 
 
-def law_a_later_token_changes_no_earlier_output(model):
-    """And each token changes the outputs from its own place on."""
-    src, tgt_in = padded(SRC), torch.tensor([[1, 6, 7, 8, 9]] * 3)
-    logits = model(src, tgt_in)
-    for place in range(5):
-        changed = tgt_in.clone()
-        changed[:, place] = 11
-        same = (model(src, changed) == logits).all(dim=-1)  # (batch, tgt_len)
-        expected = torch.arange(5) < place
-        assert (same == expected).all(), f"place {place} is seen wrongly"
-
-
 @each_config
 def test_a_later_token_changes_no_earlier_output(float64, config):
-    law_a_later_token_changes_no_earlier_output(model_of(config))
+    interface.law_a_later_token_changes_no_earlier_output(model_of(config))
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["not shifted", "both ends"])
@@ -268,7 +262,7 @@ def test_a_decoder_that_reads_ahead_breaks_both_laws(float64, both):
     model = model_of(CONFIGS["1 layers"])
     model.decoder = Ahead(model.decoder, both)
     with pytest.raises(AssertionError, match="is seen wrongly"):
-        law_a_later_token_changes_no_earlier_output(model)
+        interface.law_a_later_token_changes_no_earlier_output(model)
     with pytest.raises(AssertionError, match="sees the future"):
         interface.law_no_output_sees_the_future(model)
 
@@ -289,7 +283,7 @@ def law_every_token_reaches_every_memory(model):
         assert (gradient[0].abs().amax(-1) > 0).all(), f"token {token} does not see all"
 
 
-class ReadsFromLeftOnly(AttentiveLSTM):
+class ReadsFromLeftOnly(AttentiveRNN):
     def encode(self, src):
         memory = super().encode(src)
         return torch.cat([memory[..., : self.config.d_hidden // 2]] * 2, dim=-1)
@@ -362,26 +356,16 @@ def test_a_cache_that_forgets_breaks_the_law(float64, wrong):
         interface.law_cached_decoding_is_uncached(model_of(CONFIGS["2 layers"], wrong))
 
 
-def law_selected_rows_go_on_as_they_began(model):
-    src, tgt_in = padded(SRC), torch.tensor([[1, 6, 7], [1, 4, 4], [1, 12, 3]])
-    rows, memory, cache = torch.tensor([2, 0, 0, 1, 2]), model.encode(src), model.new_cache()
-    model.decode(tgt_in[:, :2], memory, src, cache=cache)
-    for part in cache:
-        part.select(rows)
-    selected = model.decode(tgt_in[rows, 2:], memory[rows], src[rows], cache=cache)
-    close(selected, model.decode(tgt_in, memory, src)[rows, 2:], "selected rows")
-
-
 def test_selected_rows_go_on_as_they_began(float64, monkeypatch):
     for config in CONFIGS.values():
-        law_selected_rows_go_on_as_they_began(model_of(config))
+        interface.law_selected_rows_go_on_as_they_began(model_of(config))
 
     def cells_stay(cache, rows):
         cache.state, cache.cells = cache.state[:, rows], cache.cells[:, rows.sort().values]
 
-    monkeypatch.setattr(LstmCache, "select", cells_stay)
+    monkeypatch.setattr(RecurrentCache, "select", cells_stay)
     with pytest.raises(AssertionError, match="selected rows"):
-        law_selected_rows_go_on_as_they_began(model_of(CONFIGS["1 layers"]))
+        interface.law_selected_rows_go_on_as_they_began(model_of(CONFIGS["1 layers"]))
 
 
 def test_the_cache_does_not_grow_and_no_length_is_too_long(float64):
@@ -393,11 +377,18 @@ def test_the_cache_does_not_grow_and_no_length_is_too_long(float64):
         assert cache[0].state.shape == cache[0].cells.shape == (2, 1, 10)
 
 
+def test_a_gru_keeps_its_state_alone(float64):
+    model = model_of(CONFIGS["gru, 2 layers"])
+    cache = model.new_cache()
+    model.decode(ids([5]), model.encode(ids([5, 6])), ids([5, 6]), cache=cache)
+    assert cache[0].state.shape == (2, 1, 10) and cache[0].cells is None
+
+
 # --- size ---------------------------------------------------------------------------------------
 
 VARIANTS = [
-    LstmConfig(vocab_size=23, d_model=d_model, d_hidden=d_hidden, num_layers=num_layers)
-    for d_model, d_hidden, num_layers in itertools.product((7, 12), (2, 10, 16), (1, 2, 4))
+    RecurrentConfig(vocab_size=23, cell=cell, d_model=d_model, d_hidden=d_hidden, num_layers=num_layers)
+    for cell, d_model, d_hidden, num_layers in itertools.product(CELLS, (7, 12), (2, 10, 16), (1, 2, 4))
 ]
 COMPONENTS = {"src_embedding": "embeddings", "encoder": "encoder", "first_state": "first state"}
 COMPONENTS |= {"decoder": "decoder", "query_proj": "attention", "output_proj": "output"}
@@ -405,7 +396,7 @@ COMPONENTS |= {"decoder": "decoder", "query_proj": "attention", "output_proj": "
 
 def on_paper(config):
     with torch.device("meta"):
-        return AttentiveLSTM(config)
+        return AttentiveRNN(config)
 
 
 def law_counted_parameters_are_the_measured_ones(counts_of):
@@ -418,8 +409,8 @@ def law_counted_parameters_are_the_measured_ones(counts_of):
 
 
 def test_counted_parameters_are_the_measured_ones():
-    law_counted_parameters_are_the_measured_ones(LstmConfig.parameter_counts)
-    for change in (dict(num_layers=1), dict(d_model=12), dict(d_hidden=10)):
+    law_counted_parameters_are_the_measured_ones(RecurrentConfig.parameter_counts)
+    for change in (dict(num_layers=1), dict(d_model=12), dict(d_hidden=10), dict(cell="gru")):
         with pytest.raises(AssertionError):
             law_counted_parameters_are_the_measured_ones(
                 lambda config, change=change: dataclasses.replace(config, **change).parameter_counts()
@@ -440,18 +431,23 @@ def law_as_large_as_the_transformer(like):
 
 
 def test_the_lstm_is_as_large_as_the_transformer():
-    law_as_large_as_the_transformer(lstm_like)
-    with pytest.raises(AssertionError, match="LstmConfig"):
-        law_as_large_as_the_transformer(lambda config, **changes: lstm_like(ModelConfig(6000), **changes))
-    with pytest.raises(AssertionError, match="LstmConfig"):  # the width of one layer for all
+    law_as_large_as_the_transformer(recurrent_like)
+    law_as_large_as_the_transformer(partial(recurrent_like, cell="gru"))
+    with pytest.raises(AssertionError, match="RecurrentConfig"):
+        law_as_large_as_the_transformer(lambda config, **changes: recurrent_like(ModelConfig(6000), **changes))
+    with pytest.raises(AssertionError, match="RecurrentConfig"):  # the width of one layer for all
         law_as_large_as_the_transformer(
-            lambda config, **changes: dataclasses.replace(lstm_like(config, num_layers=1), **changes)
+            lambda config, **changes: dataclasses.replace(recurrent_like(config, num_layers=1), **changes)
+        )
+    with pytest.raises(AssertionError, match="RecurrentConfig"):  # the width of the other cell
+        law_as_large_as_the_transformer(
+            lambda config, **changes: dataclasses.replace(recurrent_like(config, **changes), cell="gru")
         )
 
 
 def test_no_other_width_is_closer_and_fields_can_be_changed():
     for transformer in (ModelConfig(30, d_model=12, num_heads=2, num_layers=1, d_ff=5), model_preset("mini", 500)):
-        found = lstm_like(transformer, dropout=0.25, num_layers=2)
+        found = recurrent_like(transformer, dropout=0.25, num_layers=2)
         assert (found.dropout, found.num_layers, found.vocab_size) == (0.25, 2, transformer.vocab_size)
         for step in (-2, 2):
             other = dataclasses.replace(found, d_hidden=found.d_hidden + step)
@@ -463,16 +459,19 @@ def test_no_other_width_is_closer_and_fields_can_be_changed():
 
 
 def test_a_configuration_is_plain_data():
-    config = LstmConfig(100, dropout=0.2, num_layers=3)
+    config = RecurrentConfig(100, dropout=0.2, num_layers=3)
     law_a_configuration_is_plain_data(config)
     assert on_paper(config).config is config
-    with pytest.raises(ValueError, match=r"ModelConfig: unknown \['d_hidden'\], missing"):
+    with pytest.raises(ValueError, match=r"ModelConfig: unknown \['cell', 'd_hidden'\], missing"):
         ModelConfig.from_dict(config.to_dict())
+    first_edition = {name: value for name, value in config.to_dict().items() if name != "cell"}
+    assert RecurrentConfig.from_dict(first_edition) == config  # an LSTM, as there was no other
 
 
 BAD_CONFIGS = {
     **{f"{name} must be at least 1, got 0": {name: 0} for name in ("d_model", "num_layers", "max_len")},
     **{f"d_hidden must be an even int, two directions share it, got {n}": {"d_hidden": n} for n in (9, 0, 8.0)},
+    "cell must be one of lstm, gru, got 'rnn'": dict(cell="rnn"),
     r"dropout must be in \[0, 1\), got 1.0": dict(dropout=1.0),
     r"special ids must differ and lie in 0..12, got \(1, 1, 2, 3\)": dict(pad_id=1),
 }
@@ -481,7 +480,7 @@ BAD_CONFIGS = {
 @pytest.mark.parametrize("message, change", BAD_CONFIGS.items(), ids=[str(change) for change in BAD_CONFIGS.values()])
 def test_a_model_that_cannot_be_built_is_refused(message, change):
     with pytest.raises(ValueError, match=message):
-        LstmConfig(**SMALL | change)
+        RecurrentConfig(**SMALL | change)
 
 
 # --- weights ------------------------------------------------------------------------------------
@@ -495,18 +494,19 @@ def law_one_matrix(model):
 
 def test_embeddings_and_generator_are_one_matrix():
     law_one_matrix(model_of(CONFIGS["2 layers"]))
-    other = AttentiveLSTM(CONFIGS["2 layers"])
+    other = AttentiveRNN(CONFIGS["2 layers"])
     load_weights(other, model_of(CONFIGS["2 layers"]).state_dict())
     tells_apart(law_one_matrix, other.double(), model_of(CONFIGS["2 layers"], CopiesTheMatrix))
 
 
-def law_start(make):
-    """Embedded tokens with variance 1, orthogonal recurrent gates, open forget gates and no other bias."""
+def law_start(make, cell="lstm"):
+    """Embedded tokens with variance 1, orthogonal recurrent gates, an open gate to the old state and no other bias."""
     torch.manual_seed(0)
-    model = make(LstmConfig(vocab_size=300, d_model=64, d_hidden=32, num_layers=2))
+    count = GATES[cell]
+    model = make(RecurrentConfig(vocab_size=300, cell=cell, d_model=64, d_hidden=32, num_layers=2))
     assert 0.9 < (model.src_embedding.table.weight * math.sqrt(64)).var() < 1.1
     for name, parameter in model.named_parameters():
-        gates = parameter.detach().chunk(4)
+        gates = parameter.detach().chunk(count)
         if "weight_hh" in name:
             for gate in gates:
                 torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)), rtol=0, atol=1e-5)
@@ -514,23 +514,24 @@ def law_start(make):
             bound = math.sqrt(6 / sum(gates[0].shape))
             assert all(0.9 < gate.abs().max().item() / bound <= 1.0 for gate in gates)
         elif "bias" in name:
-            opened = torch.zeros(4, len(gates[0]))
+            opened = torch.zeros(count, len(gates[0]))
             opened[1] = "bias_ih" in name
             assert torch.equal(torch.stack(gates), opened), name
 
 
 def test_how_a_new_model_starts():
     def torchs_default(config):
-        model = AttentiveLSTM(config)
+        model = AttentiveRNN(config)
         model.decoder.reset_parameters()
         return model
 
     def torchs_embedding(config):
-        model = AttentiveLSTM(config)
+        model = AttentiveRNN(config)
         nn.init.normal_(model.src_embedding.table.weight)
         return model
 
-    tells_apart(law_start, AttentiveLSTM, torchs_default, torchs_embedding)
+    for cell in CELLS:
+        tells_apart(partial(law_start, cell=cell), AttentiveRNN, torchs_default, torchs_embedding)
 
 
 @each_config
@@ -548,18 +549,20 @@ def small_model(seed, vocab_size, spread):
     """A random model in evaluation mode; a spread above 1 makes it surer of its predictions."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        config = LstmConfig(vocab_size, d_model=16, d_hidden=16, num_layers=1 + seed % 2, dropout=0.0, max_len=24)
-        model = AttentiveLSTM(config).eval()
+        sizes = dict(d_model=16, d_hidden=16, num_layers=1 + seed % 2, dropout=0.0, max_len=24)
+        config = RecurrentConfig(vocab_size, cell="gru" if seed % 4 == 3 else "lstm", **sizes)
+        model = AttentiveRNN(config).eval()
         model.generator.weight = nn.Parameter(torch.randn(vocab_size, 16) * spread)
     return model
 
 
 def in_another_order(cache, rows):
-    cache.state, cache.cells = cache.state[:, rows.flip(0)], cache.cells[:, rows.flip(0)]
+    cache.state = cache.state[:, rows.flip(0)]
+    cache.cells = None if cache.cells is None else cache.cells[:, rows.flip(0)]
 
 
-MIXED_ROWS = mock.patch.object(LstmCache, "select", in_another_order)
-ATTENDS_TO_PADDING = mock.patch.object(lstm, "padding_mask", decoding.all_may_be_attended)
+MIXED_ROWS = mock.patch.object(RecurrentCache, "select", in_another_order)
+ATTENDS_TO_PADDING = mock.patch.object(recurrent, "padding_mask", decoding.all_may_be_attended)
 
 
 @pytest.mark.parametrize(
@@ -588,7 +591,7 @@ RUN = TrainConfig(epochs=8, batch_tokens=300, peak_lr=1e-2, warmup_steps=50, dec
 def reversal_is_learned(make_model):
     """At least 95 % of sequences that it has not seen are reversed; `fit` keeps its history, `validate` its best."""
     torch.manual_seed(0)
-    model = make_model(LstmConfig(12, d_model=32, d_hidden=64, dropout=0.0, max_len=16))
+    model = make_model(RecurrentConfig(12, d_model=32, d_hidden=64, dropout=0.0, max_len=16))
     untrained = validate(model, VALID)["valid_loss"]
     history = fit(model, TRAIN, RUN, valid=VALID)
     assert history.stopped == "finished" and not model.training
@@ -598,11 +601,12 @@ def reversal_is_learned(make_model):
     assert share >= 0.95
 
 
-def test_reversing_a_sequence_is_learned():
-    reversal_is_learned(AttentiveLSTM)
+@pytest.mark.parametrize("cell", CELLS)
+def test_reversing_a_sequence_is_learned(cell):
+    reversal_is_learned(lambda config: AttentiveRNN(dataclasses.replace(config, cell=cell)))
 
 
-class NeverSeesTheSource(AttentiveLSTM):
+class NeverSeesTheSource(AttentiveRNN):
     def encode(self, src):
         return torch.zeros_like(super().encode(src))
 
@@ -612,7 +616,7 @@ def test_reversing_is_not_learned_without_the_source():
         reversal_is_learned(NeverSeesTheSource)
 
 
-class CountsItsCalls(AttentiveLSTM):
+class CountsItsCalls(AttentiveRNN):
     """Keeps something that no checkpoint holds."""
 
     calls = 0
@@ -643,7 +647,7 @@ def law_resumed_is_uninterrupted(folder, model_class):
 
 
 def test_a_resumed_training_is_the_uninterrupted_one(tmp_path):
-    law_resumed_is_uninterrupted(tmp_path / "ours", AttentiveLSTM)
+    law_resumed_is_uninterrupted(tmp_path / "ours", AttentiveRNN)
     with pytest.raises(AssertionError, match="differs by"):
         law_resumed_is_uninterrupted(tmp_path / "wrong", CountsItsCalls)
 
@@ -654,7 +658,7 @@ def test_mixed_precision_trains_almost_as_float32(monkeypatch):
     losses = []
     for precision in ("float32", "bfloat16"):
         torch.manual_seed(0)
-        model = AttentiveLSTM(LstmConfig(12, d_model=16, d_hidden=32, dropout=0.0))
+        model = AttentiveRNN(RecurrentConfig(12, d_model=16, d_hidden=32, dropout=0.0))
         run = dataclasses.replace(RUN, epochs=1, precision=precision)
         losses.append(fit(model, BucketedBatches(PAIRS[:200], 100), run).losses)
     assert losses[0] != losses[1] and losses[0] == pytest.approx(losses[1], rel=0.02)
@@ -663,7 +667,7 @@ def test_mixed_precision_trains_almost_as_float32(monkeypatch):
 def test_a_translator_translates_and_is_scored():
     tokenizer = Tokenizer.train([text for pair in toy_pairs() for text in pair], 80)
     torch.manual_seed(0)
-    model = AttentiveLSTM(LstmConfig(tokenizer.vocab_size, d_model=32, d_hidden=64, dropout=0.0, max_len=20))
+    model = AttentiveRNN(RecurrentConfig(tokenizer.vocab_size, d_model=32, d_hidden=64, dropout=0.0, max_len=20))
     translator = Translator(model.eval(), tokenizer)
     batches = BucketedBatches(encode_pairs(tokenizer, toy_pairs()), 100)
     fit(model, batches, dataclasses.replace(RUN, epochs=10, batch_tokens=100))
@@ -685,7 +689,7 @@ def test_bad_ids_are_refused_on_both_sides(name):
 def test_padding_before_a_token_is_refused():
     model, good = model_of(CONFIGS["1 layers"]), ids([5, 6, 2])
     for bad in (ids([0, 5, 2]), ids([5, 0, 2])):
-        with pytest.raises(ValueError, match="src has padding before a token, a recurrence needs it behind them all"):
+        with pytest.raises(ValueError, match="src has padding before a token, it must stand behind them all"):
             model(bad, good)
         with pytest.raises(ValueError, match="tgt_in has padding before a token"):
             model(good, bad)

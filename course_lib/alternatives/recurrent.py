@@ -1,24 +1,37 @@
-"""The recurrent baseline: an LSTM encoder and decoder with attention, called like the Transformer."""
+"""The recurrent baseline: an encoder and a decoder of LSTM or GRU cells with attention, called like the Transformer."""
 
-import math
 from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor, nn
 
+from course_lib.alternatives.shared import (
+    backward_order,
+    check_together,
+    fields_like,
+    nearest,
+    real_tokens,
+    reordered,
+    tie_embeddings,
+    widths_below,
+)
 from course_lib.attention import attention
 from course_lib.blocks import Dropout
 from course_lib.config import ModelConfig, check_shared, from_values, require
 from course_lib.masks import padding_mask
-from course_lib.transformer import Embedding, check_ids
+from course_lib.transformer import Embedding
+
+CELLS = {"lstm": nn.LSTM, "gru": nn.GRU}
+GATES = {"lstm": 4, "gru": 3}  # matrices for the input, and again for the state
 
 
 @dataclass(frozen=True)
-class LstmConfig:
-    """All sizes of an AttentiveLSTM; names as in ModelConfig.
+class RecurrentConfig:
+    """All sizes of an AttentiveRNN; names as in ModelConfig.
 
     Args:
         vocab_size: number of subwords, shared by source and target.
+        cell: "lstm", or "gru": one gate and one state less.
         d_model: width of the embedded tokens and of the output.
         d_hidden: width of the decoder's state; each direction of the encoder has half of it.
         num_layers: layers in the encoder, and again in the decoder.
@@ -31,6 +44,7 @@ class LstmConfig:
     """
 
     vocab_size: int
+    cell: str = "lstm"
     d_model: int = 512
     d_hidden: int = 1024
     num_layers: int = 1
@@ -43,6 +57,7 @@ class LstmConfig:
 
     def __post_init__(self):
         check_shared(self, sizes=("vocab_size", "d_model", "num_layers", "max_len"))
+        require(self.cell in CELLS, f"cell must be one of {', '.join(CELLS)}, got {self.cell!r}")
         require(
             isinstance(self.d_hidden, int) and self.d_hidden >= 2 and self.d_hidden % 2 == 0,
             f"d_hidden must be an even int, two directions share it, got {self.d_hidden!r}",
@@ -56,15 +71,15 @@ class LstmConfig:
     def parameter_counts(self) -> dict[str, int]:
         """Trainable parameters by component, in closed form; `sum(...values())` is the whole model."""
 
-        def lstm(d_in, d_out):
-            return 4 * d_out * (d_in + d_out + 2)  # four gates, each with two matrices and torch's two biases
+        def cells(d_in, d_out):
+            return GATES[self.cell] * d_out * (d_in + d_out + 2)  # of each gate two matrices and torch's two biases
 
         d_model, d_hidden, half, upper = self.d_model, self.d_hidden, self.d_hidden // 2, self.num_layers - 1
         return {
             "embeddings": self.vocab_size * d_model,
-            "encoder": 2 * (lstm(d_model, half) + upper * lstm(d_hidden, half)),
+            "encoder": 2 * (cells(d_model, half) + upper * cells(d_hidden, half)),
             "first state": (half + 1) * self.num_layers * d_hidden,
-            "decoder": lstm(d_model, d_hidden) + upper * lstm(d_hidden, d_hidden),
+            "decoder": cells(d_model, d_hidden) + upper * cells(d_hidden, d_hidden),
             "attention": d_hidden * d_hidden,
             "output": 2 * d_hidden * d_model,
         }
@@ -79,79 +94,66 @@ class LstmConfig:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict) -> "LstmConfig":
+    def from_dict(cls, values: dict) -> "RecurrentConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return from_values(cls, values)
+        return from_values(cls, {"cell": "lstm"} | values)  # the first edition's files do not name it
 
 
-def lstm_like(config: ModelConfig, **changes) -> LstmConfig:
-    """The LSTM of one layer that is most nearly as large as a Transformer, with the same vocabulary and d_model.
+def recurrent_like(config: ModelConfig, **changes) -> RecurrentConfig:
+    """The LSTM, or GRU, of one layer that is most nearly as large as a Transformer, with the same vocabulary and d_model.
 
     Args:
         config: the Transformer's.
-        changes: fields of LstmConfig, but for d_hidden, which follows from the number of parameters.
+        changes: fields of RecurrentConfig, but for d_hidden, which follows from the number of parameters.
     """
-    shared = {name: value for name, value in config.to_dict().items() if name in LstmConfig.__dataclass_fields__}
-    widths = range(2, 4 + math.isqrt(config.num_parameters), 2)  # an LSTM has more than d_hidden² parameters
-    configs = (LstmConfig(**shared | {"num_layers": 1} | changes, d_hidden=width) for width in widths)
-    return min(configs, key=lambda like: abs(like.num_parameters - config.num_parameters))
+    shared = fields_like(config, RecurrentConfig) | {"num_layers": 1} | changes
+    widths = widths_below(config, 2)  # a recurrent model has more than d_hidden² parameters
+    return nearest((RecurrentConfig(**shared, d_hidden=width) for width in widths), config.num_parameters)
 
 
-class BidirectionalLSTM(nn.Module):
+class Bidirectional(nn.Module):
     """Reads each sentence from both ends, so that a token's output knows what is before it and what is after it.
 
-    Equal to torch's bidirectional LSTM on packed sequences, but in two runs over padded ones: faster on a CPU.
+    Equal to torch's bidirectional layer on packed sequences, but in two runs over padded ones: faster on a CPU.
 
     Args:
         d_in: width of the input.
         d_hidden: width of the output; each direction makes half of it.
+        cell: as in RecurrentConfig.
 
-    Paper: Bahdanau et al. 2015, section 3.2, with LSTM cells.
+    Paper: Bahdanau et al. 2015, section 3.2, with LSTM or GRU cells.
     """
 
-    def __init__(self, d_in: int, d_hidden: int):
+    def __init__(self, d_in: int, d_hidden: int, cell: str = "lstm"):
         super().__init__()
-        self.from_left = nn.LSTM(d_in, d_hidden // 2, batch_first=True)
-        self.from_right = nn.LSTM(d_in, d_hidden // 2, batch_first=True)
+        self.from_left = CELLS[cell](d_in, d_hidden // 2, batch_first=True)
+        self.from_right = CELLS[cell](d_in, d_hidden // 2, batch_first=True)
 
     def forward(self, x: Tensor, order: Tensor) -> Tensor:
         """x (batch, length, d_in) and the tokens' `backward_order` (batch, length), to (batch, length, d_hidden)."""
         left, _ = self.from_left(x)  # (batch, length, d_hidden / 2)
-        right, _ = self.from_right(_reordered(x, order))  # (batch, length, d_hidden / 2), the last token first
-        return torch.cat([left, _reordered(right, order)], dim=-1)
-
-
-def backward_order(real: Tensor) -> Tensor:
-    """Where the tokens of each sentence stand, from its last to its first; the padding stays where it is.
-
-    Args:
-        real: (batch, length) bool, True at the tokens, all of them before the padding.
-
-    Returns:
-        (batch, length), positions; applied twice, it restores the order.
-    """
-    place = torch.arange(real.shape[1], device=real.device)
-    mirrored = real.sum(dim=1, keepdim=True) - 1 - place  # (batch, length), negative at the padding
-    return torch.where(real, mirrored, place)
+        right, _ = self.from_right(reordered(x, order))  # (batch, length, d_hidden / 2), the last token first
+        return torch.cat([left, reordered(right, order)], dim=-1)
 
 
 @dataclass
-class LstmCache:
-    """What the decoder keeps between steps: its state (num_layers, batch, d_hidden) and cells, however many steps."""
+class RecurrentCache:
+    """What the decoder keeps, however many steps: its state (num_layers, batch, d_hidden), and of an LSTM its cells."""
 
     state: Tensor | None = None
     cells: Tensor | None = None
 
     def select(self, rows: Tensor) -> None:
         """Keeps the given batch rows, in the given order, repeats allowed (beam search)."""
-        self.state, self.cells = self.state.index_select(1, rows), self.cells.index_select(1, rows)
+        self.state = self.state.index_select(1, rows)
+        self.cells = None if self.cells is None else self.cells.index_select(1, rows)
 
 
-class AttentiveLSTM(nn.Module):
+class AttentiveRNN(nn.Module):
     """Source ids and shifted target ids to the logits of the next target token, by recurrence and attention.
 
     Args:
-        config: all sizes; see LstmConfig.
+        config: all sizes; see RecurrentConfig.
 
     Paper: Luong et al. 2015, sections 3 and 3.1: global attention with the "general" score, without the input feeding
     of section 3.3, so that no state waits for the attention and torch's kernel computes all of them in one call. From
@@ -159,23 +161,23 @@ class AttentiveLSTM(nn.Module):
     √d_hidden, and the output has width d_model, so that the generator can be tied to the embeddings.
     """
 
-    def __init__(self, config: LstmConfig):
+    def __init__(self, config: RecurrentConfig):
         super().__init__()
         self.config = config
         d_model, d_hidden, num_layers = config.d_model, config.d_hidden, config.num_layers
         self.src_embedding = Embedding(config)
         self.tgt_embedding = Embedding(config)
-        self.encoder = nn.ModuleList(BidirectionalLSTM(d_hidden if i else d_model, d_hidden) for i in range(num_layers))
+        d_ins = [d_model] + [d_hidden] * (num_layers - 1)
+        self.encoder = nn.ModuleList(Bidirectional(d_in, d_hidden, config.cell) for d_in in d_ins)
         self.first_state = nn.Linear(d_hidden // 2, num_layers * d_hidden)
         between = config.dropout if num_layers > 1 else 0.0  # torch warns where there is no "between layers"
-        self.decoder = nn.LSTM(d_model, d_hidden, num_layers, batch_first=True, dropout=between)
+        self.decoder = CELLS[config.cell](d_model, d_hidden, num_layers, batch_first=True, dropout=between)
         self.query_proj = nn.Linear(d_hidden, d_hidden, bias=False)
         self.output_proj = nn.Linear(2 * d_hidden, d_model, bias=False)
         self.dropout = Dropout(config.dropout)
         self.generator = nn.Linear(d_model, config.vocab_size, bias=False)
         self._initialize()
-        self.tgt_embedding.table.weight = self.src_embedding.table.weight
-        self.generator.weight = self.src_embedding.table.weight
+        tie_embeddings(self)
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Logits (batch, tgt_len, vocab) of every target position, as Transformer.forward."""
@@ -183,12 +185,12 @@ class AttentiveLSTM(nn.Module):
 
     def encode(self, src: Tensor) -> Tensor:
         """Source ids (batch, src_len), padded at the end only, to the memory (batch, src_len, d_hidden)."""
-        order, x = backward_order(self._real(src, "src")), self.src_embedding(src)
+        order, x = backward_order(real_tokens(src, "src", self.config)), self.src_embedding(src)
         for index, layer in enumerate(self.encoder):
             x = layer(self.dropout(x) if index else x, order)
         return x
 
-    def decode(self, tgt_in: Tensor, memory: Tensor, src: Tensor, *, cache: list[LstmCache] | None = None) -> Tensor:
+    def decode(self, tgt_in: Tensor, memory: Tensor, src: Tensor, *, cache: list[RecurrentCache] | None = None) -> Tensor:
         """Target ids to the decoder's output (batch, tgt_len, d_model); arguments as of Transformer.decode."""
         return self._decode(tgt_in, memory, src, cache)[0]
 
@@ -196,25 +198,23 @@ class AttentiveLSTM(nn.Module):
         """The attention weights (batch, tgt_len, src_len); row t belongs to the token that position t predicts."""
         return self._decode(tgt_in, self.encode(src), src, None)[1]
 
-    def new_cache(self) -> list[LstmCache]:
+    def new_cache(self) -> list[RecurrentCache]:
         """An empty cache for `decode`: one part, for all layers."""
-        return [LstmCache()]
+        return [RecurrentCache()]
 
     def _decode(self, tgt_in, memory, src, cache):
-        self._real(tgt_in, "tgt_in")
-        if memory.shape != (*src.shape, self.config.d_hidden) or len(src) != len(tgt_in):
-            shapes = ", ".join(str(tuple(each.shape)) for each in (src, memory, tgt_in))
-            raise ValueError(f"src, memory and tgt_in must belong together, got {shapes}")
+        real_tokens(tgt_in, "tgt_in", self.config)
         past = (None, None) if cache is None else (cache[0].state, cache[0].cells)
-        if past[0] is None:
+        cached = None if past[0] is None else past[0][0]  # (batch, d_hidden)
+        check_together(src, memory, tgt_in, self.config.d_hidden, cached)
+        if cached is None:
             past = self._first_state(memory)
-        elif past[0].shape[1] != len(tgt_in):
-            raise ValueError(f"the cache holds {past[0].shape[1]} sentences, tgt_in has {len(tgt_in)}")
         mask = padding_mask(src, self.config.pad_id)[:, 0]  # (batch, 1, src_len)
-        states, newest = self.decoder(self.tgt_embedding(tgt_in), past)  # (batch, tgt_len, d_hidden)
+        is_lstm, x = self.config.cell == "lstm", self.tgt_embedding(tgt_in)
+        states, newest = self.decoder(x, past if is_lstm else past[0])  # (batch, tgt_len, d_hidden)
         context, weights = attention(self.query_proj(states), memory, memory, mask)  # weights (batch, tgt_len, src_len)
         if cache is not None:
-            cache[0].state, cache[0].cells = newest
+            cache[0].state, cache[0].cells = newest if is_lstm else (newest, None)
         output = torch.tanh(self.output_proj(torch.cat([context, states], dim=-1)))  # (batch, tgt_len, d_model)
         return self.dropout(output), weights
 
@@ -225,26 +225,15 @@ class AttentiveLSTM(nn.Module):
         return state, torch.zeros_like(state)
 
     def _initialize(self) -> None:
-        """Embeddings as the Transformer's; recurrent gates orthogonal; forget gates open at first."""
+        """Embeddings as the Transformer's; recurrent gates orthogonal; what keeps the old state open at first."""
+        gates = GATES[self.config.cell]
         for name, parameter in self.named_parameters():
             if name.endswith("table.weight") or name.startswith("generator"):
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
             elif "bias" in name:
                 nn.init.zeros_(parameter)
-                if "bias_ih" in name:  # torch's order: input, forget, cell, output
-                    nn.init.ones_(parameter.chunk(4)[1])
+                if "bias_ih" in name:  # torch's order: input, forget, cell, output; or reset, update, new
+                    nn.init.ones_(parameter.chunk(gates)[1])
             else:
-                for gate in parameter.chunk(4 if "weight_" in name else 1):
+                for gate in parameter.chunk(gates if "weight_" in name else 1):
                     (nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_)(gate)
-
-    def _real(self, ids: Tensor, name: str) -> Tensor:
-        """(batch, length), True at the tokens; refuses bad ids, and padding that is not at the end."""
-        check_ids(ids, name, self.config.vocab_size)
-        real = padding_mask(ids, self.config.pad_id)[:, 0, 0]
-        if (real[:, 1:] > real[:, :-1]).any():
-            raise ValueError(f"{name} has padding before a token, a recurrence needs it behind them all")
-        return real
-
-
-def _reordered(x: Tensor, order: Tensor) -> Tensor:
-    return x.gather(1, order[:, :, None].expand_as(x))  # (batch, length, features)
