@@ -941,7 +941,7 @@ torch.testing.assert_close(
 #
 # The race: the teacher is `course`, the student has the same layers of half the width, d_model 64.
 # It has 250 short sentence pairs with true translations.
-# And there are 5,000 English sentences that nobody has translated: neither the teacher nor a student knows their German.
+# And there are 4,000 English sentences that nobody has translated: neither the teacher nor a student knows their German.
 # All students make the same number of steps, each at its own best learning rate, chosen on the validation part; `python -m course_lib.experiments distillation` makes the record again.
 
 # %%
@@ -951,7 +951,7 @@ of_student = Predict(
         "alone: 250 true pairs",
         "word level, on the same pairs",
         "sequence level: the teacher's translations of the same sentences",
-        "sequence level: of 5,000 more sentences, too",
+        "sequence level: of 4,000 more sentences, too",
     ],
     section="A smaller model that learns from a larger one",
 )
@@ -974,7 +974,7 @@ for side in sorted(bleu, key=lambda name: sum(bleu[name])):
 
 # %% tags=["hide-input"]
 order = ["alone", "word level", "sequence level, same sentences"]
-order += ["sequence level, 5,000 more", "5,000 more true pairs"]
+order += ["sequence level, 4,000 more", "4,000 more true pairs"]
 figure = dots(
     {side: bleu[side] for side in order},
     xlabel="BLEU on 200 unseen sentences, greedy",

@@ -72,8 +72,8 @@ def test_each_side_learns_from_what_it_is_named_after():
     true, more = {"a": "1", "b": "2"}, {"c": "3"}
     assert found["alone"] == found["word level"] == true
     assert found["sequence level, same sentences"] == {"a": "?", "b": "?"}
-    assert found["sequence level, 5,000 more"] == true | {"c": "?"}
-    assert found["5,000 more true pairs"] == true | more
+    assert found["sequence level, 4,000 more"] == true | {"c": "?"}
+    assert found["4,000 more true pairs"] == true | more
 
 
 def law_the_steps_are_those_of_the_grid(kind):
