@@ -42,9 +42,15 @@ def fits(model: nn.Module) -> bool:
         and model.config.key_width is None
         and not torch.is_autocast_enabled("cpu")
         and all(type(module) in KNOWN and not _watched(module) for module in _modules(model))
-        and all(weight.dtype == torch.float32 and not weight.is_inference() for weight in _packed_weights(model))
+        and all(_is_plain(weight) for weight in _packed_weights(model))
         and model.generator.weight.device.type == "cpu"
     )
+
+
+def _is_plain(weight: Tensor) -> bool:
+    """Whether its numbers lie in memory as float32; one of torchao's says so too, and holds int8."""
+    plain = type(weight) in (Tensor, nn.Parameter)
+    return plain and weight.dtype == torch.float32 and not weight.is_inference()
 
 
 def _modules(module: nn.Module) -> list[nn.Module]:

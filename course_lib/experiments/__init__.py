@@ -7,6 +7,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "architectures": ["new_model", "train_model"],
         "catalog": ["NAMES", "find_grid"],
+        "distillation": ["train_student"],
         "grid": ["Grid", "run_grid"],
         "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
         "recall": [

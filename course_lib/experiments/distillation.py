@@ -1,7 +1,7 @@
-"""What a student of half the size learns from a teacher: from its probabilities, and from its translations."""
+"""What a student of a third of the size learns from a teacher: from its probabilities, and from its translations."""
 
-import functools
-import random
+import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +11,16 @@ from course_lib.compression import translated, word_level
 from course_lib.config import ModelConfig, model_preset
 from course_lib.data import BucketedBatches, Pair, encode_pairs, load_course
 from course_lib.experiments.grid import Grid
-from course_lib.training import TrainConfig, batch_loss, fit, score, train_preset, validate
+from course_lib.storage import replacing
+from course_lib.training import batch_loss, fit, score, train_preset, validate
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
 TEACHER, ITS_PAIRS = "course", 60_000  # the shipped translator, and how many pairs of the corpus it has learned from
-LONGEST = 7  # words of a source: short sentences are learned in seconds
-LABELED, UNLABELED, HELD_OUT = 1_000, 10_000, 300
-STUDENT = dict(d_model=80, d_ff=160)  # instead of the teacher's 128 and 256
-BATCH_TOKENS, WARMUP, STEPS = 512, 60, 400
+LONGEST = 6  # words of a source: short sentences are learned in seconds
+LABELED, UNLABELED, HELD_OUT = 250, 4_000, 200
+STUDENT = dict(d_model=64, d_ff=128)  # half of the teacher's widths
+BATCH_TOKENS, WARMUP, STEPS = 256, 60, 300
 
 
 @dataclass(frozen=True)
@@ -30,23 +31,36 @@ class Texts:
         labeled: pairs with their true translations, few of those that the teacher has learned from.
         unlabeled: pairs that neither the teacher nor a student has learned from; only the sources are for students.
         valid, test: held out from teacher and students.
+        by_teacher: the teacher's translations of what is labeled and what is not, in this order.
     """
 
     labeled: list[Pair]
     unlabeled: list[Pair]
     valid: list[Pair]
     test: list[Pair]
+    by_teacher: list[Pair]
 
 
-@functools.cache
-def texts() -> Texts:
-    """The parts of the course corpus; takes half a minute, once a process."""
-    corpus, other = load_course(num_train=ITS_PAIRS), load_course(num_train=3 * UNLABELED, seed=1)
+def make_texts() -> Texts:
+    """The parts of the course corpus, and what the teacher makes of them; takes a quarter of a minute."""
+    corpus, other = load_course(num_train=ITS_PAIRS), load_course(num_train=5 * UNLABELED, seed=1)
     known = [*corpus.train, *corpus.valid, *corpus.test]
     sources, targets = {pair.src for pair in known}, {pair.tgt for pair in known}
     new = [pair for pair in other.train if pair.src not in sources and pair.tgt not in targets]
     parts = ((corpus.train, LABELED), (new, UNLABELED), (corpus.valid, HELD_OUT), (corpus.test, HELD_OUT))
-    return Texts(*([pair for pair in part if len(pair.src.split()) <= LONGEST][:size] for part, size in parts))
+    parts = [[pair for pair in part if len(pair.src.split()) <= LONGEST][:size] for part, size in parts]
+    teacher = Translator.from_pretrained(TEACHER)
+    return Texts(*parts, translated(teacher, [pair.src for part in parts[:2] for pair in part]))
+
+
+def texts(folder: Path) -> Texts:
+    """As make_texts, which is asked once: the folder of the experiment keeps the answer for all runs."""
+    path = folder / "texts.json"
+    if not path.exists():
+        parts = {name: [pair[:2] for pair in part] for name, part in vars(make_texts()).items()}
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(parts), encoding="utf-8")
+    return Texts(**{name: [Pair(*pair) for pair in part] for name, part in json.loads(path.read_text()).items()})
 
 
 def student_config(vocab_size: int) -> ModelConfig:
@@ -54,22 +68,22 @@ def student_config(vocab_size: int) -> ModelConfig:
     return model_preset("mini", vocab_size, **STUDENT)
 
 
-@functools.cache
-def pairs_to_learn(material: str) -> list[Pair]:
+def pairs_to_learn(given: Texts, material: str) -> list[Pair]:
     """The pairs of a side.
 
     Args:
+        given: all texts.
         material: "true" (the labeled pairs), "teacher" (the same sources in the teacher's translation), "more teacher"
             (the labeled pairs and all unlabeled sources in the teacher's translation), or "more true" (with the true
             translations instead: what the teacher must replace).
     """
-    given, teacher = texts(), Translator.from_pretrained(TEACHER)
-    if material == "teacher":
-        return translated(teacher, [pair.src for pair in given.labeled])
-    more = {"true": [], "more true": given.unlabeled}.get(material)
-    if more is None:
-        more = translated(teacher, [pair.src for pair in given.unlabeled])
-    return [*given.labeled, *more]
+    of_labeled, of_unlabeled = given.by_teacher[: len(given.labeled)], given.by_teacher[len(given.labeled) :]
+    return {
+        "true": given.labeled,
+        "teacher": of_labeled,
+        "more teacher": [*given.labeled, *of_unlabeled],
+        "more true": [*given.labeled, *given.unlabeled],
+    }[material]
 
 
 def train_student(
@@ -80,57 +94,53 @@ def train_student(
     Args:
         pairs: to learn from.
         rate: peak of the learning rate.
-        steps: of the whole run, at least; the rate falls to 0 at its end.
+        steps: of the whole run; the rate falls to 0 at its end.
         weight: of the teacher's probabilities for each word, see word_level.
         seed: of weights and batches.
     """
     teacher = Translator.from_pretrained(TEACHER)
     torch.manual_seed(seed)
     student = Transformer(student_config(teacher.tokenizer.vocab_size))
-    repeats, batches = _enough(encode_pairs(teacher.tokenizer, pairs), steps, seed)
-    run = _run(rate, repeats, seed)
+    batches = _Limited(encode_pairs(teacher.tokenizer, pairs), BATCH_TOKENS, seed=seed)
+    batches.steps = steps
+    sizes = dict(epochs=math.ceil(steps / len(batches.plan(0))), batch_tokens=BATCH_TOKENS, warmup_steps=WARMUP)
+    run = train_preset("mini", peak_lr=rate, seed=seed, **sizes)
     loss = word_level(teacher.model, weight=weight) if weight else batch_loss
     fit(student, batches, run, loss=loss, progress=False)
     return Translator(student, teacher.tokenizer)
 
 
-def _enough(encoded: list, steps: int, seed: int) -> tuple[int, BucketedBatches]:
-    """Epochs, and batches of one: of many pairs at random as many as the steps need, of few all of them repeatedly."""
-    batches = BucketedBatches(encoded, BATCH_TOKENS, seed=seed)
-    epoch = len(batches.plan(0))
-    if epoch <= steps:
-        return round(steps / epoch), batches
-    kept = random.Random(seed).sample(encoded, len(encoded) * steps // epoch)
-    return 1, BucketedBatches(kept, BATCH_TOKENS, seed=seed)
+class _Limited(BucketedBatches):
+    """Batches that end after so many steps, within an epoch if need be."""
 
+    steps: int
 
-def _run(rate: float, epochs: int, seed: int) -> TrainConfig:
-    sizes = dict(batch_tokens=BATCH_TOKENS, warmup_steps=WARMUP)
-    return train_preset("mini", epochs=epochs, peak_lr=rate, seed=seed, **sizes)
+    def plan(self, epoch: int) -> list[list[int]]:
+        whole = super().plan(epoch)
+        return whole[: max(0, self.steps - epoch * len(whole))]
 
 
 def run(choices: dict, seed: int, folder: Path) -> dict:
     """Trains and scores one student; see train_student.
 
     Args:
-        choices: material, rate, steps, weight.
+        choices: material, rate, weight.
         seed: of weights and batches.
-        folder: not used, a run takes half a minute.
+        folder: of the run; the texts are kept beside it.
 
     Returns:
-        valid (BLEU of the validation part), test (share of exact matches), bleu (of the test part; all greedy),
-        valid_loss (nats a token), pairs, parameters.
+        valid (minus the loss on the validation part, nats a token), test (share of exact matches, greedy), bleu (of
+        the test part), pairs, parameters.
     """
-    choices = dict(choices)
-    pairs = pairs_to_learn(choices.pop("material"))
+    choices, given = dict(choices), texts(folder.parent)
+    pairs = pairs_to_learn(given, choices.pop("material"))
     student = train_student(pairs, seed=seed, **choices)
-    valid = BucketedBatches(encode_pairs(student.tokenizer, texts().valid), BATCH_TOKENS)
-    test = score(student, texts().test, beam_size=1)
+    valid = BucketedBatches(encode_pairs(student.tokenizer, given.valid), BATCH_TOKENS)
+    test = score(student, given.test, beam_size=1)
     return {
-        "valid": score(student, texts().valid, beam_size=1).bleu.score,
+        "valid": -validate(student.model, valid)["valid_loss"],
         "test": test.exact_match,
         "bleu": test.bleu.score,
-        "valid_loss": validate(student.model, valid)["valid_loss"],
         "pairs": len(pairs),
         "parameters": student.model.config.num_parameters,
     }
@@ -139,13 +149,13 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
 RATES = (0.005, 0.01)
 GRID = Grid(
     name="distillation",
-    question="What does a student of half the size learn from a teacher that it does not learn from 1,000 true pairs?",
+    question="What does a student of a third of the size learn from its teacher, beside 250 true pairs?",
     sides={
         "alone": dict(material="true", rate=RATES),
-        "word level": dict(material="true", rate=RATES, weight=(0.5, 1.0)),
+        "word level": dict(material="true", rate=RATES, weight=0.5),
         "sequence level, same sentences": dict(material="teacher", rate=RATES),
-        "sequence level, 10,000 more": dict(material="more teacher", rate=RATES),
-        "10,000 more true pairs": dict(material="more true", rate=RATES),
+        "sequence level, 4,000 more": dict(material="more teacher", rate=RATES),
+        "4,000 more true pairs": dict(material="more true", rate=RATES),
     },
     run=run,
 )

@@ -9,6 +9,8 @@ from torch import nn
 
 from course_lib.compression import quantized, weight_bytes
 from course_lib.compression.quantization import Int8Rows
+from course_lib.decoding import greedy
+from course_lib.tokenizer import EOS_ID
 from course_lib.translator import Translator
 from tests.helpers.laws import raised, tells_apart
 from tests.helpers.tiny import tiny_batch, tiny_model
@@ -103,6 +105,17 @@ def test_the_model_stays_as_it_is():
     assert not quantized(model, embedding=True).training and model.training
     for name, tensor in model.state_dict().items():
         assert tensor.dtype is torch.float32 and torch.equal(tensor, before[name])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_search_reads_the_int8_weights(way):
+    """The packed steps are for float32; the slower ones are taken, and find what the model's own logits say."""
+    small = quantized(tiny_model(**WIDE), **way)
+    src = tiny_batch()[0]
+    with torch.no_grad():
+        first = small(src, torch.full((3, 1), 1))[:, -1].argmax(dim=-1)
+    outputs = greedy(small, src, max_len=4)
+    assert [(found.ids or [EOS_ID])[0] for found in outputs] == first.tolist()
 
 
 def test_nothing_is_said_and_the_log_stays_on(capfd):

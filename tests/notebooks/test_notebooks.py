@@ -176,6 +176,7 @@ WIDGETS = {
     "11_decoding": ("SamplingSliders", "BeamTreeExplorer"),
     "12_reading_attention": ("AttentionExplorer",),
     "13_positions_past_the_paper": ("OffsetExplorer",),
+    "14_cost_and_memory": ("CostCalculator",),
     "18_errata_lab": ("ErrataLab",),
 }
 

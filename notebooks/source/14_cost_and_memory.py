@@ -1,0 +1,1043 @@
+# %% [markdown]
+# # 14 · Cost and memory: what a model takes, and how to take less
+#
+# **Question.** A model must fit into memory before it can learn or translate anything. How many bytes does it take, can we know that before we run it, and what can we give up?
+#
+# **Afterwards you can**
+#
+# 1. predict the memory of a training step from the sizes of a model, and measure whether you were right;
+# 2. train with less: attention that stores no weights, gradient accumulation, activation checkpointing, bfloat16;
+# 3. shrink a trained model to int8 or into a smaller one, and say what that costs in quality and whether it saves time.
+#
+# **You need** the whole model and its parameters (lesson [08](08_transformer.ipynb)), a training step ([09](09_training.ipynb)) and the key-value cache ([11](11_decoding.ipynb)).
+# **Time**: {minutes} minutes to read, under 120 seconds to run.
+# **In the paper**: table 1 gives the complexity of a layer, table 2 the FLOPs of the training [@vaswani2017]. Everything else here came later.
+
+# %%
+import math
+import time
+from copy import deepcopy
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from course_lib.config import model_preset
+from course_lib.widgets import Predict, Predictions
+
+torch.set_num_threads(1)  # so that times can be compared
+
+# %% [markdown]
+# This lesson computes on the CPU even where there is a GPU, because what is kept in memory depends on PyTorch's kernels, and the formulas below are those of its CPU kernels.
+#
+# ## What does a step cost?
+#
+# Lesson 08 counted one forward pass: two **FLOPs** (floating-point operations) for each parameter and token.
+# Training also goes backward.
+# There each matrix product becomes two: one gives the gradient of its input, the other that of its weights.
+
+# %%
+of_backward = Predict(
+    "How many times as many FLOPs as the forward pass does the whole step take?",
+    unit="times",
+    section="What does a step cost?",
+)
+of_backward
+
+# %% tags=["nbval-check-output"]
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.data import Batch
+from course_lib.training import batch_loss
+from course_lib.transformer import Transformer
+
+
+def some_batch(config, pairs, length):
+    """Random ids; all sentences have one length."""
+    ids = torch.arange(2 * pairs * length).view(2, pairs, length)
+    src, tgt = ids % (config.vocab_size - 4) + 4
+    return Batch(src=src, tgt_in=tgt, tgt_out=tgt)
+
+
+# %% tags=["nbval-check-output"]
+mini = model_preset("mini", vocab_size=2000)
+torch.manual_seed(0)
+model, batch = Transformer(mini), some_batch(mini, pairs=16, length=30)
+with FlopCounterMode(display=False) as forward:
+    loss, _ = batch_loss(model, batch)
+with FlopCounterMode(display=False) as backward:
+    loss.backward()
+flops = [each.get_total_flops() for each in (forward, backward)]
+formula = 16 * sum(mini.flop_counts(30, 30).values())
+print(f"forward {flops[0]:,}, formula {formula:,}, backward {flops[1]:,}")
+
+# %%
+of_backward.reveal(sum(flops) / flops[0])
+
+# %% tags=["hide-input"]
+assert flops[0] == formula and flops[1] == 2 * flops[0]
+
+# %% [markdown]
+# Three times: two FLOPs forward and four backward, six for each parameter and token.
+#
+# ## What must be kept for the way back?
+#
+# Time is one price, memory is the other.
+# Lesson 08 found four numbers for each parameter: the weight, its gradient and Adam's two moments.
+# What depends on the batch are the **activations**: the results of the forward pass that the backward pass needs again.
+# Which are they?
+# For *y = x W + b*, the gradient of *W* is made of *x*, so *x* must stay.
+# The gradient of a sum needs neither of its terms.
+# `kept_bytes` asks PyTorch what it has put aside, and does not count parameters.
+
+# %% tags=["nbval-check-output"]
+from course_lib.training import kept_bytes
+
+x = torch.ones(2, 30, 128, requires_grad=True)  # (batch, length, d_model): 30,720 bytes
+up = nn.Linear(128, 256)
+examples = {
+    "x + x": lambda: x + x,
+    "relu(x)": lambda: x.relu(),
+    "softmax(x)": lambda: x.softmax(dim=-1),
+    "linear(x)": lambda: up(x),
+    "relu(linear(x))": lambda: up(x).relu(),
+}
+kept = {name: kept_bytes(example, up) for name, example in examples.items()}
+for name, size in kept.items():
+    print(f"{name:16}{size:8,} bytes = {size // 4:6,} numbers")
+
+# %% tags=["hide-input"]
+assert list(kept.values()) == [0, 30_720, 30_720, 30_720, 3 * 30_720]
+
+# %% [markdown]
+# A sum keeps nothing.
+# ReLU and softmax keep their result, of which their gradient can be made; a product keeps its input.
+#
+# ## A layer by hand
+#
+# So we can write down what an encoder layer keeps, reading its code from the bottom up.
+
+# %%
+of_layer = Predict(
+    "16 sentences of 30 tokens, d_model 128, 4 heads, d_ff 256. What is largest?",
+    ["attention weights", "vectors of d_model", "vectors of d_ff"],
+    section="A layer by hand",
+)
+of_layer
+
+
+# %%
+def kept_by_encoder_layer(config, pairs, length):
+    """Numbers that a pre-norm encoder layer without dropout keeps."""
+    tokens, d_model = pairs * length, config.d_model
+    return {
+        "inputs of two norms": 2 * tokens * d_model,
+        "their outputs, inputs of products": 2 * tokens * d_model,
+        "queries, keys, values, contexts": 4 * tokens * d_model,
+        "vectors of d_ff, after the ReLU": tokens * config.d_ff,
+        "attention weights": pairs * config.num_heads * length * length,
+        "mean and spread for two norms": 2 * 2 * tokens,
+    }
+
+
+# %% tags=["nbval-check-output"]
+layer = model.encoder.layers[0]
+x = torch.ones(16, 30, mini.d_model, requires_grad=True)
+by_hand = kept_by_encoder_layer(mini, pairs=16, length=30)
+for name, numbers in by_hand.items():
+    print(f"{name:34}{4 * numbers:10,} bytes")
+measured = kept_bytes(lambda: layer(x), layer)
+print(f"{'sum':34}{4 * sum(by_hand.values()):10,} bytes, measured {measured:,}")
+
+# %%
+of_layer.reveal(of_layer.choices[1], because="eight of them are kept for each token")
+
+# %% tags=["hide-input"]
+assert measured == 4 * sum(by_hand.values())
+assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
+
+# %% [markdown]
+# The formula is right to the byte.
+# At 30 tokens the famous attention weights are a small part; we shall see when that ends.
+#
+# The decoder has one attention more, masks are kept as well, and the loss keeps a log-probability for each subword of the vocabulary.
+# `course_lib.cost.activation_bytes` counts all of it.
+
+# %% tags=["nbval-check-output"]
+from course_lib.cost import activation_bytes
+
+told = activation_bytes(mini, 16, src_len=30, tgt_len=30)
+for kind, size in told.items():
+    print(f"{kind:18}{size:12,} bytes")
+measured = kept_bytes(lambda: batch_loss(model, batch), model)
+print(f"{'sum':18}{sum(told.values()):12,} bytes, measured {measured:,}")
+
+# %% tags=["hide-input"]
+assert measured == sum(told.values())
+assert told["logits"] == 4 * 16 * 30 * 2000
+assert sum(told.values()) > 4 * 4 * mini.num_parameters
+
+# %% [markdown]
+# Our mini model has 0.9 million parameters, and a batch of 16 sentence pairs keeps more bytes than weights, gradients and moments together.
+#
+# ## The highest moment of a step
+#
+# What counts in the end is the **peak memory**: the most that is held at any moment.
+# If it is more than there is, the step fails, however short the moment.
+
+# %%
+of_peak = Predict(
+    "At which moment does this training step hold the most?",
+    [
+        "at the beginning of the forward pass",
+        "when the backward pass begins",
+        "when the backward pass ends",
+        "while the optimizer changes the weights",
+    ],
+    section="The highest moment of a step",
+)
+of_peak
+
+
+# %%
+from course_lib.training import held_bytes
+
+
+def step_of(model, batch):
+    """A training step as a function; one has been made, so Adam's moments exist."""
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+
+    def step():
+        loss, _ = batch_loss(model, batch, smoothing=0.1)
+        (loss / batch.num_tokens).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step()
+    return step
+
+
+model.zero_grad()
+held = held_bytes(step_of(model, batch))
+
+# %% tags=["hide-input"]
+from course_lib.cost import peak_bytes
+from course_lib.figures import curves
+
+highest = max(range(len(held)), key=held.__getitem__)
+predicted = peak_bytes(mini, 16, 30, 30) - 3 * 4 * mini.num_parameters
+figure = curves(
+    {"measured": (range(len(held)), [size / 1e6 for size in held])},
+    xlabel="tensors made or freed so far",
+    ylabel="MB, beside weights and moments",
+    title="Activations pile up going forward, and are freed going backward",
+    marks={"the formula's peak": (None, predicted / 1e6)},
+)
+of_peak.reveal(of_peak.choices[1])
+figure
+
+# %% tags=["hide-input"]
+assert abs(held[highest] / predicted - 1) < 0.02
+assert 0.2 * len(held) < highest < 0.7 * len(held)
+assert held[-1] < 0.05 * held[highest]
+assert sum(told.values()) < held[highest] < 1.5 * sum(told.values())
+
+# %% [markdown]
+# The curve is a hill.
+# Going forward, each layer adds what it keeps.
+# The summit is the loss: the log-probabilities are kept already, and their gradient takes two more tables of the same size for a moment.
+# Going backward, each layer frees what it has kept and leaves gradients, which are smaller here.
+#
+# For a large model and a small batch the other end of the hill is higher: all gradients are there.
+# `peak_bytes` takes the larger of the two.
+# Does it hold for the paper's base model, too?
+
+# %%
+from course_lib.training import peak_bytes as measured_peak
+
+off = {}
+models = ("mini", 2_000, 16, 30), ("small", 8_000, 8, 30), ("base", 37_000, 2, 24)
+for name, vocab_size, pairs, length in models:
+    config = model_preset(name, vocab_size)
+    torch.manual_seed(0)
+    step = step_of(Transformer(config), some_batch(config, pairs, length))
+    in_truth = measured_peak(step) + 3 * 4 * config.num_parameters
+    by_formula = peak_bytes(config, pairs, length, length)
+    off[name] = by_formula / in_truth - 1
+    print(f"{name:6}measured {in_truth / 1e6:7,.1f} MB", end=", ")
+    print(f"formula {by_formula / 1e6:7,.1f} MB: {off[name]:+.1%}")
+
+# %% tags=["hide-input"]
+del step  # of base, a gigabyte
+assert all(abs(error) < 0.05 for error in off.values())
+
+# %% [markdown]
+# It does, within a few percent (what is missing for base are activations of the encoder that still wait when the decoder's gradients are there).
+# So a GPU can be chosen before it is paid for.
+# Here is the calculator.
+# Look for the length at which the attention weights of base overtake everything else, then switch to fused attention.
+
+# %%
+from course_lib.widgets import CostCalculator
+
+CostCalculator()
+
+# %% tags=["hide-input"]
+base = model_preset("base", 37_000)
+
+
+def largest_part(length):
+    kept = activation_bytes(base, 16, length, length)
+    return max(kept, key=kept.get)
+
+
+assert largest_part(32) == "vectors" and largest_part(1024) == "attention weights"
+
+# %% [markdown]
+# ## Attention that stores no weights
+#
+# One pair of sentences, 4,096 tokens each: how much do the attention weights of base take?
+
+# %% tags=["nbval-check-output"]
+for length in (32, 512, 1024, 4096):
+    parts = activation_bytes(replace(base, max_len=4096), 1, length, length)
+    entries, rest = parts.pop("attention weights"), sum(parts.values())
+    print(f"{length:5} tokens: weights {entries / 1e6:8,.1f} MB, rest {rest / 1e6:8,.1f}")
+
+# %% tags=["hide-input"]
+assert 9e9 < entries < 10e9 and entries > 3 * rest
+
+# %% [markdown]
+# Almost 10 GB for one pair: the weights grow with the square of the length, everything else (but the masks) with the length.
+# Must they be stored?
+# The softmax seems to need a whole row of scores at once, because it divides by the row's sum.
+# But the sum can be corrected afterwards.
+# We go through the keys in blocks, and carry three things along: the largest score so far, the sum of exponentials, and the weighted sum of values.
+# When a block brings a larger score, what we have is multiplied by exp(old largest − new largest).
+# This is the **online softmax** [@milakov2018]:
+
+
+# %%
+def attention_in_blocks(query, key, value, size):
+    """Attention that never sees more than `size` keys at a time."""
+    largest = torch.full_like(query[..., :1], -math.inf)  # (..., queries, 1)
+    total, context = torch.zeros_like(largest), torch.zeros_like(query)
+    for keys, values in zip(key.split(size, -2), value.split(size, -2), strict=True):
+        scores = query @ keys.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        higher = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))
+        shrink, exponentials = (largest - higher).exp(), (scores - higher).exp()
+        total = total * shrink + exponentials.sum(dim=-1, keepdim=True)
+        context = context * shrink + exponentials @ values
+        largest = higher
+    return context / total
+
+
+# %%
+from course_lib.attention import attention
+
+generator = torch.Generator().manual_seed(0)
+query, key, value = torch.randn(3, 8, 100, 32, generator=generator, dtype=torch.float64)
+whole, _ = attention(query, key, value)
+gaps = []
+for size in (1, 7, 100):
+    in_blocks = attention_in_blocks(query, key, value, size)
+    gaps.append((in_blocks - whole).abs().max().item())
+    print(f"blocks of {size:3} keys: {gaps[-1]:.0e} from all keys at once")
+
+# %% tags=["hide-input"]
+assert max(gaps) < 1e-12
+
+# %% [markdown]
+# The same result, and the largest table is queries × size.
+# FlashAttention [@dao2022] does this in one kernel, with blocks that fit into the fastest memory of the chip.
+# For the backward pass it keeps one number a query, the logarithm of the total, and computes the weights again from the scores.
+# Such a **fused kernel** stands behind `F.scaled_dot_product_attention`.
+# We measure peak memory and time of both, forward and backward.
+
+# %%
+of_fused = Predict(
+    "Twice as many tokens: how does the *time* of the fused kernel grow?",
+    ["like the length: about 2 times", "like its square: about 4 times"],
+    section="Attention that stores no weights",
+)
+of_fused
+
+
+# %%
+def written_out(query, key, value):
+    return attention(query, key, value)[0]
+
+
+def cost(kernel, length):
+    """Peak bytes, and the fewest seconds of three, forward and backward."""
+    inputs = torch.randn(3, 1, 8, length, 32, generator=generator).requires_grad_()
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        kernel(*inputs).sum().backward()
+        times.append(time.perf_counter() - started)
+    return measured_peak(lambda: kernel(*inputs).sum().backward()), min(times)
+
+
+# %% tags=["hide-input"]
+lengths = [128, 256, 512, 1024]
+kernels = {"written out": written_out, "fused": F.scaled_dot_product_attention}
+costs = {
+    name: [cost(kernel, length) for length in lengths]
+    for name, kernel in kernels.items()
+}
+print("growth from 512 to 1,024 tokens")
+growth = {}
+for name, found in costs.items():
+    growth[name] = [later / before for before, later in zip(*found[-2:], strict=True)]
+    print(f"{name:12} memory {growth[name][0]:.1f} times, time {growth[name][1]:.1f} times")
+figure = curves(
+    {name: (lengths, [size / 1e6 for size, _ in found]) for name, found in costs.items()},
+    xlabel="tokens",
+    ylabel="MB at the peak, forward and backward",
+    title="Stored weights grow with the square of the length, the fused kernel's memory does not",
+    log_x=True,
+    log_y=True,
+)
+of_fused.reveal(of_fused.choices[1])
+figure
+
+# %% tags=["hide-input"]
+assert growth["written out"][0] > 3.5 and growth["fused"][0] < 2.6
+assert growth["fused"][1] > 2.2
+
+# %% [markdown]
+# The memory of the fused kernel is linear.
+# Its time is not: every query still meets every key.
+# The course's benchmark has measured whole layers up to 4,096 tokens, with the projections of attention, beside the feed-forward network:
+
+# %% tags=["hide-input"]
+import json
+from pathlib import Path
+
+import course_lib
+
+results = Path(course_lib.__file__).parents[1] / "tests/bench/results.json"
+lines = json.loads(results.read_text())["cost"]["lines"]
+by_length = [line for line in lines if line["work"].endswith("by length")]
+figure = curves(
+    {
+        line["work"].removesuffix(", by length"): (line["sizes"], line["seconds"])
+        for line in by_length
+    },
+    xlabel="tokens",
+    ylabel="seconds, forward and backward",
+    title="The feed-forward network's time is linear, attention's is quadratic in the end",
+    log_x=True,
+    log_y=True,
+)
+figure
+
+# %% tags=["hide-input"]
+powers = {line["work"].split(", by")[0]: line["time ~ size^"] for line in by_length}
+assert powers["feed-forward network"] < 1.3 < 1.6 < powers["attention, fused"]
+seconds = {line["work"].split(", by")[0]: line["seconds"] for line in by_length}
+assert seconds["attention, written out"][-1] > 2 * seconds["attention, fused"][-1]
+
+# %% [markdown]
+# For short sentences the feed-forward network costs more than attention does; the lines cross at a few hundred tokens.
+# Lesson 15 asks what else could take attention's place then.
+#
+# ## The cache, when translating
+#
+# Translating keeps no activations, but it keeps the keys and values of all earlier tokens (lesson 11).
+# For each layer, sentence and token that is two vectors; the same again for the source.
+
+# %% tags=["nbval-check-output", "hide-input"]
+from course_lib.cost import cache_bytes
+
+model.eval()
+cache, src = model.new_cache(), some_batch(mini, pairs=4, length=12).src
+with torch.no_grad():
+    memory = model.encode(src)
+    for _ in range(20):
+        model.decode(torch.full((4, 1), 5), memory, src, cache=cache)
+held_by_cache = sum(each.nbytes for layer in cache for each in vars(layer).values())
+formula = cache_bytes(mini, 4, src_len=12, tgt_len=20)
+print(f"measured {held_by_cache:,} bytes, formula {formula:,}")
+beams = cache_bytes(replace(base, max_len=4096), 4 * 64, 1024, 1024)
+print(f"base, 64 sentences, beam 4, 1,024 tokens: {beams / 1e9:.1f} GB")
+
+# %% tags=["hide-input"]
+assert held_by_cache == formula and beams > 4 * 63e6
+
+# %% [markdown]
+# For a long text and many hypotheses the cache outgrows the weights many times over.
+# (This is why newer models let several heads share their keys and values: **grouped-query attention** [@ainslie2023].)
+#
+# ## The same gradients from less memory
+#
+# ### In smaller portions
+#
+# **Gradient accumulation**, from lesson 09, adds up the gradients of micro-batches.
+# Activations shrink with the micro-batch, weights do not.
+#
+# ### Computing twice
+#
+# **Activation checkpointing** [@chen2016] keeps only the *input* of each layer.
+# When the backward pass arrives there, the layer runs forward again.
+
+# %%
+of_twice = Predict(
+    "By how much does that lengthen a training step, counted in FLOPs?",
+    ["by a third at most", "by a half at most", "it doubles"],
+    section="Computing twice",
+)
+of_twice
+
+# %%
+from torch.utils.checkpoint import checkpoint
+
+
+class Checkpointed(nn.Module):
+    """A layer that keeps its input only, and runs again on the way back."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, *inputs, **options):
+        return checkpoint(self.layer, *inputs, use_reentrant=False, **options)
+
+
+def checkpointed(model, kind=Checkpointed):
+    """A copy with the same weights."""
+    copy = deepcopy(model)
+    for stack in (copy.encoder, copy.decoder):
+        stack.layers = nn.ModuleList(map(kind, stack.layers))
+    return copy
+
+
+# %%
+def gradients(model, batches):
+    """The gradient of the mean loss, from one batch or from several."""
+    model.zero_grad()
+    tokens = sum(each.num_tokens for each in batches)
+    for number, each in enumerate(batches):
+        torch.manual_seed(number)  # the same dropout for all
+        (batch_loss(model, each)[0] / tokens).backward()
+    return torch.cat([each.grad.flatten() for each in model.parameters()])
+
+
+# %% tags=["hide-input"]
+deep = model_preset("tiny", 2000, num_layers=6)
+torch.manual_seed(0)
+plain, large = Transformer(deep), some_batch(deep, pairs=8, length=40)
+micro = [
+    Batch(large.src[i : i + 2], large.tgt_in[i : i + 2], large.tgt_out[i : i + 2])
+    for i in range(0, 8, 2)
+]
+twice = checkpointed(plain)
+ways = {
+    "all at once": (plain, [large]),
+    "4 micro-batches": (plain, micro),
+    "checkpointed": (twice, [large]),
+    "both": (twice, micro),
+}
+
+# %%
+peaks, spent, grads = {}, {}, {}
+for name, way in ways.items():
+    with FlopCounterMode(display=False) as counter:
+        grads[name] = gradients(*way)
+    peaks[name] = measured_peak(lambda way=way: gradients(*way))
+    spent[name] = counter.get_total_flops()
+    share = spent[name] / spent["all at once"]
+    print(f"{name:16}peak {peaks[name] / 1e6:6.1f} MB, {share:.2f} times the FLOPs")
+of_twice.reveal(of_twice.choices[0])
+
+# %% tags=["hide-input"]
+assert peaks["checkpointed"] < 0.5 * peaks["all at once"]
+assert peaks["both"] < min(peaks["checkpointed"], peaks["4 micro-batches"])
+assert 1.15 < spent["checkpointed"] / spent["all at once"] < 4 / 3
+assert spent["4 micro-batches"] == spent["all at once"]
+gap = (grads["checkpointed"] - grads["all at once"]).abs().max()
+assert gap < 1e-6 * grads["all at once"].abs().max()
+
+# %% [markdown]
+# Both ways give the gradients that we had, and they add up.
+# The second forward pass is one of three thirds of the work, and the embeddings and the generator are not computed twice: so it is less than a third.
+# The checkpointed gradients are equal even with dropout, because `checkpoint` restores the random state before it runs a layer again.
+#
+# **A common mistake**: to switch that off, because it takes time.
+
+# %%
+class Careless(Checkpointed):
+    def forward(self, *inputs, **options):
+        quick = dict(use_reentrant=False, preserve_rng_state=False)
+        return checkpoint(self.layer, *inputs, **quick, **options)
+
+
+wrong = gradients(checkpointed(plain, Careless), [large])
+distance = (wrong - grads["all at once"]).norm() / grads["all at once"].norm()
+print(f"gradients are off by {distance:.0%} of their norm")
+
+# %% tags=["hide-input"]
+assert distance > 0.05
+
+# %% [markdown]
+# No error, no warning: the second pass has dropped other features than the first.
+#
+# ## Half of each number: bfloat16
+#
+# A float32 has 8 bits for the exponent and 23 for the digits.
+# **bfloat16** keeps the exponent, and 7 bits for the digits: the same range, with two to three decimal places.
+
+# %%
+of_sum = Predict(
+    "In bfloat16 we add 0.001 to a weight of 1, a thousand times. What is it then?",
+    unit="",
+    off_by=0.05,
+    section="Half of each number: bfloat16",
+)
+of_sum
+
+# %% tags=["nbval-check-output"]
+after = {}
+for dtype in (torch.float32, torch.bfloat16):
+    after[dtype], small_step = torch.tensor([1, 0.001], dtype=dtype)
+    for _ in range(1000):
+        after[dtype] += small_step
+    print(f"{dtype}: {after[dtype].item():.3f}")
+print("256 + 1 in bfloat16:", (torch.tensor(256.0).bfloat16() + 1).item())
+
+# %%
+of_sum.reveal(after[torch.bfloat16].item(), because="every step was rounded away")
+
+# %% tags=["hide-input"]
+assert after[torch.bfloat16] == 1 and abs(after[torch.float32] - 2) < 1e-3
+
+# %% [markdown]
+# So weights that are to *learn* stay in float32.
+# **Mixed precision** [@micikevicius2018] computes the matrix products in bfloat16, and keeps weights, norms, softmax and loss in float32.
+# `torch.autocast` does that, and our training with `precision="bfloat16"` uses it.
+# What becomes of the activations?
+
+# %%
+def mixed():
+    with torch.autocast("cpu", torch.bfloat16):
+        return batch_loss(plain, large)
+
+
+in_full, in_half = kept_bytes(lambda: batch_loss(plain, large), plain), kept_bytes(mixed, plain)
+print(f"kept in float32 {in_full / 1e6:.1f} MB, mixed {in_half / 1e6:.1f} MB")
+
+# %% tags=["hide-input"]
+assert 0.4 < in_half / in_full < 0.95
+
+# %% [markdown]
+# Not half: what norms, dropout and the loss keep is still float32, and the weights' copies in bfloat16 are kept as well.
+# Whether it is *faster* is up to the chip: where it multiplies bfloat16 in hardware much, elsewhere not at all.
+#
+# ## Weights of one byte: int8
+#
+# A trained model no longer needs small steps.
+# **Quantization** writes each weight as a whole number from −127 to 127, times a scale.
+# One scale for a matrix, or one for each of its rows?
+
+
+# %%
+class OurInt8Linear(nn.Module):
+    """A linear layer whose weights are int8, each row with a scale."""
+
+    def __init__(self, linear):
+        super().__init__()
+        weight, self.bias = linear.weight.detach(), linear.bias
+        self.scale = weight.abs().amax(dim=1, keepdim=True) / 127  # (out, 1)
+        self.rows = (weight / self.scale).round().to(torch.int8)  # (out, in)
+
+    def forward(self, x):
+        return F.linear(x, self.rows * self.scale, self.bias)
+
+
+# %% [markdown]
+# The library leaves this to torchao, PyTorch's own package for quantization.
+# `quantized` gives a copy of a model whose linear layers are torchao's.
+
+# %%
+from course_lib.compression import quantized, weight_bytes
+from course_lib.translator import Translator
+
+everyday = Translator.from_pretrained("everyday")
+small_weights = quantized(everyday.model)
+place = "encoder.layers.0.feed_forward.up"
+linear, theirs = everyday.model.get_submodule(place), small_weights.get_submodule(place)
+rows = torch.randn(50, linear.in_features, generator=generator)
+with torch.no_grad():
+    right = linear(rows)
+    for name, layer in (("ours", OurInt8Linear(linear)), ("torchao's", theirs)):
+        error = (layer(rows) - right).norm() / right.norm()
+        print(f"{name:10} off by {error:.2%}")
+
+# %% tags=["hide-input"]
+with torch.no_grad():
+    both = [layer(rows) for layer in (OurInt8Linear(linear), theirs)]
+assert all((each - right).norm() < 0.02 * right.norm() for each in both)
+assert (both[0] - both[1]).norm() < 0.02 * right.norm()
+
+# %% [markdown]
+# (torchao divides the range by 127.5 and uses −128, too; so the two round differently, and are equally close.)
+#
+# Why not fewer bits?
+# We round all matrices of the translator `course` to 8, 6, 4, 3 and 2 bits, translate 60 sentences of its grammar, and count exact matches.
+
+# %%
+of_bits = Predict(
+    "With a scale for each row: how few bits still give eight of ten sentences right?",
+    ["8", "6", "4", "3", "2"],
+    section="Weights of one byte: int8",
+)
+of_bits
+
+# %%
+from course_lib.data import load_course
+from course_lib.training import score
+
+course, sentences = Translator.from_pretrained("course"), load_course(num_train=1).test[:60]
+
+
+def rounded(model, bits, per_row):
+    """A copy whose matrices have 2^bits − 1 different values, times a scale."""
+    copy, top = deepcopy(model), 2 ** (bits - 1) - 1
+    with torch.no_grad():
+        for weight in copy.parameters():
+            if weight.dim() == 2:
+                sizes = weight.abs()
+                scale = (sizes.amax(1, keepdim=True) if per_row else sizes.max()) / top
+                weight.copy_((weight / scale).round() * scale)
+    return copy
+
+
+# %%
+all_bits, exact = (8, 6, 4, 3, 2), {}
+for name, per_row in (("a scale for each row", True), ("one for the matrix", False)):
+    models = [rounded(course.model, bits, per_row) for bits in all_bits]
+    translators = [Translator(each, course.tokenizer) for each in models]
+    exact[name] = [score(each, sentences, beam_size=1).exact_match for each in translators]
+
+# %% tags=["hide-input"]
+by_row, by_matrix = exact.values()
+fewest = max(place for place, share in enumerate(by_row) if share >= 0.8)
+of_bits.reveal(of_bits.choices[fewest])
+figure = curves(
+    {name: (all_bits, [100 * share for share in shares]) for name, shares in exact.items()},
+    xlabel="bits of a weight",
+    ylabel="exact matches of 60 (%)",
+    title="Four bits are enough here; below that, a scale for each row decides",
+)
+figure
+
+# %% tags=["hide-input"]
+full = score(course, sentences, beam_size=1).exact_match
+assert min(by_row[:3]) >= full - 0.06 and by_matrix[0] >= full - 0.06
+assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
+
+# %% [markdown]
+# A surprise: half of the eight bits could go.
+# This model is sure of most tokens, and rounding must move a logit far before another token wins; then the fall is sudden.
+# Rows differ in size, and with one scale for the matrix the largest weight decides how coarsely all others are rounded.
+# (For a model whose weights have strong outliers, or that is less sure, more bits are needed; test on yours.)
+#
+# Now the whole `everyday`: bytes, and BLEU on the same 60 sentences.
+# (They are not its kind of sentence, so the scores say only what changes.)
+# torchao leaves the embedding alone.
+# In our model it is *the same matrix* as the generator, so now there are two: one of 8 million bytes, one of 2.
+# With `embedding=True` the library lets the embedding read the generator's int8 rows.
+
+# %%
+variants = {
+    "float32": everyday.model,
+    "int8": small_weights,
+    "int8, embedding too": quantized(everyday.model, embedding=True),
+}
+megabytes, scores = {}, {}
+for name, variant in variants.items():
+    megabytes[name] = weight_bytes(variant) / 1e6
+    translator = Translator(variant, everyday.tokenizer)
+    scores[name] = score(translator, sentences, beam_size=1).bleu.score
+    print(f"{name:20}{megabytes[name]:5.1f} MB   BLEU {scores[name]:.1f}")
+
+# %% tags=["hide-input"]
+whole, linear_only, all_int8 = megabytes.values()
+assert 0.5 < linear_only / whole < 0.56 and 0.24 < all_int8 / whole < 0.28
+assert max(scores.values()) - min(scores.values()) < 4
+
+# %% [markdown]
+# A quarter of the bytes at last, and BLEU hardly moves.
+# But is it faster?
+# The weights are a quarter, and a chip multiplies int8 faster than float32.
+#
+# ### Why int8 can be slower
+
+# %%
+of_speed = Predict(
+    "One token goes through one int8 layer of torchao. Compared with float32 it takes",
+    ["about a quarter of the time", "about as long", "longer"],
+    section="Why int8 can be slower",
+)
+of_speed
+
+# %%
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Watch(TorchDispatchMode):
+    """Notes each operator that runs."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        seen.append(str(function).removesuffix(".default"))
+        return function(*args, **(kwargs or {}))
+
+
+# %% tags=["hide-input"]
+import warnings
+
+from torch.ao.quantization import quantize_dynamic
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it is deprecated: that is why torchao is there
+    older = quantize_dynamic(nn.Sequential(linear), dtype=torch.qint8)
+integers = quantized(everyday.model, activations=True)
+layers = {
+    "float32": linear,
+    "torchao, int8 weights": theirs,
+    "torchao, int8 products": integers.get_submodule(place),
+    "torch.ao, int8 products": older[0],
+}
+
+
+def microseconds(layer, x, calls=10):
+    """Of the fastest of 40 rounds: what else the computer does can only slow them."""
+    rounds = []
+    for _ in range(40):
+        started = time.perf_counter()
+        for _ in range(calls):
+            layer(x)
+        rounds.append((time.perf_counter() - started) / calls)
+    return 1e6 * min(rounds)
+
+
+# %%
+one, operators, times = rows[:1], {}, {}
+with torch.no_grad():
+    for name, layer in layers.items():
+        seen = []
+        with Watch():
+            layer(one)
+        operators[name] = seen
+        times[name] = microseconds(layer, one)
+        print(f"{name:24}{len(seen):3} operators {times[name]:9.0f} µs")
+
+# %% tags=["hide-input"]
+of_speed.reveal(of_speed.choices[2])
+for name in ("torchao, int8 weights", "torch.ao, int8 products"):
+    print(f"{name}:", ", ".join(operators[name]))
+
+# %% tags=["hide-input"]
+assert times["torchao, int8 weights"] > 1.3 * times["float32"]
+assert times["torchao, int8 products"] > 1.3 * times["float32"]
+assert times["torch.ao, int8 products"] < times["torchao, int8 weights"]
+assert len(operators["torch.ao, int8 products"]) == 1
+assert any("_to_copy" in each for each in operators["torchao, int8 weights"])
+assert any("mm" in each for each in operators["torchao, int8 weights"])
+
+# %% [markdown]
+# torchao's layer is slower, and the list of its operators says why.
+# It turns all int8 weights back into float32 (`_to_copy`), at every call, and then multiplies in float32 (`mm`): more work than before, to save room.
+# With activations in int8, too, the product is one of integers, but finding the scale of each token takes a dozen small operators, in Python.
+# The older `torch.ao` does the same in *one* operator, on weights that were packed for it once.
+# It is deprecated all the same, because each such operator had to be written by hand.
+#
+# ### Let a compiler do it
+#
+# torchao counts on **`torch.compile`**: it records the operators of a function once, and writes one loop for what belongs together, so that intermediate results need not go through memory.
+# We give it the layer norm that lesson 06 wrote out, six operators.
+# (It needs a C++ compiler; without one, this cell says so and goes on.)
+
+# %% tags=["hide-input"]
+import shutil
+
+import torch._inductor.config
+
+from course_lib.blocks import layer_norm
+
+wide = torch.randn(480, 256, generator=generator)
+scale, shift = torch.ones(256), torch.zeros(256)
+norms = {"six operators": lambda x: layer_norm(x, scale, shift)}
+if shutil.which("g++") or shutil.which("clang++"):
+    started = time.perf_counter()
+    torch._inductor.config.compile_threads = 1  # no pool of processes for one function
+    compiled = torch.compile(layer_norm)
+    compiled(wide, scale, shift)
+    print(f"compiled in {time.perf_counter() - started:.0f} s")
+    norms["compiled"] = lambda x: compiled(x, scale, shift)
+else:
+    print("no C++ compiler here")
+norms["torch's kernel"] = lambda x: F.layer_norm(x, (256,), scale, shift)
+for name, norm in norms.items():
+    print(f"{name:16}{microseconds(norm, wide):7.0f} µs")
+
+# %% tags=["hide-input"]
+normed = [norm(wide) for norm in norms.values()]
+assert all((each - normed[0]).abs().max() < 1e-5 for each in normed)
+if "compiled" in norms:
+    six, one_loop = (microseconds(norms[name], wide) for name in ("six operators", "compiled"))
+    assert one_loop < six
+
+# %% [markdown]
+# The same numbers in less time, near the kernel that people have written by hand, once the seconds of compiling are paid.
+# Whether that pays depends on how often the function is called with tensors of the same shapes.
+#
+# ## A smaller model that learns from a larger one
+#
+# int8 keeps all of a model's matrices.
+# Can a model of *a third of the size* do the same work?
+# Trained alone on little data it does badly.
+# **Knowledge distillation** [@hinton2015] lets it learn from a large one: the **student** from the **teacher**.
+# @kim2016 transfer that to translation in two ways.
+#
+# - **Word level**: at each position the student sees all the teacher's probabilities, and not only which token is right.
+# - **Sequence level**: the teacher translates sentences, and the student learns from these translations as if they were true.
+#
+# The loss of the first is a cross-entropy again, with the teacher's probabilities for a target:
+
+
+# %%
+def our_distillation_loss(logits, teacher_logits):
+    """Cross-entropy of the student to the teacher, summed over tokens."""
+    targets = teacher_logits.softmax(dim=-1)  # (tokens, vocab)
+    return -(targets * logits.log_softmax(dim=-1)).sum()
+
+
+# %%
+from course_lib.compression import distillation_loss
+from course_lib.data import make_batch
+from course_lib.training import token_logits
+
+asked = sentences[0]
+ids = course.encode([asked.src])[0], course.tokenizer.encode(asked.tgt)
+token_of = course.tokenizer.token
+
+with torch.no_grad():
+    by_teacher, true_ids = token_logits(course.model, make_batch([ids]))
+    some_logits = torch.randn(by_teacher.shape, generator=generator)
+print(asked.src)
+for probabilities, token in zip(by_teacher.softmax(-1), true_ids.tolist(), strict=True):
+    first, second = probabilities.topk(2).indices.tolist()
+    shares = f"{token_of(first)} {probabilities[first]:.2f}"
+    shares += f", {token_of(second)} {probabilities[second]:.2f}"
+    print(f"{token_of(token):10} teacher: {shares}")
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(
+    our_distillation_loss(some_logits, by_teacher), distillation_loss(some_logits, by_teacher)
+)
+
+# %% [markdown]
+# For most places the teacher is sure, and says what the true token says.
+# Where it hesitates, the student hears of alternatives.
+#
+# Before the race, one student live: 600 sentences, 100 steps.
+
+# %%
+from course_lib.compression import translated
+from course_lib.experiments import train_student
+
+sources = [pair.src for pair in load_course(num_train=600, seed=2).train]
+student = train_student(translated(course, sources), rate=0.01, steps=100)
+beginner = score(student, sentences, beam_size=1)
+for pair, output in list(zip(sentences, beginner.outputs, strict=True))[:3]:
+    print(f"{pair.src} → {output}")
+print(f"BLEU {beginner.bleu.score:.1f}")
+
+# %% tags=["hide-input"]
+assert beginner.bleu.score < 50
+
+# %% [markdown]
+# A beginner: German words, in an order that often fits, and hardly a right sentence.
+#
+# The race: the teacher is `course`, the student has the same layers of half the width, d_model 64.
+# It has 250 short sentence pairs with true translations.
+# And there are 4,000 English sentences that nobody has translated: neither the teacher nor a student knows their German.
+# All students make the same number of steps, each at its own best learning rate, chosen on the validation part; `python -m course_lib.experiments distillation` makes the record again.
+
+# %%
+of_student = Predict(
+    "Which student will translate best?",
+    [
+        "alone: 250 true pairs",
+        "word level, on the same pairs",
+        "sequence level: the teacher's translations of the same sentences",
+        "sequence level: of 4,000 more sentences, too",
+    ],
+    section="A smaller model that learns from a larger one",
+)
+of_student
+
+# %% tags=["hide-input"]
+from course_lib.experiments import final_results, read_record
+from course_lib.figures import dots
+from course_lib.metrics import mean_estimate
+
+record = read_record("records/distillation.json")
+exact, bleu = (final_results(record, name) for name in ("test", "bleu"))
+ratio = record["runs"][0]["results"]["parameters"] / course.model.config.num_parameters
+print(f"the student has {ratio:.0%} of the teacher's parameters")
+print(f"{'three seeds each':32}{'exact match':>16}{'BLEU':>14}")
+for side in sorted(bleu, key=lambda name: sum(bleu[name])):
+    share, points = mean_estimate(exact[side]), mean_estimate(bleu[side])
+    told = f"{share.value:8.1%} ± {share.value - share.low:5.1%}"
+    print(f"{side:32}{told}{points.value:8.1f} ± {points.value - points.low:.1f}")
+
+# %% tags=["hide-input"]
+order = ["alone", "word level", "sequence level, same sentences"]
+order += ["sequence level, 4,000 more", "4,000 more true pairs"]
+figure = dots(
+    {side: bleu[side] for side in order},
+    xlabel="BLEU on 200 unseen sentences, greedy",
+    title="What helps is the teacher's work on sentences that nobody had translated",
+)
+means = {side: sum(bleu[side]) / len(bleu[side]) for side in order}
+of_student.reveal(of_student.choices[max(range(4), key=lambda place: means[order[place]])])
+figure
+
+# %% [markdown]
+# ## Your predictions
+
+# %%
+Predictions()
+
+# %% [markdown]
+# ## Glossary
+#
+# - **activations**: results of the forward pass that are kept until the backward pass has used them.
+# - **peak memory**: the most bytes that are held at any moment.
+# - **online softmax**: a softmax over blocks of scores, corrected whenever a larger score turns up.
+# - **fused kernel**: one operator for several steps, whose intermediate results never reach main memory.
+# - **grouped-query attention**: several heads share their keys and values, so the cache is smaller.
+# - **gradient accumulation**: adding up the gradients of micro-batches before a step.
+# - **activation checkpointing**: keeping only the inputs of layers, and running them again on the way back.
+# - **bfloat16**: numbers of 16 bits with the range of float32 and two to three decimal places.
+# - **mixed precision**: products in half precision, and weights, norms and loss in float32.
+# - **quantization**: weights as small whole numbers, times a scale.
+# - **`torch.compile`**: records the operators of a function and writes one kernel for what belongs together.
+# - **knowledge distillation**: training a small model on what a large one says.
+# - **student**: the small model, which learns.
+# - **teacher**: the large model, which is already trained.
+
+# %% [markdown]
+# ## Summary
+#
+# A training step takes six FLOPs for each parameter and token, 16 bytes for each parameter, and activations that can be counted to the byte before the model is run; the peak is where the backward pass begins, or where all gradients are there.
+# Attention weights grow with the square of the length, but need not be stored: the online softmax makes the memory linear, and leaves the time quadratic.
+# Accumulation and activation checkpointing give the same gradients from less memory, and bfloat16 halves some of what is kept, while the weights stay in float32.
+# int8 weights with a scale for each row keep the quality in a quarter of the bytes, and are faster only where one kernel does the whole work.
+# A student gains most where its teacher translates sentences for which there were no translations.
+#
+# **Next**: lesson 15 puts other architectures beside the Transformer, at equal parameters and equal time.
