@@ -81,7 +81,7 @@ text = lines[0].split("\t")[0]
 print(text, "→", translator.translate(text).text)
 
 # %% [markdown]
-# German words, and no translation.
+# Letters of German, and no translation.
 # Was a thousand pairs too little, or were two epochs too short?
 # Both; how much of each we measure below.
 # More of either takes longer, so first we get help.
@@ -437,7 +437,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 #
 # $$\text{speed-up}(N) = \frac{1}{s + (1 - s)/N} \;\le\; \frac{1}{s}$$
 
-# %%
+# %% tags=["nbval-check-output"]
 from course_lib.training import serial_share, speed_up
 
 print(f"{'serial share':14}{'N = 2':>8}{'8':>8}{'64':>8}{'1024':>8}")
@@ -498,7 +498,7 @@ assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1)
 #
 # In data parallelism each device holds everything: weights, gradients and Adam's two moments, four numbers for each parameter.
 
-# %%
+# %% tags=["nbval-check-output"]
 from course_lib.config import model_preset
 
 for name in ("mini", "base", "big"):
@@ -618,9 +618,9 @@ assert a > 0 and np.abs(c - a * (np.array(sizes) / 1000) ** -b - means).max() < 
 # But what is this ceiling?
 # Not what the sentences can teach: a model that has read 32,000 pairs once may not have learned what is in them.
 # A longer training is on record elsewhere: the paper's table 3 in miniature has models that read 20,000 pairs of the same corpus six times, 120,000 in all.
-# One of them has our width, and twice our layers.
+# One of them has our d_model, and two layers instead of one.
 
-# %%
+# %% tags=["nbval-check-output"]
 table3 = final_results(read_record("records/table3.json"), "bleu")
 for side in ("course: C d_model 64", "course: base"):
     runs = ", ".join(f"{bleu:.1f}" for bleu in table3[side])
@@ -630,7 +630,7 @@ for side in ("course: C d_model 64", "course: base"):
 assert min(table3["course: C d_model 64"]) > max(means) + 30
 
 # %% [markdown]
-# Four times as much reading, and more than twice the BLEU, from a corpus that seemed to be no better than one of 4,000 pairs.
+# Nearly four times as much reading, and more than twice the BLEU, from a corpus that seemed to be no better than one of 4,000 pairs.
 # (Those are validation sentences, a beam of 4 and more layers; none of that is worth 40 points.)
 # The ceiling was that of the training.
 #
@@ -699,7 +699,7 @@ assert paper_utilization("base") < paper_utilization("big")
 #
 # Less than a third for base, more for big: larger matrices keep a GPU busier, padding and everything that is no matrix product do not.
 # (If you pay by the hour, you pay for the peak.)
-# Today's trainings of large language models come to 38 to 43 % [@grattafiori2024, table 4].
+# The largest model of Llama 3 was trained with 38 to 43 % [@grattafiori2024, table 4].
 #
 # **A common mistake**: dividing FLOPs by the peak on a data sheet.
 # That is a training at 100 %, which nobody has.
