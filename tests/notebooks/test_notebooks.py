@@ -176,7 +176,7 @@ WIDGETS = {
     "11_decoding": ("SamplingSliders", "BeamTreeExplorer"),
     "12_reading_attention": ("AttentionExplorer",),
     "13_positions_past_the_paper": ("OffsetExplorer",),
-    "14_cost_and_memory": ("CostCalculator",),
+SECOND_EDITION = [lesson for lesson in LESSONS if lesson[:2] in () or lesson[:2] >= "13"]
     "18_errata_lab": ("ErrataLab",),
 }
 
