@@ -175,6 +175,7 @@ WIDGETS = {
     "11_decoding": ("SamplingSliders", "BeamTreeExplorer"),
     "12_reading_attention": ("AttentionExplorer",),
     "13_positions_past_the_paper": ("OffsetExplorer",),
+    "15_alternatives": ("RaceViewer",),
     "18_errata_lab": ("ErrataLab",),
 }
 
