@@ -338,6 +338,7 @@ with written_for(original, tuple(new)):
 # | **[11 how to decode](11_decoding.ipynb)** | from probabilities to a sentence: greedy, drawn, with a beam |
 # | **[12 reading attention](12_reading_attention.ipynb)** | what the heads look at, tested; and where the pictures mislead |
 # | **[13 positions past the paper](13_positions_past_the_paper.ipynb)** | relative biases, ALiBi, rotary; texts longer than any in training |
+# | **[15 alternatives](15_alternatives.ipynb)** | recurrence, convolution, state spaces; where the Transformer loses |
 # | **[18 errata lab](18_errata_lab.ipynb)** | popular sentences about the Transformer, put to the test |
 #
 # The paper is "Attention Is All You Need" [@vaswani2017]; each lesson says which section it builds.
