@@ -23,7 +23,7 @@ from course_lib.training.evaluation import score
 from course_lib.translator import PRETRAINED, Translator
 from notebooks.source.readme import in_a_table
 from tests.helpers.laws import tells_apart
-from tests.pretrained.test_visitors import accepted
+from tests.helpers.visitors import accepted
 
 FOLDER = PRETRAINED / "everyday"
 DROPPED = {  # reasons of `clean`, and how the card says them
