@@ -1,4 +1,4 @@
-"""To whom does the child give whom I give to? What depth is good for, and which norm and rate let a deep stack learn."""
+"""To whom does the child give that I give to? What depth is good for, and what lets a deep stack learn."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.blocks import LayerNorm
 from course_lib.config import ModelConfig
 from course_lib.experiments.grid import Grid
 from course_lib.transformer import Embedding, Encoder
