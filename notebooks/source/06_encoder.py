@@ -452,15 +452,14 @@ class OurEncoderLayer(nn.Module):
 # %% tags=["nbval-check-output"]
 from course_lib import Translator
 from course_lib.data import pad
-from course_lib.masks import padding_mask
 from course_lib.tokenizer import EOS_ID, PAD_ID
 
 translator = Translator.from_pretrained("course")
 tokenizer = translator.tokenizer
 texts = ["The cat sleeps.", "The old woman gives the child a red apple."]
 ids = pad([tokenizer.encode(text) for text in texts])  # (batch, src_len)
-mask = padding_mask(ids, PAD_ID)  # (batch, 1, 1, keys)
-real = mask[:, 0, 0]  # (batch, src_len)
+real = ids != PAD_ID  # (batch, src_len)
+mask = real[:, None, None]  # (batch, 1, 1, keys), as in lesson 05
 for row in ids.tolist():
     print(*(tokenizer.token(number) for number in row))
 
@@ -779,7 +778,7 @@ assert ((0.65 < per_layer) & (per_layer < 0.8)).all()
 
 # %% [markdown]
 # Attention does it: each layer puts an average over all tokens' values in their place, and averages of averages soon agree.
-# Without residuals ten layers are enough to bring all tokens together down to rounding (**rank collapse** [@dong2021]).
+# Without residuals five layers are enough to bring all tokens together, down to rounding (**rank collapse** [@dong2021]).
 #
 # Residuals carry each token's own vector past every mixing step, and one often reads that this settles it.
 # For pre-norm it does.
