@@ -8,6 +8,16 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "architectures": ["new_model", "train_model"],
         "catalog": ["NAMES", "find_grid"],
         "distillation": ["train_student"],
+        "depth": [
+            "CHILDREN",
+            "Chaser",
+            "chase_loss",
+            "draw_names",
+            "look_up",
+            "own_share",
+            "right_share",
+            "train_chaser",
+        ],
         "grid": ["Grid", "run_grid"],
         "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
         "recall": [
