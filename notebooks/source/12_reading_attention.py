@@ -125,6 +125,9 @@ assert sums_to_one == 0  # of the transposed one
 # %%
 AttentionExplorer(translator, text, head=1)
 
+# %% tags=["hide-input"]
+assert maps["cross"][1, 1].argmax(dim=-1)[tgt.index("▁Frau")] == src.index("▁woman")
+
 # %% [markdown]
 # ## From a picture to a number
 #
@@ -606,6 +609,9 @@ assert 200 < first_below < 1000
 # %%
 AttentionExplorer(course_film, text, head=2)
 
+# %% tags=["hide-input"]
+assert course_film.scene(text, course_film.steps[-1]).exploration.text == seen.text
+
 # %% [markdown]
 # ## Tasks of heads
 #
@@ -628,14 +634,14 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 # A share alone says as little as an error rate alone, so each one gets two opponents:
 #
 # - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, and "one to the right" finds many nouns without knowing any;
-# - the **control rows**: the other rows of the sentence that could look at the same word and have no reason to (in the decoder, those in between). If they do as well, the head likes that word, whoever asks.
+# - the **control rows**: the other rows of the sentence that could look at the same word and have no reason to. If they do as well, the head likes that word, whoever asks.
 #
 # Head and distance are chosen on the first half, everything is counted on the second.
 
 # %%
 of_control = Predict(
     "In the decoder, head 0.2 takes 73 % of the last verbs to their conjunction. "
-    "How many of the words in between look at it, too?",
+    "How many of the other later words look at it, too?",
     unit="%",
     off_by=10,
     section="Tasks of heads",
