@@ -136,13 +136,14 @@ def control_rows(goal: Goal, goals: Sequence[Goal], kind: str, length: int) -> l
     Args:
         goal: one of the goals.
         goals: all of the sentence, of one kind of attention.
-        kind: of attention; the decoder's rows must have read the keys.
+        kind: of attention. Of the decoder's rows those that have read the keys, up to the goal's own; later ones are
+            farther away, and would make the control easier to beat.
         length: rows of the sentence without </s>.
     """
     sent = {each.row for each in goals if each.keys == goal.keys}
     own = goal.keys if kind == "encoder" else range(0)  # a word that looks at itself
-    first = goal.keys.stop - 1 if kind == "decoder" else 0
-    return [row for row in range(first, length) if row not in sent and row not in own]
+    rows = range(goal.keys.stop - 1, goal.row) if kind == "decoder" else range(length)
+    return [row for row in rows if row not in sent and row not in own]
 
 
 def find_role(kind: str, relation: str, before: Sequence[Case], after: Sequence[Case]) -> Role:

@@ -98,7 +98,7 @@ def control_rows_have_no_reason(rows):
     """In the sentence above: who is not sent to "dog", and who of the decoder has read "weil" already."""
     wanted = {
         "encoder": ("it", SRC, "The woman picks up because sleeps ."),
-        "decoder": ("schläft", TGT, "er ."),  # they have read "weil"
+        "decoder": ("schläft", TGT, "er"),  # it has read "weil", and stands before the verb
         "cross": ("den", TGT, "Die Frau holt Hund ab , weil schläft ."),
     }
     for kind, (word, words, expected) in wanted.items():
