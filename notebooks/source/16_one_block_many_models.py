@@ -284,6 +284,14 @@ for head, look in enumerate(looks):
     print(f"head {head}: {look.max():.0%} on the patch in row {row}, column {column}")
 
 # %% [markdown]
+# Paint a digit of your own, and let the model of letters go on with a beginning of yours:
+
+# %%
+from course_lib.widgets import ModelPlayground
+
+ModelPlayground(digits, writer, CHARACTERS, test.pictures[:3, 0])
+
+# %% [markdown]
 # ## A picture in, a sentence out
 #
 # The decoder attends to vectors, and does not ask where they are from.
