@@ -25,7 +25,7 @@ def shades(widget: Locator) -> list[str]:
 @eventually
 def shows(widget: Locator, ink: set[tuple[int, int]]) -> None:
     """The pixels with ink are these, and ten probabilities sum to about 1."""
-    found = {divmod(index, 8) for index, words in enumerate(shades(widget)) if words.endswith(": 100 %")}
+    found = {divmod(index, 8) for index, words in enumerate(shades(widget)) if words.endswith(": 100.0 %")}
     assert found == ink
     texts = widget.locator("tbody tr td:nth-child(2)").all_text_contents()
     assert len(texts) == 10 and sum(float(text.split()[0]) for text in texts) == pytest.approx(100, abs=1)
