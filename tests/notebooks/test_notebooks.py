@@ -175,7 +175,6 @@ WIDGETS = {
     "11_decoding": ("SamplingSliders", "BeamTreeExplorer"),
     "12_reading_attention": ("AttentionExplorer",),
     "13_positions_past_the_paper": ("OffsetExplorer",),
-    "16_one_block_many_models": ("ModelPlayground",),
     "18_errata_lab": ("ErrataLab",),
 }
 
