@@ -1,12 +1,12 @@
 """The attention of a model: its modules, and their weights at work."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
-from course_lib.attention import attention_weights
+from course_lib.attention import MultiHeadAttention, attention_weights
 from course_lib.transformer import Transformer
 
 KINDS = ("encoder", "decoder", "cross")
@@ -64,13 +64,20 @@ def record_attention(model: Transformer) -> Iterator[AttentionMaps]:
     Raises:
         ValueError: if the model is no Transformer.
     """
-    modules = {kind: attentions(model, kind) for kind in KINDS}
-    maps, handles = AttentionMaps(**{kind: [None] * len(found) for kind, found in modules.items()}), []
+    with ExitStack() as opened:
+        yield AttentionMaps(
+            **{kind: opened.enter_context(record_weights(attentions(model, kind))) for kind in KINDS},
+        )
+
+
+@contextmanager
+def record_weights(modules: Sequence[MultiHeadAttention]) -> Iterator[list[Tensor]]:
+    """As `record_attention`, of any attention modules: a list with (batch, heads, queries, keys) of each."""
+    slots, handles = [None] * len(modules), []
     try:
-        for kind, found in modules.items():
-            for index, module in enumerate(found):
-                handles.append(module.fused.register_forward_hook(_keep_weights(getattr(maps, kind), index)))
-        yield maps
+        for index, module in enumerate(modules):
+            handles.append(module.fused.register_forward_hook(_keep_weights(slots, index)))
+        yield slots
     finally:
         for handle in handles:
             handle.remove()

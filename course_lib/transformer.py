@@ -24,15 +24,20 @@ class Embedding(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        added = {"sinusoidal": SinusoidalPosition, "learned": LearnedPosition}.get(config.position)
         self.table = nn.Embedding(config.vocab_size, config.d_model)
-        self.position = added(config.max_len, config.d_model) if added else None
+        self.position = added_position(config)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, ids: Tensor, *, start: int = 0) -> Tensor:
         """ids (batch, length), the first at position `start`, to (batch, length, d_model)."""
         x = self.table(ids) * math.sqrt(self.table.embedding_dim)  # (batch, length, d_model)
         return self.dropout(x if self.position is None else self.position(x, start=start))
+
+
+def added_position(config: ModelConfig) -> nn.Module | None:
+    """What adds the positions to the embedded tokens; None where self-attention is told them, or nothing is."""
+    added = {"sinusoidal": SinusoidalPosition, "learned": LearnedPosition}.get(config.position)
+    return added(config.max_len, config.d_model) if added else None
 
 
 def relative_position(config: ModelConfig) -> nn.Module | None:
@@ -116,7 +121,7 @@ class Transformer(nn.Module):
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
-        self._initialize()
+        initialize(self, config.d_model)
         if config.tie_weights:
             self.tgt_embedding.table.weight = self.src_embedding.table.weight
             self.generator.weight = self.src_embedding.table.weight
@@ -159,30 +164,44 @@ class Transformer(nn.Module):
                 f"src, memory and tgt_in must belong together, got {tuple(src.shape)}, "
                 f"{tuple(memory.shape)} and {tuple(tgt_in.shape)}"
             )
-        past = 0
-        if cache is not None and cache[0].keys is not None:
-            rows, _, past, _ = cache[0].keys.shape
-            if rows != len(tgt_in):
-                raise ValueError(f"the cache holds {rows} sentences, tgt_in has {len(tgt_in)}")
-        length = past + tgt_in.shape[1]
-        tgt_mask = causal_mask(length, device=tgt_in.device)[:, :, past:]  # (1, 1, tgt_len, length)
-        if cache is None:
-            tgt_mask = tgt_mask & padding_mask(tgt_in, self.config.pad_id)
-        x = self.tgt_embedding(tgt_in, start=past)
-        return self.decoder(x, memory, tgt_mask, padding_mask(src, self.config.pad_id), cache=cache)
+        return decode_target(self, tgt_in, memory, padding_mask(src, self.config.pad_id), cache)
 
     def new_cache(self) -> list[LayerCache]:
         """An empty key-value cache for `decode`, one part for each decoder layer."""
         return [LayerCache() for _ in self.decoder.layers]
 
-    def _initialize(self) -> None:
-        for name, parameter in self.named_parameters():
-            if name.endswith("table.weight") or name.startswith("generator"):
-                nn.init.normal_(parameter, std=self.config.d_model**-0.5)
-            elif name.endswith("proj.weight") or name.endswith(("up.weight", "down.weight")):
-                nn.init.xavier_uniform_(parameter)
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)
+
+def decode_target(
+    model: nn.Module, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | None, cache: list[LayerCache] | None
+) -> Tensor:
+    """What `Transformer.decode` does, with a memory of anything: of words, or of patches of a picture.
+
+    Args:
+        model: has config, tgt_embedding and decoder.
+        tgt_in, memory, cache: as in Transformer.decode.
+        memory_mask: for (batch, heads, tgt_len, src_len); None where no part of the memory is padding.
+    """
+    past = 0
+    if cache is not None and cache[0].keys is not None:
+        rows, _, past, _ = cache[0].keys.shape
+        if rows != len(tgt_in):
+            raise ValueError(f"the cache holds {rows} sentences, tgt_in has {len(tgt_in)}")
+    length = past + tgt_in.shape[1]
+    tgt_mask = causal_mask(length, device=tgt_in.device)[:, :, past:]  # (1, 1, tgt_len, length)
+    if cache is None:
+        tgt_mask = tgt_mask & padding_mask(tgt_in, model.config.pad_id)
+    return model.decoder(model.tgt_embedding(tgt_in, start=past), memory, tgt_mask, memory_mask, cache=cache)
+
+
+def initialize(model: nn.Module, d_model: int) -> None:
+    """Starts a model of any family as Transformer's docstring says, by the names of its parameters."""
+    for name, parameter in model.named_parameters():
+        if name.endswith("table.weight") or name.startswith("generator"):
+            nn.init.normal_(parameter, std=d_model**-0.5)
+        elif name.endswith("proj.weight") or name.endswith(("up.weight", "down.weight")):
+            nn.init.xavier_uniform_(parameter)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
 
 
 @contextmanager

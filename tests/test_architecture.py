@@ -19,8 +19,8 @@ ORDER = """
     tokenizer position attention checks cost
     data blocks
     transformer
-    decoding recording alternatives families
-    translator
+    decoding recording alternatives
+    translator families
     training analysis
     compression
     experiments

@@ -122,11 +122,9 @@ class GatedConvolution(nn.Module):
         self.convolution = nn.Conv1d(d_hidden, 2 * d_hidden, kernel_width)
 
     def forward(self, x: Tensor, past: Tensor | None = None) -> Tensor:
-        """x (batch, length, d_hidden) to such a tensor; before it is nothing but zeros, or what `past` holds.
+        """x (batch, length, d_hidden), zero at the padding, to such a tensor.
 
-        Args:
-            x: tokens; zero where padding is.
-            past: (batch, kernel_width - 1, d_hidden), the tokens before x, for causal convolutions.
+        Before it are zeros, or for causal convolutions what `past` (batch, kernel_width - 1, d_hidden) holds.
         """
         x = self.dropout(x)
         x = F.pad(x, (0, 0, *self.around)) if past is None else torch.cat([past, x], dim=1)
@@ -138,9 +136,7 @@ class GatedConvolution(nn.Module):
 class ConvolutionalCache:
     """What a convolution of the decoder keeps between steps: the last inputs (batch, kernel_width - 1, d_hidden).
 
-    Args:
-        past: zeros before the first token.
-        length: tokens so far.
+    Zeros stand before the first token; `length` counts the tokens so far.
     """
 
     past: Tensor | None = None
@@ -196,11 +192,9 @@ class ConvolutionalModel(nn.Module):
         self.src_embedding = Embedding(config)
         self.tgt_embedding = Embedding(config)
         self.encoder_in, self.decoder_in = nn.Linear(d_model, d_hidden), nn.Linear(d_model, d_hidden)
+        sizes, layers = (d_hidden, config.kernel_width), range(config.num_layers)
         self.encoder, self.decoder = (
-            nn.ModuleList(
-                GatedConvolution(d_hidden, config.kernel_width, causal=causal, dropout=config.dropout)
-                for _ in range(config.num_layers)
-            )
+            nn.ModuleList(GatedConvolution(*sizes, causal=causal, dropout=config.dropout) for _ in layers)
             for causal in (False, True)
         )
         self.attentions = nn.ModuleList(MultiStepAttention(config) for _ in range(config.num_layers))
@@ -233,10 +227,8 @@ class ConvolutionalModel(nn.Module):
         embedded = self.tgt_embedding(tgt_in, start=0 if cache is None else cache[0].length)
         x = self.decoder_in(embedded)
         for index, (convolution, attend) in enumerate(zip(self.decoder, self.attentions, strict=True)):
-            past = None if cache is None else cache[index].before(x, self.config.kernel_width - 1)
-            seen = convolution(x, past)
-            seen = (seen + attend(seen, embedded, memory, mask)) * HALF
-            x = (x + seen) * HALF
+            seen = convolution(x, None if cache is None else cache[index].before(x, self.config.kernel_width - 1))
+            x = (x + (seen + attend(seen, embedded, memory, mask)) * HALF) * HALF
         return self.decoder_out(x)
 
     def new_cache(self) -> list[ConvolutionalCache]:
@@ -246,7 +238,7 @@ class ConvolutionalModel(nn.Module):
     def _initialize(self) -> None:
         """Embeddings as the Transformer's; a gate halves its values, so convolutions start twice as large (3.5)."""
         for name, parameter in self.named_parameters():
-            if name.endswith(("table.weight", "position.table.weight")) or name.startswith("generator"):
+            if name.endswith("table.weight") or name.startswith("generator"):
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)

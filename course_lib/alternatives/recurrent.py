@@ -100,7 +100,7 @@ class RecurrentConfig:
 
 
 def recurrent_like(config: ModelConfig, **changes) -> RecurrentConfig:
-    """The LSTM, or GRU, of one layer that is most nearly as large as a Transformer, with the same vocabulary and d_model.
+    """The LSTM, or GRU, of one layer that is most nearly as large as a Transformer, with its vocabulary and d_model.
 
     Args:
         config: the Transformer's.
@@ -190,7 +190,9 @@ class AttentiveRNN(nn.Module):
             x = layer(self.dropout(x) if index else x, order)
         return x
 
-    def decode(self, tgt_in: Tensor, memory: Tensor, src: Tensor, *, cache: list[RecurrentCache] | None = None) -> Tensor:
+    def decode(
+        self, tgt_in: Tensor, memory: Tensor, src: Tensor, *, cache: list[RecurrentCache] | None = None
+    ) -> Tensor:
         """Target ids to the decoder's output (batch, tgt_len, d_model); arguments as of Transformer.decode."""
         return self._decode(tgt_in, memory, src, cache)[0]
 

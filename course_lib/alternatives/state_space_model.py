@@ -11,7 +11,6 @@ from course_lib.alternatives.shared import (
     nearest,
     real_tokens,
     tie_embeddings,
-    widths_below,
 )
 from course_lib.alternatives.state_space import StateSpaceMixing
 from course_lib.attention import MultiHeadAttention

@@ -135,9 +135,9 @@ class _Boxes:
             weights = {"W_Q, W_K": (d_model, narrow), "W_V, W_O": (d_model, d_model)}
             ones = {"key": (heads, keys, d_k), "value": (heads, keys, d_v)}
         notes = {
-            "encoder self-attention": "the source looks at the source; hidden: padding",
-            "decoder self-attention": "the target looks at the target; hidden: padding and the future",
-            "decoder cross-attention": "the target looks at the memory, the encoder's output; hidden: its padding",
+            "encoder self-attention": "the source attends to itself; its padding is masked",
+            "decoder self-attention": "the target attends to itself; padding and the future are masked",
+            "decoder cross-attention": "the target attends to the memory, the encoder's output; its padding is masked",
         }
         return Station(
             name=name,
@@ -193,7 +193,7 @@ class _Boxes:
             shapes={"in": vector, "scale, shift": (self.config.d_model,), "out": vector},
             parameters=2 * self.config.d_model * max(1, layers),
             parameter_formula=f"2 · {self.config.d_model:,}",
-            note="no matrix product: its operations are few, and not counted",
+            note="no matrix product: its FLOPs are few, and not counted",
         )
 
     def layer(self, stack: str, length: int, sublayers: list[Station]) -> list[Station]:

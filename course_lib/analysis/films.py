@@ -12,7 +12,7 @@ from torch import Tensor
 from course_lib.analysis.ablation import Head
 from course_lib.analysis.alignment import Link, corpus_error_rate, diagonal_links, word_spans, word_weights
 from course_lib.analysis.exploration import Exploration, explore
-from course_lib.analysis.relations import Case, Role, find_role, goals, previous_tokens
+from course_lib.analysis.relations import Case, Role, control_rows, find_role, goals, previous_tokens
 from course_lib.data import encode_pairs, make_batch
 from course_lib.grammar import CoursePair, realize
 from course_lib.recording import KINDS, record_attention
@@ -135,10 +135,12 @@ def film(name_or_folder: str | Path, trees: Iterable[Any]) -> Film:
         src_spans, tgt_spans = _spans(translators, pair)
         tallies[later].add(word_weights(maps["cross"], src_spans, tgt_spans), pair.links)
         for kind in KINDS:
-            length = tgt_spans[-1].stop if kind == "decoder" else src_spans[-1].stop
+            length = src_spans[-1].stop if kind == "encoder" else tgt_spans[-1].stop
             first = maps[kind].argmax(dim=-1)  # (steps, layers, heads, queries)
-            for goal in (*goals(trees[number], kind, src_spans, tgt_spans), *previous_tokens(kind, length)):
-                cases.setdefault((kind, goal.relation), ([], []))[later].append(Case.of(goal, first))
+            for group in (goals(trees[number], kind, src_spans, tgt_spans), previous_tokens(kind, length)):
+                for goal in (group := list(group)):
+                    case = Case.of(goal, first, control_rows(goal, group, kind, length))
+                    cases.setdefault((kind, goal.relation), ([], []))[later].append(case)
     chosen, rates = (tally.rates() for tally in tallies)
     heads = rates.shape[-1]
     return Film(

@@ -35,16 +35,25 @@ class Case(NamedTuple):
     Args:
         near: distances from the row to its keys.
         found: (steps, layers, heads), bool: whose largest weight of the row is on one of the keys.
+        others: (steps, layers, heads), the share of the control rows with their largest weight on these keys; None
+            where there is no control row.
     """
 
     near: set[int]
     found: Tensor
+    others: Tensor | None = None
 
     @classmethod
-    def of(cls, goal: Goal, first: Tensor) -> "Case":
-        """The case of a goal, where `first` is (steps, layers, heads, queries), the key with the largest weight."""
-        keys = first[..., goal.row]
-        return cls({key - goal.row for key in goal.keys}, (keys >= goal.keys.start) & (keys < goal.keys.stop))
+    def of(cls, goal: Goal, first: Tensor, controls: Sequence[int] = ()) -> "Case":
+        """The case of a goal, where `first` is (steps, layers, heads, queries), the key with the largest weight.
+
+        Args:
+            goal, first: as said.
+            controls: rows of the same sentence that have no reason to look at these keys, from `control_rows`.
+        """
+        on_keys = (first >= goal.keys.start) & (first < goal.keys.stop)
+        others = on_keys[..., list(controls)].float().mean(dim=-1) if len(controls) else None
+        return cls({key - goal.row for key in goal.keys}, on_keys[..., goal.row], others)
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,8 @@ class Role:
         shares: of the cases found, on the second half; one for each step.
         distance: the share that the best fixed distance finds, chosen and counted likewise; a head that is not ahead
             of it need not know anything about words.
+        control: how often the head's other rows look at the same keys; a head that is not ahead of it may look there
+            whoever asks.
         cases: in the second half.
     """
 
@@ -66,12 +77,13 @@ class Role:
     head: int
     shares: tuple[float, ...]
     distance: float
+    control: float
     cases: int
 
     @property
     def real(self) -> bool:
-        """Whether the finished head is well ahead of every fixed distance."""
-        return self.shares[-1] > self.distance + AHEAD
+        """Whether the finished head is well ahead of every fixed distance, and of its own other rows."""
+        return self.shares[-1] > max(self.distance, self.control) + AHEAD
 
 
 def goals(tree: Any, kind: str, src_spans: Sequence[range], tgt_spans: Sequence[range]) -> Iterator[Goal]:
@@ -118,6 +130,22 @@ def previous_tokens(kind: str, length: int) -> Iterator[Goal]:
         yield Goal(PREVIOUS, row, range(row + behind, row + behind + 1))
 
 
+def control_rows(goal: Goal, goals: Sequence[Goal], kind: str, length: int) -> list[int]:
+    """Rows that could look at the keys of a goal, and have no reason to: nobody's goal sends them there.
+
+    Args:
+        goal: one of the goals.
+        goals: all of the sentence, of one kind of attention.
+        kind: of attention. Of the decoder's rows those that have read the keys, up to the goal's own; later ones are
+            farther away, and would make the control easier to beat.
+        length: rows of the sentence without </s>.
+    """
+    sent = {each.row for each in goals if each.keys == goal.keys}
+    own = goal.keys if kind == "encoder" else range(0)  # a word that looks at itself
+    rows = range(goal.keys.stop - 1, goal.row) if kind == "decoder" else range(length)
+    return [row for row in rows if row not in sent and row not in own]
+
+
 def find_role(kind: str, relation: str, before: Sequence[Case], after: Sequence[Case]) -> Role:
     """The head that finds most after the last step, and the best fixed distance.
 
@@ -131,7 +159,9 @@ def find_role(kind: str, relation: str, before: Sequence[Case], after: Sequence[
     by_distance = [sum(distance in case.near for case in before) for distance in DISTANCES]
     distance = DISTANCES[by_distance.index(max(by_distance))]
     share = sum(distance in case.near for case in after) / len(after)
-    return Role(relation, kind, layer, head, tuple(counted[:, layer, head].tolist()), share, len(after))
+    others = [case.others[-1, layer, head].item() for case in after if case.others is not None]
+    control = sum(others) / len(others) if others else 0.0
+    return Role(relation, kind, layer, head, tuple(counted[:, layer, head].tolist()), share, control, len(after))
 
 
 def _places(words: list) -> dict[Part, list[int]]:

@@ -10,7 +10,12 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "distillation": ["train_student"],
         "grid": ["Grid", "run_grid"],
         "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
+        "recall": [
+            *("BINS", "FACTS", "QUESTIONS", "THINGS"),
+            *("reader_of_size", "right_by_distance", "stories", "train_to_recall"),
+        ],
         "record": ["final_results", "read_record"],
         "timed": ["seconds_a_step", "train_for"],
+        "warmup": ["copied", "copy_pairs", "train_copier"],
     },
 )

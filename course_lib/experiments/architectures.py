@@ -1,6 +1,5 @@
 """Which architecture translates best after equal training time, at equal size?"""
 
-import math
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -19,7 +18,7 @@ from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
 PAIRS, HELD_OUT, WORDS = 12_000, 600, 8  # drawn from the course corpus; of these the sources of up to 8 words
-SECONDS, BATCH_TOKENS, VOCAB_SIZE = 10.0, 512, 500
+SECONDS, BATCH_TOKENS, VOCAB_SIZE = 8.0, 512, 500
 SIZES = dict(d_model=64, num_heads=4, num_layers=2, d_ff=128, dropout=0.0, max_len=48, norm_first=True)
 
 
@@ -93,12 +92,12 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     }
 
 
-EQUAL = dict(seconds=SECONDS, rate=(4e-3, 1e-2))
+EQUAL = dict(seconds=SECONDS, rate=(4e-3, 1e-2, 2e-2))
 GRID = Grid(
     name="architectures",
     question="Which architecture translates best after equal training time, at equal size?",
     sides={
-        "Transformer": EQUAL | dict(architecture="transformer"),
+        "Transformer": EQUAL | dict(architecture="transformer", rate=(2e-3, 4e-3, 1e-2)),
         "LSTM": EQUAL | dict(architecture="lstm"),
         "GRU": EQUAL | dict(architecture="gru"),
         "convolutional": EQUAL | dict(architecture="convolutional"),

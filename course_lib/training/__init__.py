@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "budget": ["PEAKS", "Budget", "capacity", "paper_utilization", "serial_share", "speed_up", "training_flops"],
         "config": ["Experiment", "TrainConfig", "train_preset"],
-        "loss": ["label_smoothed_loss"],
+        "loss": ["label_smoothed_loss", "smoothing_floor"],
         "schedule": ["learning_rate", "paper_rate"],
         "distributed": [
             "BatchLoss",

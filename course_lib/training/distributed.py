@@ -1,6 +1,7 @@
 """Several processes train one model: torchrun starts them, each takes its rows of every batch, rank 0 writes."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -32,11 +33,24 @@ def process_group(device: str) -> Iterator[str]:
         yield device
         return
     device, backend = _own_device(device)
-    dist.init_process_group(backend)
+    store, rank, world_size = next(dist.rendezvous("env://"))
+    dist.init_process_group(backend, store=_new_page(store), rank=rank, world_size=world_size)
     try:
         yield device
     finally:
         dist.destroy_process_group()
+
+
+def _new_page(store: dist.Store) -> dist.Store:
+    """The part of the processes' address book that belongs to this start of theirs.
+
+    torchrun keeps one book for all restarts; who is back first would find the addresses of processes that are gone, and
+    wait for them (PyTorch issue 135712). Several machines count their restarts apart: there, torchrun must be called
+    with TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1.
+    """
+    if os.environ["LOCAL_WORLD_SIZE"] != os.environ["WORLD_SIZE"]:
+        return store
+    return dist.PrefixStore(f"start {os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
 
 
 def _own_device(device: str) -> tuple[str, str]:
@@ -107,7 +121,11 @@ class BatchLoss(nn.Module):
 def shared_loss(model: Transformer, smoothing: float, loss: Callable = batch_loss) -> nn.Module:
     """A BatchLoss whose gradients are, after `backward`, the mean over all processes; alone, a plain one."""
     plain = BatchLoss(model, smoothing, loss)
-    return DistributedDataParallel(plain, broadcast_buffers=False) if world_size() > 1 else plain
+    if world_size() == 1:
+        return plain
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # later versions call it forward_sync_buffers
+        return DistributedDataParallel(plain, broadcast_buffers=False)
 
 
 def sharded_loss(model: Transformer, smoothing: float) -> nn.Module:

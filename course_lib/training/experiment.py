@@ -73,17 +73,8 @@ def train_translator(
         on_epoch=_scoring(translator, corpus, progress),
         progress=progress,
     )
-    log = _header(corpus, experiment, translator.model) | {
-        "date": date.today().isoformat(),
-        "commit": revision(),
-        "machine": describe_machine(device),
-        "skipped_pairs": len(encoded.skipped),
-        "processes": world_size(),
-        "epochs": history.epochs,
-        "seconds": history.seconds,
-        "cpu_seconds": history.cpu_seconds,
-        "stopped": history.stopped,
-    }
+    log = _header(corpus, experiment, translator.model) | _story(history, device)
+    log["skipped_pairs"] = len(encoded.skipped)
     if rank() > 0:
         return log
     if history.stopped == "finished":
@@ -169,6 +160,20 @@ def _header(corpus: Corpus, experiment: Experiment, model: Transformer | Attenti
         "subword_dropout": experiment.subword_dropout,
         "averaged_epochs": experiment.kept_epochs,
         "beam_size": experiment.beam_size,
+    }
+
+
+def _story(history: History, device: str) -> dict:
+    """What came of it, when and where."""
+    return {
+        "date": date.today().isoformat(),
+        "commit": revision(),
+        "machine": describe_machine(device),
+        "processes": world_size(),
+        "epochs": history.epochs,
+        "seconds": history.seconds,
+        "cpu_seconds": history.cpu_seconds,
+        "stopped": history.stopped,
     }
 
 

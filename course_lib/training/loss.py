@@ -1,5 +1,7 @@
 """The training loss: cross-entropy against label-smoothed targets."""
 
+import math
+
 from torch import Tensor
 
 
@@ -33,3 +35,15 @@ def label_smoothed_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0
     if smoothing:
         loss = loss - smoothing * log_probs.mean(dim=-1).sum()
     return loss
+
+
+def smoothing_floor(smoothing: float, vocab_size: int) -> float:
+    """The lowest loss that smoothed labels allow, in nats per token: the entropy of the target; 0 without smoothing.
+
+    Args:
+        smoothing: in [0, 1).
+        vocab_size: number of ids.
+    """
+    rest = smoothing / vocab_size  # of every id
+    true = 1 - smoothing + rest
+    return -true * math.log(true) - (vocab_size - 1) * rest * math.log(rest) if smoothing else 0.0

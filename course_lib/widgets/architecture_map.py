@@ -1,4 +1,4 @@
-"""The architecture map: the paper's figure 1 as boxes, each with its shapes, parameters and operations."""
+"""The architecture map: the paper's figure 1 as boxes, each with its shapes, parameters and FLOPs."""
 
 from dataclasses import asdict, replace
 
@@ -14,7 +14,7 @@ PAPER = ("base", "big")
 
 
 class ArchitectureMap(CourseWidget):
-    """Shows where a model's parameters and operations are; the kernel counts, for each move of a slider.
+    """Shows where a model's parameters and FLOPs are; the kernel counts, for each move of a slider.
 
     Args:
         config: sizes to begin with; its norm_first, position and tie_weights stay.
@@ -75,6 +75,6 @@ class ArchitectureMap(CourseWidget):
     def picture(self) -> CourseFigure:
         """The boxes with their parameters, as a figure."""
         src_len, tgt_len = self.view["lengths"]
-        operations = f"{self.view['flops'] / 1e9:.2f} billion operations for {src_len:,} + {tgt_len:,} tokens"
-        title = f"{self.config.num_parameters / 1e6:.1f} million parameters, {operations}"
+        flops = f"{self.view['flops'] / 1e9:.2f} billion FLOPs for {src_len:,} + {tgt_len:,} tokens"
+        title = f"{self.config.num_parameters / 1e6:.1f} million parameters, {flops}"
         return architecture_figure(stations(self.config, src_len, tgt_len), title=title)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from IPython import get_ipython
 from IPython.display import HTML, display
 
-from course_lib.training import History
+from course_lib.training import History, smoothing_floor
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 from course_lib.widgets import TrainingDashboard
@@ -22,14 +22,17 @@ class LiveTraining:
     Args:
         translator: of the model that is trained.
         samples: source sentences to translate now and then: after 100 steps, 200, 400 and so on, and at the end.
+        label_smoothing: of the run; above 0, the floor of the training loss is drawn, and the lines are told apart.
 
     The page shows the last state only, so that a stored notebook keeps one figure and one table.
     """
 
-    def __init__(self, translator: Translator, samples: Sequence[str]):
+    def __init__(self, translator: Translator, samples: Sequence[str], *, label_smoothing: float = 0.0):
         self.translator, self.samples = translator, list(samples)
         self.translations: list[tuple[int, list[str]]] = []
-        self.dashboard = TrainingDashboard()
+        self.dashboard = TrainingDashboard(
+            floor=smoothing_floor(label_smoothing, translator.model.config.vocab_size)
+        )
         self._shown = 0.0
         self._shell = get_ipython()
         self._view = display(self.dashboard, display_id=True)

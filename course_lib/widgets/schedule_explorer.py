@@ -7,7 +7,7 @@ from course_lib.training import TrainConfig, learning_rate
 from course_lib.widgets.base import CourseWidget, short
 
 POINTS = 240  # of a curve
-DECAYS = {"inverse_sqrt": "inverse root (paper)", "linear": "linear"}
+DECAYS = {"inverse_sqrt": "inverse square root (paper)", "linear": "linear"}
 
 
 class ScheduleExplorer(CourseWidget):

@@ -12,6 +12,10 @@ POINTS = 400  # of a curve: more would not be seen
 class TrainingDashboard(CourseWidget):
     """Follows a run: call `show` now and then with its history.
 
+    Args:
+        floor: the lowest training loss that is possible, where labels are smoothed (see smoothing_floor): it is drawn,
+            and the lines say that the training loss is the smoothed one, and the validation loss is not.
+
     The page can switch between loss and learning rate, to a logarithmic axis, and read any step, also while the kernel
     is busy with training.
     """
@@ -22,11 +26,12 @@ class TrainingDashboard(CourseWidget):
     losses = t.List(t.Float(), []).tag(sync=True)
     rates = t.List(t.Float(), []).tag(sync=True)
     valid = t.List([]).tag(sync=True)  # [step, validation loss] of each epoch
+    floor = t.Float(0.0).tag(sync=True)  # 0 without smoothing
     what = t.Enum(["loss", "rate"], "loss").tag(sync=True)  # that is drawn
     log_y = t.Bool(False).tag(sync=True)
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, *, floor: float = 0.0):
+        super().__init__(floor=floor)
         self._history = History()
 
     def show(self, history: History) -> None:
@@ -48,8 +53,10 @@ class TrainingDashboard(CourseWidget):
     def picture(self) -> CourseFigure:
         """Training loss of each step, and validation loss of each epoch where it was measured."""
         done = len(self._history.losses)
-        series = {"training": (range(1, done + 1), self._history.losses)} if done else {"training": ([0], [0.0])}
+        training, validation = ("training, smoothed", "validation, plain") if self.floor else ("training", "validation")
+        series = {training: (range(1, done + 1), self._history.losses)} if done else {training: ([0], [0.0])}
         if self.valid:
-            series["validation"] = tuple(zip(*self.valid, strict=True))
+            series[validation] = tuple(zip(*self.valid, strict=True))
         title = f"The loss after {done:,} of {self.total:,} steps" if done else "The training has not begun"
-        return curves(series, xlabel="step", ylabel="loss (nats per token)", title=title)
+        marks = {f"floor of the smoothed loss, {self.floor:.2f}": (None, self.floor)} if self.floor else {}
+        return curves(series, xlabel="step", ylabel="loss (nats per token)", title=title, marks=marks)

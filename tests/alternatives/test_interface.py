@@ -38,7 +38,7 @@ from tests.helpers.training import fit, reversal_pairs
 SMALL = dict(vocab_size=13, d_model=12, dropout=0.3, max_len=8)
 CONFIGS = {
     "convolutional, 3 wide": ConvolutionalConfig(**SMALL, d_hidden=10, num_layers=2),
-    "convolutional, 5 wide": ConvolutionalConfig(**SMALL, d_hidden=16, num_layers=3, kernel_width=5),
+    "convolutional, 5 wide": ConvolutionalConfig(**SMALL, d_hidden=6, num_layers=2, kernel_width=5),
     "state space": StateSpaceConfig(**SMALL, num_heads=3, num_layers=2, d_ff=20, d_state=4),
 }
 KINDS = {ConvolutionalConfig: ConvolutionalModel, StateSpaceConfig: StateSpaceModel}
@@ -174,9 +174,9 @@ def test_gradients_reach_all_parameters(float64, config):
     model = model_of(config)
     model(padded(interface.SRC), padded(interface.TGT)).sin().sum().backward()
     for name, parameter in model.named_parameters():
-        used = parameter.grad[:7] if "position" in name else parameter.grad[..., 1:] if "frequency" in name else None
-        assert (parameter.grad if used is None else used).abs().max() > 1e-9, f"{name} has no gradient"
         assert parameter.grad.isfinite().all(), name
+        if not name.endswith("key_proj.bias"):  # which a softmax ignores
+            assert parameter.grad.abs().max() > 1e-9, f"{name} has no gradient"
 
 
 @each_config
@@ -300,8 +300,8 @@ def test_memory_and_cache_of_other_sentences_are_refused(config):
 # --- searching and learning ---------------------------------------------------------------------
 
 
-def small_models(vocab_size):
-    """Random models in evaluation mode, of both kinds."""
+def small_models(vocab_size, spread=1.0):
+    """Random models in evaluation mode, of both kinds; a smaller spread makes them less sure."""
     models = []
     for seed in range(6):
         transformer = ModelConfig(vocab_size, d_model=16, num_heads=2, num_layers=1 + seed // 2 % 2, d_ff=32)
@@ -309,7 +309,7 @@ def small_models(vocab_size):
             torch.manual_seed(seed)
             name = ALTERNATIVES[2 + seed % 2]
             models.append(model_like(name, transformer, dropout=0.0, max_len=24).eval())
-            models[-1].generator.weight = nn.Parameter(torch.randn(vocab_size, 16))
+            models[-1].generator.weight = nn.Parameter(torch.randn(vocab_size, 16) * spread)
     return models
 
 
@@ -327,7 +327,7 @@ def test_greedy_laws_hold(law):
 
 
 def test_a_wide_beam_finds_what_exhaustive_search_finds():
-    law = partial(a_wide_beam_is_exhaustive, models=small_models(7))
+    law = partial(a_wide_beam_is_exhaustive, models=small_models(7, 0.3))
     tells_apart(law, beam_search, *(patched(beam_search, mistake) for mistake in MIXED_ROWS))
 
 

@@ -1,12 +1,17 @@
 """From weights over subwords to links over words: nothing is lost, the right rows are taken, links are counted."""
 
+import random
+from functools import partial
+
 import pytest
 import torch
 
 from course_lib.analysis.alignment import (
     alignment_error_rate,
+    column_links,
     corpus_error_rate,
     diagonal_links,
+    error_rate_estimate,
     strongest_links,
     word_spans,
     word_weights,
@@ -180,6 +185,15 @@ def test_links_are_the_largest_weights(mutant):
     tells_apart(links_are_the_largest_weights, strongest_links, mutant)
 
 
+def test_columns_link_each_source_word_to_its_strongest_row():
+    weights = torch.tensor([[0.5, 0.1, 0.4], [0.3, 0.3, 0.4], [0.0, 0.2, 0.8]])
+
+    def law(find):
+        assert find(weights) == {(0, 0), (1, 1)}
+
+    tells_apart(law, column_links, strongest_links, lambda weights: column_links(weights.T))
+
+
 def diagonal_goes_from_corner_to_corner(diagonal):
     for src_len in range(1, 9):
         assert diagonal(src_len, src_len) == {(position, position) for position in range(src_len)}
@@ -248,3 +262,64 @@ def test_alignment_error_rate_by_hand():
 
 def test_two_empty_alignments_cannot_be_compared():
     assert str(raised(ValueError, lambda: alignment_error_rate(set(), set()))) == "no links to compare"
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def coins(count, chance, seed, clumped=False):
+    """Links of sentences with two words, each right with some chance, and their gold links."""
+    rng = random.Random(seed)
+    gold, found = [{(0, 0), (1, 1)} for _ in range(count)], []
+    for _ in range(count):
+        first = rng.random() < chance
+        second = first if clumped else rng.random() < chance
+        found.append({(0, 0) if first else (1, 0), (1, 1) if second else (0, 1)})
+    return found, gold
+
+
+def intervals_hold_the_true_rate(estimate):
+    """In about 95 of 100 measurements; also where the words of a sentence are right or wrong together."""
+    for clumped in (False, True):
+        found = [estimate(*coins(60, 0.7, seed, clumped), draws=200) for seed in range(100)]
+        assert 85 <= sum(each.low <= 0.3 <= each.high for each in found) <= 99, clumped
+        assert all(each.low <= each.value <= each.high for each in found)
+
+
+def of_links(predicted, gold, **options):
+    """Draws links instead of sentences, as if the words of a sentence had nothing to do with each other."""
+    single = [
+        ({link}, {true})
+        for ours, right in zip(predicted, gold, strict=True)
+        for link, true in zip(sorted(ours, key=lambda link: link[1]), sorted(right), strict=True)
+    ]
+    return error_rate_estimate(*zip(*single, strict=True), **options)
+
+
+def test_intervals_hold_the_true_rate():
+    tells_apart(intervals_hold_the_true_rate, error_rate_estimate, of_links)
+
+
+def a_difference_is_taken_on_the_same_sentences(estimate):
+    """Half of the sentences are hard for both sides: that says nothing about their difference."""
+    gold = [{(0, 0), (1, 1)}] * 100
+    ours = [{(1, 0), (0, 1)}] * 50 + [{(0, 0), (1, 1)}] * 50
+    theirs = ours[:99] + [{(1, 0), (0, 1)}]
+    found = estimate(ours, gold, against=theirs)
+    assert found.value == pytest.approx(-0.01) and -0.04 < found.low < -0.01 <= found.high <= 0
+    alone = estimate(ours, gold)
+    assert alone.value == 0.5 and alone.high - alone.low > 0.15
+
+
+def test_a_difference_is_taken_on_the_same_sentences():
+    def other_sentences(predicted, gold, against=None):
+        ours = error_rate_estimate(predicted, gold)
+        if against is None:
+            return ours
+        theirs = error_rate_estimate(against, gold, seed=1)
+        return type(ours)(ours.value - theirs.value, ours.low - theirs.high, ours.high - theirs.low)
+
+    tells_apart(a_difference_is_taken_on_the_same_sentences, error_rate_estimate, other_sentences)
+    assert error_rate_estimate(*coins(9, 0.5, 0)) == error_rate_estimate(*coins(9, 0.5, 0), seed=0)
+    message = "expected links for each of 2 sentences, got 1"
+    assert message in str(raised(ValueError, partial(error_rate_estimate, [set()], [{(0, 0)}, {(0, 0)}])))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_lib.analysis import PREVIOUS, Case, Goal, find_role, goals, previous_tokens
+from course_lib.analysis import PREVIOUS, Case, Goal, control_rows, find_role, goals, previous_tokens
 from course_lib.grammar import build as grammar
 from course_lib.grammar import realize
 from course_lib.grammar.lexicon import function_words
@@ -88,13 +88,50 @@ def test_the_previous_token_is_the_one_that_was_read_last():
 def test_a_case_knows_who_looks_at_the_keys():
     first = torch.tensor([[[[0, 1, 5], [0, 4, 5]]], [[[0, 2, 5], [0, 3, 5]]]])  # (2 steps, 1 layer, 2 heads, 3 queries)
     case = Case.of(Goal("any", 1, range(2, 4)), first)
-    assert case.near == {1, 2}
+    assert case.near == {1, 2} and case.others is None
     assert case.found.tolist() == [[[False, False]], [[True, True]]]
+    case = Case.of(Goal("any", 1, range(2, 6)), first, controls=[0, 2])
+    assert case.others.tolist() == [[[0.5, 0.5]], [[0.5, 0.5]]] and case.found.tolist() == [[[0, 1]], [[1, 1]]]
+
+
+def control_rows_have_no_reason(rows):
+    """In the sentence above: who is not sent to "dog", and who of the decoder has read "weil" already."""
+    wanted = {
+        "encoder": ("it", SRC, "The woman picks up because sleeps ."),
+        "decoder": ("schläft", TGT, "er"),  # it has read "weil", and stands before the verb
+        "cross": ("den", TGT, "Die Frau holt Hund ab , weil schläft ."),
+    }
+    for kind, (word, words, expected) in wanted.items():
+        found = list(goals(TREE, kind, spans(SRC), spans(TGT)))
+        (goal,) = [goal for goal in found if words[goal.row] == word]
+        assert " ".join(words[row] for row in rows(goal, found, kind, len(words))) == expected
+
+
+def test_control_rows_have_no_reason_to_look_there():
+    def without_the_others(goal, found, kind, length):
+        return control_rows(goal, [goal], kind, length)
+
+    def all_visible(goal, found, kind, length):
+        return control_rows(goal, found, "cross", length)
+
+    tells_apart(control_rows_have_no_reason, control_rows, without_the_others, all_visible)
 
 
 def cases(*rows, near):
     """(steps, 1 layer, heads) each."""
     return [Case({near}, torch.tensor(row)[:, None]) for row in rows]
+
+
+def test_a_head_that_looks_there_whoever_asks_has_no_role():
+    def found(others):
+        each = cases([[1, 0]], [[1, 0]], near=-1)
+        return [
+            case._replace(near={place}, others=others and torch.tensor([[others]])) for place, case in enumerate(each)
+        ]
+
+    for others, control, real in (([0.25, 0.0], 0.25, True), ([0.9, 0.0], 0.9, False), (None, 0.0, True)):
+        role = find_role("decoder", "any", found(others), found(others))
+        assert (role.distance, role.control, role.real) == (0.5, pytest.approx(control), real)
 
 
 def law_a_role_is_chosen_before_and_counted_after(find):

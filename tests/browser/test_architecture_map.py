@@ -36,10 +36,10 @@ def shows(
     totals = {"parameters": config.num_parameters, "flops": flops}
     told = widget.locator(".cw-totals").inner_text()
     assert f"{config.num_parameters:,} parameters; " in told
-    assert f" operations for a pair of {src_len:,} and {tgt_len:,} tokens; " in told
+    assert f" FLOPs for a pair of {src_len:,} and {tgt_len:,} tokens; " in told
     assert widget.locator(f".cw-station[aria-pressed='true'][data-name='{box}']").count() == 1
-    assert widget.get_by_label("boxes show").input_value() == ("operations" if measure == "flops" else "parameters")
-    number, unit = told.split("; ")[1].split(" operations")[0].split(" ")[:2]
+    assert widget.get_by_label("boxes show").input_value() == ("FLOPs" if measure == "flops" else "parameters")
+    number, unit = told.split("; ")[1].split(" FLOPs")[0].split(" ")[:2]
     scale = {"million": 1e6, "billion": 1e9, "trillion": 1e12}[unit]
     assert float(number) * scale == pytest.approx(flops, rel=6e-3)
     expected = {station.name: station for station in stations(config, src_len, tgt_len)}
@@ -115,7 +115,7 @@ def test_each_slider_at_its_ends(widget):
 
 
 def test_operations_grow_with_the_lengths(widget):
-    widget.get_by_label("boxes show").select_option("operations")
+    widget.get_by_label("boxes show").select_option("FLOPs")
     for source, target in ((0, 0), (len(LENGTHS) - 1, 4), (8, len(LENGTHS) - 1)):
         slide(widget, "source tokens", source)
         slide(widget, "target tokens", target)
@@ -173,7 +173,7 @@ def test_choosing_and_dragging_are_answered_at_once(widget, lab):
 def test_it_is_photographed(widget, lab):
     lab.photograph(widget, "architecture")
     widget.get_by_role("button", name="big", exact=True).click()
-    widget.get_by_label("boxes show").select_option("operations")
+    widget.get_by_label("boxes show").select_option("FLOPs")
     slide(widget, "source tokens", 20)
     slide(widget, "target tokens", 20)
     widget.locator("[data-name='decoder cross-attention']").click()

@@ -84,7 +84,7 @@ def test_alone_nothing_is_different():
 def found(tmp_path_factory):
     """The folder of what two processes have written."""
     folder = tmp_path_factory.mktemp("gradients")
-    work("gradients", folder)
+    work("gradients", folder, restarts=3)  # a process is at times aborted while it leaves, when all is written
     return folder
 
 
@@ -126,10 +126,10 @@ def test_processes_with_other_sentences_are_refused(found):
 
 
 def test_a_killed_process_costs_nothing(tmp_path):
-    """Three restarts, because the other process may die of the first one's death once more."""
+    """Nor does it cost a second restart, whoever is back first."""
     ends = list(accumulate(ceil(len(BATCHES.plan(epoch)) / CONFIG.accumulate) for epoch in range(CONFIG.epochs)))
     assert ends[1] < KILLED_AT < ends[2], "the kill is between two checkpoints"
-    for name, restarts in (("whole", 0), ("killed", 3)):
+    for name, restarts in (("whole", 0), ("killed", 1)):
         (tmp_path / name).mkdir()
         told = work("train", tmp_path / name, restarts=restarts)
         assert ("restarts: 0" in told) == (name == "whole"), "nobody was killed"

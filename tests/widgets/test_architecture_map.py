@@ -92,7 +92,7 @@ def test_bad_arguments_are_refused(arguments, message):
 
 
 def test_the_stored_picture_says_what_is_seen(widget):
-    seen = "63.1 million parameters, 0.88 billion operations for 7 + 7 tokens"
+    seen = "63.1 million parameters, 0.88 billion FLOPs for 7 + 7 tokens"
     assert widget.picture().get_suptitle() == seen
     assert stored_words(widget) == seen
     widget.set_state(widget.presets["big"])

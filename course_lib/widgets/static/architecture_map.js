@@ -7,7 +7,7 @@ import { grouped, nearest, percent } from "./shared/numbers.js";
 const LENGTHS = [
   1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 4000,
 ];
-const MEASURES = { parameters: "parameters", flops: "operations" };
+const MEASURES = { parameters: "parameters", flops: "FLOPs" };
 
 /** A count in words of three digits. */
 function rounded(count) {
@@ -44,7 +44,7 @@ function describe(view, name) {
     el("p", { class: "cw-muted" }, [often, each.note].filter(Boolean).join("; ")),
     el("table", {}, el("tbody", {}, ...shapes)),
     el("dl", {}, ...count("parameters", each.parameters, each.parameter_formula, view.parameters),
-      ...count("operations", each.flops, each.flop_formula, view.flops)),
+      ...count("FLOPs", each.flops, each.flop_formula, view.flops)),
   ];
 }
 
@@ -69,7 +69,7 @@ function sizeSliders(model) {
 
 /** The whole model in words. */
 function tell({ lengths: [src, tgt], parameters, flops, bytes }) {
-  return `${grouped(parameters)} parameters; ${rounded(flops)} operations for a pair of ${grouped(src)} and ` +
+  return `${grouped(parameters)} parameters; ${rounded(flops)} FLOPs for a pair of ${grouped(src)} and ` +
     `${grouped(tgt)} tokens; weights, gradients and Adam's moments take ${(bytes / 1e9).toPrecision(3)} GB`;
 }
 
@@ -91,8 +91,8 @@ function render({ model, el: root }) {
     look();
   };
   root.classList.add("cw-architecture");
-  const question = "What costs parameters, what costs operations: more heads, more layers, a wider d_model, longer " +
-    "sentences? From which length on does a self-attention cost more operations than a feed-forward network?";
+  const question = "What costs parameters, and what costs FLOPs: more heads, more layers, a wider d_model, longer " +
+    "sentences? From how many tokens on does a self-attention take more FLOPs than a feed-forward network?";
   const measures = choice(near, "measure", { label: "boxes show the share of", options: Object.entries(MEASURES) });
   const stage = el("div", { class: "cw-map" }, map.picture);
   fill(root, question, row(presets.node, ...sizeSliders(model), measures),

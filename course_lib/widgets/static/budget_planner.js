@@ -33,8 +33,8 @@ function render({ model, el: root }) {
   const limits = model.get("limits"), named = (values) => values.map((value) => [value, grouped(value)]);
   const table = el("div", {}), stage = el("div", {}), told = status();
   const percent = (value) => `${value} %`;
-  fill(root, "Which device would have done the paper's 12 hours in one? With 2 % serial, what do the last 128 devices " +
-    "still bring, and what do they cost?",
+  fill(root, "Which device would have done the paper's 12 hours in one? With 2 % serial, what do the last 128 " +
+    "devices still bring, and what do they cost?",
     row(choice(model, "preset", { label: "model", options: limits.presets }),
       choice(model, "steps", { label: "steps", options: named(limits.steps) }),
       choice(model, "device", { label: "device", options: limits.devices }),

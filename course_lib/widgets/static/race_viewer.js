@@ -51,27 +51,38 @@ function tell({ race, sides, moment, moments }) {
   return `${race}, ${Math.round((100 * moment) / moments)} % of the time: ${best.name} is ahead`;
 }
 
-function render({ model: kernels, el: root }) {
-  const model = unhurried(kernels), moments = model.get("moments");
+/** A button that lets the race run, and stops it; `go` shows a measurement. */
+function runner(model, go) {
   let timer = null;
   const stop = () => {
-    clearInterval(timer);
+    clearTimeout(timer);
     timer = null;
-    run.textContent = "run";
+    button.textContent = "run";
   };
-  const go = (moment) => send(model, { moment: clamp(moment, 1, moments) });
+  const beat = () => {
+    if (model.get("moment") === model.get("moments")) return stop();
+    go(model.get("moment") + 1);
+    timer = setTimeout(beat, PAUSE);
+  };
   const start = () => {
     if (timer) return stop();
-    if (model.get("moment") === moments) go(1);
-    run.textContent = "stop";
-    timer = setInterval(() => (model.get("moment") < moments ? go(model.get("moment") + 1) : stop()), PAUSE);
+    if (model.get("moment") === model.get("moments")) go(1);
+    button.textContent = "stop";
+    timer = setTimeout(beat, PAUSE);
   };
-  const run = el("button", { onclick: start }, "run");
+  const button = el("button", { onclick: start }, "run");
+  return { button, stop };
+}
+
+function render({ model: kernels, el: root }) {
+  const model = unhurried(kernels), moments = model.get("moments");
+  const go = (moment) => send(model, { moment: clamp(moment, 1, moments) });
+  const { button, stop } = runner(model, go);
   const steps = arrows("measurement", (step) => {
     stop();
     go(model.get("moment") + step);
   });
-  const stage = el("div", { class: "cw-row cw-stage" }), told = status();
+  const stage = el("div", { class: "cw-row cw-stage" }), names = el("div", {}), told = status();
   const draw = () => {
     const now = stateOf(model);
     stage.replaceChildren(drawProgress(now), ...drawProfile(now), ranking(now));
@@ -79,11 +90,11 @@ function render({ model: kernels, el: root }) {
     steps.show({ first: now.moment === 1, last: now.moment === moments });
     told.textContent = tell(now);
   };
-  const names = el("div", {});
   const format = (moment) => `${Math.round((100 * moment) / moments)} %`;
+  const races = Object.keys(model.get("data")).map((name) => [name, name]);
   fill(root, "Who is ahead early, and who in the end? In the recall race: whose curve is cut off, and where?",
-    row(choice(model, "race", { label: "race", options: Object.keys(model.get("data")).map((name) => [name, name]) }),
-      slider(model, "moment", { label: "time", min: 1, max: moments, format }), steps.back, steps.on, run),
+    row(choice(model, "race", { label: "race", options: races }),
+      slider(model, "moment", { label: "time", min: 1, max: moments, format }), steps.back, steps.on, button),
     told, names, stage);
   listen(model, ["race", "moment"], draw);
   return stop;

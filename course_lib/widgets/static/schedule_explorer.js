@@ -7,7 +7,7 @@ import { grouped, short } from "./shared/numbers.js";
 
 const WIDTHS = [64, 96, 128, 256, 512, 1024, 2048];
 const RUNS = [700, 10000, 100000, 300000];
-const DECAYS = [["inverse_sqrt", "inverse root (paper)"], ["linear", "linear to 0"]];
+const DECAYS = [["inverse_sqrt", "inverse square root (paper)"], ["linear", "linear to 0"]];
 
 function drawCurves({ name, steps, rates, peak }, others, onpoint) {
   const marks = peak[0] < steps.at(-1) ? [{ name: "warmup_steps", x: peak[0] }] : []; // before the run ends
@@ -27,15 +27,14 @@ function render({ model, el: root }) {
     const words = peak[0] < steps.at(-1) ? "peak at step" : "still warming up at the last step,";
     told.textContent = `${words} ${grouped(peak[0])}: rate ${short(peak[1], 2)}`;
   };
-  const question = "Double the warm-up: what happens to the peak? Which width of the model halves it? Where does " +
-    "each schedule end?";
+  const question = "Double the warm-up: what happens to the peak? Which d_model halves it? Where does each schedule end?";
   const runs = RUNS.map((steps) => [steps, grouped(steps)]);
   fill(root, question,
     row(
       choice(model, "d_model", { label: "d_model", options: WIDTHS.map((width) => [width, String(width)]) }),
       slider(model, "warmup_steps", { label: "warmup_steps", min: 100, max: 16000, step: 100, format: grouped }),
       choice(model, "total_steps", { label: "steps of the run", options: runs }),
-      choice(model, "decay", { label: "then", options: DECAYS }),
+      choice(model, "decay", { label: "after the warm-up", options: DECAYS }),
       ...keepers(model, kept, draw, "keep this curve")),
     stage, told);
   listen(model, "view", draw);

@@ -5,15 +5,18 @@ import { legend, lineChart } from "./shared/line_chart.js";
 import { listen, onceAFrame } from "./shared/model.js";
 import { grouped, nearest, short } from "./shared/numbers.js";
 
-const RUN = ["total", "seconds", "steps", "losses", "rates", "valid"];
+const RUN = ["total", "seconds", "steps", "losses", "rates", "valid", "floor"];
 const LOOKS = ["what", "log_y"];
 
 const runOf = (model) => Object.fromEntries(RUN.map((name) => [name, model.get(name)]));
 
-function drawCurves({ steps, losses, rates, valid }, loss, logY, onpoint) {
-  const series = [{ name: loss ? "training" : "learning rate", xs: steps, ys: loss ? losses : rates }];
+function drawCurves({ steps, losses, rates, valid, floor }, loss, logY, onpoint) {
+  const [training, validation] = floor ? ["training, smoothed", "validation, plain"] : ["training", "validation"];
+  const series = [{ name: loss ? training : "learning rate", xs: steps, ys: loss ? losses : rates }];
   if (loss && valid.length)
-    series.push({ name: "validation", xs: valid.map(([step]) => step), ys: valid.map(([, value]) => value) });
+    series.push({ name: validation, xs: valid.map(([step]) => step), ys: valid.map(([, value]) => value) });
+  if (loss && floor)
+    series.push({ name: "floor of the smoothed loss", xs: [steps[0], steps.at(-1)], ys: [floor, floor] });
   const ylabel = loss ? "loss (nats per token)" : "learning rate";
   const chart = lineChart({ xlabel: "step", ylabel, series, logY, height: 260, onpoint });
   return { chart, names: series.length > 1 ? [legend(series.map(({ name }) => name))] : [] };
@@ -41,7 +44,7 @@ function render({ model, el: root }) {
     if (pointed) chart.mark(nearest(steps, pointed));
     refill(stage, chart, ...names);
   });
-  fill(root, "Where does the loss fall fastest? Does the validation loss still follow it?",
+  fill(root, "Where does the loss fall fastest? Does the validation loss still go down with it?",
     row(bar, progress),
     row(
       choice(model, "what", { label: "show", options: [["loss", "loss"], ["rate", "learning rate"]] }),

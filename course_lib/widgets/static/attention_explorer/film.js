@@ -10,7 +10,7 @@ import { drawRoles } from "./roles.js";
 
 const PAUSE = 700; // milliseconds between two steps
 const QUESTION = "Play the training: when does a head begin to find the word that is being translated? What does the " +
-  "model write by then? Which role comes first, and which one goes again?";
+  "model write by then? Which role comes first, and which one disappears again?";
 const WHOSE = [[false, "the finished model's German: the same at every step"],
   [true, "its own German: what it writes at this step"]];
 

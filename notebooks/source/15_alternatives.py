@@ -1,0 +1,852 @@
+# %% [markdown]
+# # 15 · Alternatives: what else can read and write
+#
+# **Question.** Attention is one way to bring a word to the place where it is needed. There are others, older and newer. What does each of them cost, how far does it reach, and where does the Transformer lose?
+#
+# **Afterwards you can**
+#
+# 1. write a recurrent, a convolutional and a state-space layer, and say what each passes from token to token;
+# 2. count operations, sequential steps and path length, as table 1 of the paper does, and measure all three;
+# 3. judge a comparison of architectures: what was equal, what was tuned, and what does the task reward?
+#
+# **You need** attention (lesson [03](03_attention.ipynb)), masks ([05](05_masks.ipynb)), the decoder with its cache ([07](07_decoder.ipynb), [11](11_decoding.ipynb)) and the recurrent baseline of lesson [10](10_translation.ipynb).
+# **Time**: {minutes} minutes to read, under 120 seconds to run.
+# **In the paper**: section 4, "Why self-attention", with table 1 [@vaswani2017].
+
+# %%
+import math
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from course_lib.widgets import Predict
+
+torch.set_num_threads(1)  # small tensors: two threads would wait for each other
+
+
+def apart(a, b):
+    """The largest difference between two tensors."""
+    return (a - b).abs().max().item()
+
+
+# %% [markdown]
+# ## A fact, and a question much later
+#
+# *Anna has the ball. … Ben has the key. … Who has the ball?*
+# Between the fact and the question stand words that have nothing to do with it: five, or fifty.
+# Every architecture that reads texts must get the fact across.
+# Here is such a story, as the recall task of this lesson makes it; one token tells a whole fact, and one asks.
+
+# %% tags=["nbval-check-output"]
+from course_lib.experiments import FACTS, QUESTIONS, THINGS, stories
+
+names, things = "Anna Ben Cem Dora".split(), "ball key cup hat pen map box rope".split()
+
+
+def spell(token):
+    """A token of the task in words."""
+    if token < FACTS:
+        return f"{names[token // THINGS]}-has-{things[token % THINGS]}"
+    return f"{names[token - FACTS]}?" if token < FACTS + QUESTIONS else "·"
+
+
+ids, answers, distance = stories(1, 24, torch.Generator().manual_seed(3))
+print(" ".join(spell(token) for token in ids[0].tolist()))
+for place in distance[0].nonzero().flatten().tolist():
+    thing, ago = things[answers[0, place]], distance[0, place]
+    print(f"token {place}: {spell(ids[0, place])} {thing}, told {ago} tokens ago")
+
+# %% [markdown]
+# A dot is a **filler**, a token that is there to be ignored.
+# How does *ball* get from the fact to the question?
+#
+# - **Attention**: the question looks back at every token, and takes from the one that fits.
+# - **Recurrence**: every token hands a *state* to the next; the fact must survive in it.
+# - **Convolution**: every layer mixes neighbors; the fact moves a few tokens with each layer.
+# - **State space**: a state is handed on, too, but nothing nonlinear happens on the way.
+#
+# We build the last three, each in a loop first, and then let all of them race.
+#
+# ## Recurrence: a state that is handed on
+#
+# A **recurrent layer** has one vector, the **state**, that it rewrites with every token.
+# The plainest one is state = tanh(W x + U state).
+# Its weakness shows when it learns.
+# The gradient that tells the fact "you were needed" runs back through every rewriting between question and fact, and each one multiplies it by U and by the slope of tanh.
+# If that is less than 1 on average, it fades like 0.9ⁿ: the **vanishing gradient** [@hochreiter1997].
+#
+# **Gates** are the repair.
+# A gate is a number between 0 and 1 for each feature, computed from the token and the state.
+# The LSTM has three of them and a second state, the cells; the **GRU** [@cho2014] does with two gates and one state:
+
+# %% [markdown]
+# | symbol | what it is |
+# |---|---|
+# | reset r | how much of the old state the new candidate may see |
+# | update z | how much of the old state stays |
+# | candidate | tanh(W x + r ⊙ U state), what would be written |
+# | new state | z ⊙ state + (1 − z) ⊙ candidate |
+#
+# Where z is 1, the old state passes untouched, and so does the gradient.
+# Here is the whole layer.
+
+
+# %%
+class OurGRU(nn.Module):
+    def __init__(self, d_in, d_hidden):
+        super().__init__()
+        self.of_input = nn.Linear(d_in, 3 * d_hidden)
+        self.of_state = nn.Linear(d_hidden, 3 * d_hidden)
+
+    def forward(self, x):  # (batch, length, d_in)
+        state, states = x.new_zeros(len(x), self.of_state.in_features), []
+        for token in x.unbind(dim=1):
+            r, z, new = self.of_input(token).chunk(3, dim=-1)
+            r_state, z_state, new_state = self.of_state(state).chunk(3, dim=-1)
+            reset, update = torch.sigmoid(r + r_state), torch.sigmoid(z + z_state)
+            state = update * state + (1 - update) * torch.tanh(new + reset * new_state)
+            states.append(state)
+        return torch.stack(states, dim=1)  # (batch, length, d_hidden)
+
+
+# %%
+generator = torch.Generator().manual_seed(0)
+text = torch.randn(2, 30, 16, generator=generator)
+torch.manual_seed(0)
+theirs, ours = nn.GRU(16, 16, batch_first=True), OurGRU(16, 16)
+for part, side in ((ours.of_input, "ih"), (ours.of_state, "hh")):
+    part.weight.data = getattr(theirs, f"weight_{side}_l0").data
+    part.bias.data = getattr(theirs, f"bias_{side}_l0").data
+gap_of_gru = apart(ours(text), theirs(text)[0])
+print(f"ours and torch's: {gap_of_gru:.0e} apart")
+
+# %% tags=["hide-input"]
+assert gap_of_gru < 1e-5
+
+# %% [markdown]
+# How much is left after 60 tokens?
+# We make layers that have learned nothing, give them random texts, and ask how strongly the *last* output depends on each token before it: the norm of the gradient.
+# A bias of the gate is the only difference between two of the lines: with +2 on the update gate, z starts near 0.9 instead of 0.5.
+
+# %%
+of_fading = Predict(
+    "Gradient of a new GRU, 60 tokens back, against 1 token back?",
+    ["about a tenth", "less than a billionth", "the same"],
+    section="Recurrence: a state that is handed on",
+)
+of_fading
+
+# %%
+from course_lib.alternatives import DiagonalStateSpace, GatedConvolution
+
+
+def fades(layer, length=64, width=64):
+    """Norm of the gradient of the last output, for each token, nearest first."""
+    x = torch.randn(8, length, width, generator=generator).requires_grad_()
+    y = layer(x)
+    y = y[0] if isinstance(y, tuple) else y
+    (gradient,) = torch.autograd.grad(y[:, -1].sum(), x)
+    return gradient.norm(dim=-1).mean(dim=0).flip(0)  # (length,)
+
+
+torch.manual_seed(1)
+open_gates = nn.GRU(64, 64, batch_first=True)
+open_gates.bias_ih_l0.data[64:128] = 2.0  # torch's order: reset, update, candidate
+gradients = {"GRU": fades(nn.GRU(64, 64, batch_first=True))}
+gradients["GRU, update gate open"] = fades(open_gates)
+gradients["LSTM"] = fades(nn.LSTM(64, 64, batch_first=True))
+of_fading.reveal(of_fading.choices[1 if gradients["GRU"][60] < 1e-9 * gradients["GRU"][1] else 0])
+for name, norms in gradients.items():
+    print(f"{name:22}", *(f"{norms[ago] / norms[1]:9.0e}" for ago in (1, 10, 30, 60)))
+
+# %% tags=["hide-input"]
+left = {name: (norms[60] / norms[1]).item() for name, norms in gradients.items()}
+assert left["GRU"] < 1e-9 and left["LSTM"] < 1e-9 and left["GRU, update gate open"] > 1e4 * left["GRU"]
+
+# %% [markdown]
+# A new GRU or LSTM of torch's makes forget about half of its state with each token.
+# Opened gates keep far more, which is why the library's `AttentiveRNN` starts with a bias of 1 there.
+# It may learn to open them further; the point is that it *has* to learn that through the very gradient that fades.
+#
+# The other weakness is plain in the loop: token t cannot begin before token t − 1 is done, in training as well.
+#
+# For translation one more thing is needed.
+# The **encoder** reads from both ends, so that each token's output knows what stands before it and after it, and the **decoder** looks at all of them with attention: that is @bahdanau2015, three years before the Transformer, and lesson 10 raced it.
+# So *attention is not what the Transformer added.
+# What it did is to leave out the rest*: "dispensing with recurrence and convolutions entirely", says its abstract.
+#
+# ## Convolution: a window that slides
+#
+# A **convolution** computes each output from a window of k neighboring tokens, with the same matrix everywhere.
+# No output waits for another.
+# @gehring2017 built a translator of them, which a month before the Transformer was the best and the fastest.
+# Their layer makes twice as many features as it needs and uses one half as gates for the other, a **gated linear unit**.
+
+
+# %%
+class OurConvolution(nn.Module):
+    """A causal window of k tokens to values and gates; the gates decide what passes."""
+
+    def __init__(self, d_hidden, k):
+        super().__init__()
+        self.k, self.matrix = k, nn.Linear(k * d_hidden, 2 * d_hidden)
+
+    def forward(self, x):  # (batch, length, d_hidden)
+        x = F.pad(x, (0, 0, self.k - 1, 0))  # zeros before the first token
+        windows = x.unfold(1, self.k, 1)  # (batch, length, d_hidden, k)
+        values, gates = self.matrix(windows.flatten(2)).chunk(2, dim=-1)
+        return values * torch.sigmoid(gates)
+
+
+# %%
+theirs, ours = GatedConvolution(16, 3, causal=True), OurConvolution(16, 3)
+ours.matrix.weight.data = theirs.convolution.weight.data.flatten(1)
+ours.matrix.bias.data = theirs.convolution.bias.data
+gap_of_convolution = apart(ours(text), theirs(text))
+print(f"ours and the library's: {gap_of_convolution:.0e} apart")
+
+# %% tags=["hide-input"]
+assert gap_of_convolution < 1e-5
+
+# %% [markdown]
+# Where does the causal mask of lesson 05 come in?
+# Nowhere: the window ends at the own token, so there is nothing to hide.
+# An encoder centers the window instead.
+#
+# One layer with k = 3 sees two tokens back.
+# What a stack can see at all is its **receptive field**.
+
+# %%
+of_stack = Predict(
+    "Causal layers of width 3, one on another: how many until the last token sees token 0, 16 tokens back?",
+    unit="layers",
+    section="Convolution: a window that slides",
+)
+of_stack
+
+# %%
+torch.manual_seed(0)
+needed = None
+for number in range(1, 12):
+    stack = nn.Sequential(*(GatedConvolution(8, 3, causal=True) for _ in range(number)))
+    seen = int((fades(stack, length=32, width=8) > 0).sum()) - 1
+    if number in (1, 2, 4, 8) or (seen >= 16 and needed is None):
+        print(f"{number} layers see {seen} tokens back")
+    needed = number if needed is None and seen >= 16 else needed
+of_stack.reveal(needed)
+
+# %% tags=["hide-input"]
+assert needed == 8
+
+# %% [markdown]
+# Each layer adds k − 1, so a distance of n takes about n / (k − 1) layers.
+#
+# **A common mistake**: "a stack of convolutions sees exponentially far".
+# It does if the windows have growing gaps, 1, 2, 4, 8 tokens (**dilated** convolutions [@kalchbrenner2016]); the paper's table 1 counts log_k(n) layers for those, and its text says n / k for windows without gaps.
+# Gehring's have none.
+#
+# Beyond the receptive field there is not a faint signal but none: the gradient is exactly 0, and no training changes that.
+#
+# ## State space: a recurrence without a bend
+#
+# What if the state is handed on without tanh and without gates that look at it?
+#
+# state[t] = a · state[t − 1] + x[t]
+#
+# With |a| < 1 it forgets slowly or fast, as a says, and it can be said at once what the state is: the sum of all tokens so far, each times a to the power of its age.
+# A plain number a can only shrink.
+# A **complex** number turns as well: it is the hand of a clock (lesson 02) that gets shorter with each tick.
+# A **diagonal state-space layer** gives every feature a few such hands, 8 in this lesson, and reads them out by a weighted sum [@gu2022; @orvieto2023].
+# "Diagonal" says that no hand sees another one.
+
+
+# %%
+class OurStateSpace(nn.Module):
+    """One feature, read token by token by turning, shrinking hands."""
+
+    def __init__(self, hands):
+        super().__init__()
+        decay, turn = torch.full((hands,), 0.05), 0.1 * math.pi * torch.arange(hands)
+        self.a = torch.exp(torch.complex(-decay, turn))  # (hands,)
+        self.weights = torch.randn(hands, dtype=torch.complex64, generator=generator)
+
+    def scan(self, x):  # (length,)
+        state, outputs = torch.zeros_like(self.a), []
+        for token in x:
+            state = self.a * state + token
+            outputs.append((self.weights * state).sum().real)
+        return torch.stack(outputs)
+
+
+# %% [markdown]
+# Because nothing bends on the way, a token's contribution to an output depends on its age alone.
+# So the whole layer is one list of numbers, the **kernel**: what a token adds to the output 0, 1, 2, … tokens later.
+# The output is the sum over all ages, kernel[age] · x[t − age]: a convolution whose window is the whole text.
+
+# %%
+space, x = OurStateSpace(hands=4), torch.randn(40, generator=generator)
+by_scan = space.scan(x)
+
+age = torch.arange(40)
+kernel = (space.weights[:, None] * space.a[:, None] ** age).sum(dim=0).real  # (length,)
+by_window = torch.stack([(kernel[: t + 1].flip(0) * x[: t + 1]).sum() for t in range(40)])
+
+
+def by_fourier(kernel, x, size):
+    """The convolution as a product of spectra of `size` numbers."""
+    return torch.fft.irfft(torch.fft.rfft(kernel, size) * torch.fft.rfft(x, size), size)[: len(x)]
+
+
+gaps = {"scan and window": apart(by_scan, by_window)}
+gaps["scan and Fourier, size 80"] = apart(by_scan, by_fourier(kernel, x, 80))
+gaps["scan and Fourier, size 40"] = apart(by_scan, by_fourier(kernel, x, 40))
+for name, gap in gaps.items():
+    print(f"{name:26} {gap:.0e} apart")
+
+# %% tags=["hide-input"]
+assert gaps["scan and window"] < 1e-4 > gaps["scan and Fourier, size 80"]
+assert gaps["scan and Fourier, size 40"] > 0.1
+
+# %% [markdown]
+# One layer, three ways to compute it:
+#
+# - the **scan**, token by token, with a state that never grows: for writing;
+# - the window over the whole text, n² products: for understanding;
+# - the Fourier transform, n log n operations, all tokens at once: for training.
+#
+# **A common mistake** stands in the last line.
+# The Fourier transform takes a text as a circle.
+# Without as many zeros behind the text as it has tokens, its end runs round into its beginning: a leak from the future, which no causal mask is there to stop.
+#
+# The library's `DiagonalStateSpace` has such hands for every feature, learns their decay, frequency and weights, and is tested to be the same in both forms, gradients included.
+# What does it pass on, compared with the other layers, before it has learned anything?
+
+# %%
+from course_lib.attention import MultiHeadAttention
+from course_lib.masks import causal_mask
+
+torch.manual_seed(2)
+attend = MultiHeadAttention(64, 4)
+gradients["attention"] = fades(lambda x: attend(x, x, x, causal_mask(x.shape[1])))
+gradients["state space"] = fades(DiagonalStateSpace(64, 8))
+narrow = nn.Sequential(*(GatedConvolution(64, 3, causal=True) for _ in range(4)))
+gradients["4 convolutions"] = fades(narrow)[:9]  # then it is 0, which has no logarithm
+
+# %% tags=["hide-input"]
+from course_lib.figures import curves
+
+shown = ("GRU", "GRU, update gate open", "attention", "state space", "4 convolutions")
+curves(
+    {name: (range(1, len(gradients[name])), gradients[name][1:] / gradients[name][1]) for name in shown},
+    xlabel="tokens back",
+    ylabel="gradient, against 1 token back",
+    title="Before training: attention hears all tokens, a GRU its neighbors, and convolutions end",
+    log_y=True,
+)
+
+# %% tags=["hide-input"]
+left = {name: (norms[60] / norms[1]).item() for name, norms in gradients.items() if len(norms) > 60}
+assert left["attention"] > 0.2 and left["GRU"] < 1e-9 < 1e-3 < left["state space"] < left["attention"]
+assert len(gradients["4 convolutions"]) == 9
+
+# %% [markdown]
+# Attention is flat: to it, 60 tokens back is as near as one.
+# The state space falls slowly, as its hands decay at different speeds.
+# So much for what *can* be learned; what is learned, the races will tell.
+#
+# What does a state space pay for its speed?
+# Its kernel is fixed once training ends.
+# It weighs tokens by their age, never by what they say, so it cannot decide to keep *Anna-has-ball* and to skip a filler; the layers around it must see to that.
+# Mamba [@gu2023] makes step and weights depend on the token, and gives up the Fourier form for it.
+#
+# ## One interface
+#
+# The library has whole translators of all of these, called exactly like the Transformer: `encode`, `decode`, `new_cache`.
+# Greedy decoding, beam search, training and scoring do not know which one they have.
+# `model_like` builds each of them as large as a given Transformer.
+#
+# - **LSTM, GRU**: an encoder that reads from both ends, a decoder with attention.
+# - **Convolutional**: Gehring's encoder and decoder; every decoder layer has an attention of its own.
+# - **State space**: the Transformer with its self-attention taken out and state spaces put in; the attention from decoder to encoder stays.
+
+# %%
+from course_lib.alternatives import ALTERNATIVES, model_like
+from course_lib.config import ModelConfig
+from course_lib.transformer import Transformer
+
+config = ModelConfig(500, d_model=64, num_heads=4, num_layers=2, d_ff=128, max_len=128)
+torch.manual_seed(0)
+models = {"Transformer": Transformer(config)}
+models |= {name: model_like(name, config) for name in ALTERNATIVES}
+
+
+def cache_size(cache):
+    """Numbers that a decoder keeps, the projected source aside."""
+    parts = [(name, each) for part in cache for name, each in vars(part).items()]
+    kept = [each for name, each in parts if "memory" not in name and torch.is_tensor(each)]
+    return sum(each.numel() * (2 if each.is_complex() else 1) for each in kept)
+
+
+# %%
+src, target = torch.randint(4, 500, (1, 20)), torch.randint(4, 500, (1, 100))
+cache_growth = {}
+for name, model in models.items():
+    model.eval()
+    with torch.no_grad():
+        memory, cache, pieces, sizes = model.encode(src), model.new_cache(), [], []
+        for token in target.split(1, dim=1):
+            pieces.append(model.decode(token, memory, src, cache=cache))
+            sizes.append(cache_size(cache))
+        gap = apart(torch.cat(pieces, dim=1), model.decode(target, memory, src))
+    cache_growth[name] = sizes[9], sizes[99], gap
+    print(f"{name:14} {model.config.num_parameters:,} parameters", end=", ")
+    print(f"cache {sizes[9]:6,} numbers at token 10, {sizes[99]:6,} at token 100")
+
+# %% tags=["hide-input"]
+sizes = [model.config.num_parameters for model in models.values()]
+assert max(sizes) / min(sizes) < 1.03
+assert all(gap < 1e-3 for _, _, gap in cache_growth.values())
+grows = {name: late / early for name, (early, late, _) in cache_growth.items()}
+assert grows.pop("Transformer") == 10 and set(grows.values()) == {1}
+
+# %% [markdown]
+# Here is the first thing that the Transformer loses: memory while it writes.
+# Its cache grows with every token, and each new token reads all of it.
+# The others carry a state of fixed size, at token 10 as at token 100,000.
+# (All of them still keep the projected source, whose size does not change.)
+#
+# ## Table 1, measured
+#
+# The paper compares layers by three numbers, for a text of n tokens and d features:
+#
+# | layer | operations | sequential steps | path length |
+# |---|---|---|---|
+# | self-attention | n² · d | 1 | 1 |
+# | recurrent | n · d² | n | n |
+# | convolutional, width k | k · n · d² | 1 | log_k(n), or n / k without gaps |
+#
+# **Sequential steps** are operations that must wait for one another.
+# The **path length** is how many steps a signal takes between two positions; the shorter it is, the easier it is to learn what connects them.
+#
+# These are orders of growth.
+# Can they be *measured*?
+# The graph that autograd keeps for the gradients holds the answer: every operation is a node that points to what it was computed from.
+# The longest chain of nodes from the last output to the first token is what must be waited for; the shortest one is the path of a signal.
+
+
+# %%
+def chains(output, first):
+    """Operations on the shortest and the longest way from an output back to the first token."""
+    known = {}
+
+    def ways(node):
+        if node not in known:
+            if getattr(node, "variable", None) is first:
+                known[node] = (0, 0)
+            else:
+                found = [ways(before) for before, _ in node.next_functions if before]
+                found = [each for each in found if each]
+                short, long = [min(way) for way in found], [max(way) for way in found]
+                known[node] = (1 + min(short), 1 + max(long)) if found else None
+        return known[node]
+
+    return ways(output.grad_fn)
+
+
+# %% [markdown]
+# We write the three layers in the plainest way, from tokens that are n separate tensors.
+
+# %%
+d, matrices = 32, torch.randn(5, 32, 32, generator=generator) * 32**-0.5
+
+
+def self_attention(tokens):
+    x = torch.cat(tokens)  # (n, d)
+    query, key, value = (x @ matrix for matrix in matrices[:3])
+    return ((query @ key.T / d**0.5).softmax(dim=-1) @ value)[-1]
+
+
+def recurrence(tokens):
+    state = torch.zeros(1, d)
+    for token in tokens:
+        state = (token @ matrices[0] + state @ matrices[1]).tanh()
+    return state
+
+
+def convolutions(tokens, k=3):
+    x = torch.cat(tokens).T  # (d, n)
+    for _ in range(math.ceil((len(tokens) - 1) / (k - 1))):  # until all is seen
+        x = F.conv1d(F.pad(x, (k - 1, 0)), matrices[:k].permute(1, 2, 0)).tanh()
+    return x[:, -1]
+
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+measured = {}
+for layer in (self_attention, recurrence, convolutions):
+    rows = []
+    for n in (16, 32, 64):
+        tokens = [torch.randn(1, d).requires_grad_() for _ in range(n)]
+        with FlopCounterMode(display=False) as counter:
+            output = layer(tokens)
+        rows.append((*chains(output, tokens[0]), counter.get_total_flops()))
+    short, long, flops = zip(*rows, strict=True)
+    measured[layer.__name__] = short, long, flops
+    print(f"{layer.__name__:15} shortest {short}, longest {long}")
+
+# %% tags=["hide-input"]
+short, long, flops = measured["self_attention"]
+assert len(set(short)) == len(set(long)) == 1
+short, long, flops = measured["recurrence"]
+assert short[2] - short[1] == 32 * (short[1] - short[0]) / 16 and long[2] > 1.9 * long[1]
+assert flops == tuple(4 * n * d**2 for n in (16, 32, 64))
+short, long, flops = measured["convolutions"]
+assert 1.8 < short[2] / short[1] < 2.2 and short[2] < measured["recurrence"][0][2]
+
+# %% [markdown]
+# The chains say what the table says.
+# Attention's do not change with n.
+# The recurrent ones double with n, and so do those of the stacked convolutions, which need n / (k − 1) layers to connect the two ends, though each of these layers takes all tokens at once.
+#
+# And the operations?
+# Per layer, and for the formulas of the table with the factor 2 for multiplying and adding:
+
+# %% tags=["nbval-check-output"]
+n = 64
+rows = {
+    "self-attention, scores and context": (4 * n**2 * d, "4 n² d"),
+    "self-attention, three projections": (6 * n * d**2, "6 n d²"),
+    "recurrence": (4 * n * d**2, "4 n d²"),
+    "one convolution, k = 3": (6 * n * d**2, "2 k n d²"),
+}
+counted = measured["self_attention"][2][2], measured["recurrence"][2][2]
+for name, (operations, formula) in rows.items():
+    print(f"{name:36} {formula:9} {operations:9,}")
+print(f"counted: attention {counted[0]:,}, recurrence {counted[1]:,}")
+
+# %% tags=["hide-input"]
+assert counted[0] == 4 * n**2 * d + 6 * n * d**2 and counted[1] == 4 * n * d**2
+layers_needed = math.ceil((n - 1) / 2)
+assert measured["convolutions"][2][2] == layers_needed * 2 * 3 * n * d**2
+
+# %% [markdown]
+# By the leading terms, n² d against n d², attention is cheaper as long as n < d.
+# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because the projections are left out of it.
+# But is time the same as operations?
+#
+# ## A token against length, in seconds
+#
+# We time whole layers of the library with d = 64, forward, in milliseconds a token.
+
+# %%
+of_crossing = Predict(
+    "From which length on does an LSTM of torch's need less time a token than attention, at d = 64?",
+    ["up to 64 = d", "some hundreds", "a thousand or more"],
+    section="A token against length, in seconds",
+)
+of_crossing
+
+# %%
+from course_lib.experiments import seconds_a_step
+
+lengths = (16, 64, 256, 1024, 2048)
+lstm = nn.LSTM(64, 64, batch_first=True)
+layers = {"attention": lambda x: attend(x, x, x), "LSTM": lstm}
+layers["convolution"] = GatedConvolution(64, 3, causal=True)
+layers["state space"] = DiagonalStateSpace(64, 8)
+micros = {name: [] for name in layers}
+for n in lengths:
+    x = torch.randn(2, n, 64)
+    calls = [partial(layer, x) for layer in layers.values()]
+    with torch.no_grad():
+        for name, seconds in zip(layers, seconds_a_step(calls, rounds=4), strict=True):
+            micros[name].append(1e6 * seconds / (2 * n))
+
+# %% tags=["hide-input"]
+crossing = next((n for n, a, r in zip(lengths, micros["attention"], micros["LSTM"], strict=True) if a > r), 9999)
+of_crossing.reveal(of_crossing.choices[0 if crossing <= 64 else 1 if crossing <= 256 else 2])
+curves(
+    {name: (lengths, values) for name, values in micros.items()},
+    xlabel="tokens in the text",
+    ylabel="microseconds a token",
+    title="Attention pays more for each token the longer the text; the others do not",
+    log_x=True,
+    log_y=True,
+)
+
+# %% tags=["hide-input"]
+grew = {name: values[-1] / values[2] for name, values in micros.items()}
+assert grew["attention"] > 2.5 > 2 > grew["LSTM"] and grew["attention"] > 2 * grew["convolution"]
+assert crossing > 64
+
+# %% [markdown]
+# The shapes are those of table 1: attention's time for a token grows with the length, as every token has more to look at, and the others stay level.
+# (Short texts are dear for all: a call costs something before the first number is computed.)
+#
+# But the crossing with the LSTM is not at n = d.
+# Three things move it to the right.
+# Attention's work is three large matrix products, which a processor likes best; the recurrence is n small ones, one after another.
+# An LSTM has four times the matrices of the plain recurrence in the table.
+# And softmax and projections, which the table leaves out, weigh on the other side.
+# So n = d is where the *terms* cross; seconds must be measured, on the machine that they are meant for.
+# On a GPU the sequence of small steps costs even more, and that was the paper's argument: "our model can be trained significantly faster".
+#
+# ## Race 1: recall
+#
+# Two layers of each kind, 34,000 parameters, and the story task from above: 64 tokens, four facts in the first half, questions later.
+# Each side trains for **six seconds of processor time**, not for as many steps: a side that computes faster gets more of them.
+# What the experiment chose for each side from two learning rates, on validation stories, is used for three runs with other seeds; for the Transformer also whether its positions are rotary or told by the causal mask alone.
+#
+# - The convolutions are 5 wide: two layers see 8 tokens back.
+# - Tested are stories of 64 tokens, and of 256, with distances that no training had.
+#
+# Guessing one of eight things is right 12.5 % of the time.
+
+# %%
+of_cliff = Predict(
+    "How far back will the convolutions answer better than by guessing?",
+    unit="tokens",
+    section="Race 1: recall",
+)
+of_cliff
+
+# %%
+of_winner = Predict(
+    "Who has most right answers on stories of 64 tokens after six seconds?",
+    ["Transformer", "LSTM or GRU", "state space"],
+    section="Race 1: recall",
+)
+of_winner
+
+# %% [markdown]
+# One side runs here; all of them, with three seeds each, are in the record that `python -m course_lib.experiments recall` made.
+
+# %%
+from course_lib.experiments import reader_of_size, right_by_distance, train_to_recall
+
+torch.manual_seed(0)
+reader = reader_of_size("convolution")
+history = train_to_recall(reader, rate=1e-2, seed=0, seconds=6)
+live = right_by_distance(reader, 64)
+print(f"{history[-1]['steps']} steps; right answers, by distance:")
+print("  1-2, 3-4, 5-8:   ", *(f"{share:.0%}" for share in live[:3]))
+print("  9-16, 17-32, 33-:", *(f"{share:.0%}" for share in live[3:6]))
+of_cliff.reveal(8)
+
+# %% tags=["hide-input"]
+assert min(live[:3]) > 0.4 and max(live[3:6]) < 0.2
+
+# %% tags=["hide-input"]
+from pathlib import Path
+
+from course_lib.experiments import BINS, final_results, read_record
+
+RECORDS = Path("records") if Path("records").exists() else Path("notebooks/records")
+recall = read_record(RECORDS / "recall.json")
+by_distance, accuracy = (final_results(recall, name) for name in ("by_distance", "accuracy"))
+sides = ("Transformer", "state space", "GRU", "LSTM", "convolution")
+
+
+def mean(runs, place):
+    return sum(run[place] for run in runs) / len(runs)
+
+
+def told(runs, place):
+    """Mean in percent, and the lowest and highest run."""
+    shares = [100 * run[place] for run in runs]
+    return f"{sum(shares) / len(shares):4.0f} ({min(shares):.0f} to {max(shares):.0f})"
+
+
+print(f"{'right answers, %':13}{'64 tokens':>15}{'256 tokens':>19}")
+for side in sides:
+    print(f"{side:13}", *(f"{told(accuracy[side], place):>18}" for place in (0, 1)))
+of_winner.reveal("Transformer" if mean(accuracy["Transformer"], 0) > 0.9 else "state space")
+
+# %% tags=["hide-input"]
+middles = [math.sqrt(first * (after - 1)) for first, after in zip(BINS[:-1], BINS[1:], strict=True)]
+curves(
+    {side: (middles, [[100 * share for share in run[1]] for run in by_distance[side]]) for side in sides},
+    xlabel="tokens between fact and question",
+    ylabel="right answers (%)",
+    title="Stories of 256 tokens: attention reaches everything, the others fade or end",
+    log_x=True,
+    marks={"longest trained": (63, None), "guessing": (None, 12.5)},
+)
+
+# %% tags=["hide-input"]
+best, *others = (mean(accuracy[side], 0) for side in sides)
+assert best > 0.98 and max(others) < 0.7 and min(run[1] for run in accuracy["Transformer"]) > 0.9
+cut = [share for run in by_distance["convolution"] for share in run[1][3:]]
+assert max(cut) < 0.2 and min(min(run[1][:3]) for run in by_distance["convolution"]) > 0.5
+far = {side: mean([run[1] for run in by_distance[side]], 7) for side in sides}
+assert far["state space"] < 0.2 < far["GRU"] < 0.6 < far["Transformer"]
+chosen = [run["choices"] for run in recall["runs"] if run["stage"] == "final"]
+assert {each["position"] for each in chosen if "position" in each} == {"none"}
+
+# %% [markdown]
+# The Transformer wins, and by far.
+# It has found the look-up after a fraction of the time, and once it has, distance does not matter: 256 tokens are as easy as two.
+# A question needs one token of the whole text, found by *what it says*; that is what attention is.
+# (Validation left it the causal mask alone. With rotary positions it is as good at the trained length, and worse beyond, as lesson [13](13_positions_past_the_paper.ipynb) would make us expect.)
+#
+# The convolutions do what the formula says: right up to 2 · (5 − 1) = 8 tokens back, and guessing from there on.
+# No seed and no rate moves that edge.
+#
+# The three with a state are in between.
+# They know something at every distance of the training, less the farther back, and far from all.
+# In stories that are longer than any in training they part: the GRU still knows something at more than 128 tokens, and the state space guesses.
+# A gate can learn "keep this until further notice"; a decay that was long enough for 64 tokens is too short for 200.
+#
+# Is that a limit of theirs, or of six seconds?
+# The record has the three of them once more, with four times the time.
+
+# %% tags=["hide-input"]
+print(f"{'right answers, %':13}{'64 tokens':>16}{'4 × the time':>21}")
+longer = {}
+for side in ("state space", "GRU", "LSTM"):
+    longer[side] = accuracy[f"{side}, four times as long"]
+    print(f"{side:13}{told(accuracy[side], 0):>20}{told(longer[side], 0):>20}")
+
+# %% tags=["hide-input"]
+assert all(mean(runs, 0) > mean(accuracy[side], 0) + 0.1 for side, runs in longer.items())
+
+# %% [markdown]
+# PROSE_LONGER
+#
+# So the race does not say what an architecture *can* do, but what it does for a price.
+#
+# ## Race 2: translation
+#
+# Now the whole translators, 200,000 parameters each, on 6,212 short sentence pairs of the course corpus (sources of at most eight words), for **eight seconds** of processor time.
+# Each side has its own rate, chosen from three on validation sentences; three seeds; scored on unseen sentences, greedily.
+
+# %%
+of_translation = Predict(
+    "Who translates best after eight seconds?",
+    ["Transformer", "LSTM", "GRU", "convolutional", "state space"],
+    section="Race 2: translation",
+)
+of_translation
+
+# %% tags=["hide-input"]
+race = read_record(RECORDS / "architectures.json")
+results = {name: final_results(race, name) for name in ("bleu", "exact_match", "steps", "epochs")}
+translators = sorted(results["bleu"], key=lambda side: -sum(results["bleu"][side]))
+print(f"{'':14}{'BLEU':>19}{'exact match, %':>20}{'steps':>8}{'passes':>8}")
+for side in translators:
+    bleu = [[value / 100] for value in results["bleu"][side]]
+    exact = [[value] for value in results["exact_match"][side]]
+    steps, passes = (sum(results[name][side]) / 3 for name in ("steps", "epochs"))
+    print(f"{side:14}{told(bleu, 0):>19}{told(exact, 0):>20}{steps:8.0f}{passes:8.1f}")
+of_translation.reveal(translators[0])
+
+# %% tags=["hide-input"]
+bleu = results["bleu"]
+assert translators[0] == "LSTM" and min(bleu["LSTM"]) > max(bleu["Transformer"]) + 10
+assert min(bleu["convolutional"]) > max(bleu["Transformer"]) < min(bleu["GRU"])
+
+# %% [markdown]
+# A surprise, if you expected the winner of race 1.
+# Here the Transformer is far behind the LSTM, at its own best rate, with three seeds that agree.
+# Part of it is speed: on one core and short sentences the LSTM takes more steps in the same time.
+# Is that all?
+# The record measured every tenth of the time, so we can compare after equally many *steps*:
+
+# %% tags=["hide-input"]
+histories = final_results(race, "history")
+wanted = min(results["steps"]["Transformer"])
+at_step = {}
+for side in translators:
+    runs = [[(entry["steps"], entry["valid_accuracy"]) for entry in run] for run in histories[side]]
+    at_step[side] = sum(min(run, key=lambda e: abs(e[0] - wanted))[1] for run in runs) / 3
+    print(f"{side:14} after about {wanted} steps: {at_step[side]:.0%} of next tokens right")
+
+# %% tags=["hide-input"]
+assert at_step["LSTM"] > at_step["Transformer"] + 0.1
+
+# %% [markdown]
+# No: it also learns less from each step, at this early stage.
+# The order of a sentence, and that target word t is mostly near source word t, are built into a state that reads from left to right, and into a window that slides.
+# A Transformer has to find out from its positions, and until it does, its attention spreads over the sentence.
+# That is an explanation and not a result: to test it, one would have to give the Transformer the order for nothing and see whether it catches up.
+#
+# What *is* a result is how it goes on.
+# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
+# Where data and time are plentiful it turned out otherwise: the paper's models beat the best recurrent and convolutional ones of 2017 at a fraction of their training cost (its table 2), and the language models since then have been Transformers.
+#
+# ## Watch the races
+#
+# The viewer replays both records.
+# Which side is ahead after a tenth of the time, and does it stay there?
+
+# %%
+from course_lib.widgets import RaceViewer
+
+replayed = final_results(recall, "history")
+names_of_bins = [f"{a}" if b - a == 1 else f"{a}-{b - 1}" for a, b in zip(BINS[:6], BINS[1:7], strict=True)]
+races = {"recall": {side: replayed[side] for side in sides}, "translation": histories}
+viewer = RaceViewer(races, distances=names_of_bins, moment=4)
+viewer
+
+# %% tags=["hide-input"]
+viewer.race, viewer.moment = "translation", 10
+assert viewer.standing()[0][0] == translators[0]
+viewer.race = "recall"
+assert viewer.standing()[0][0] == "Transformer" and viewer.standing()[0][1] > 0.98
+viewer.moment = 4
+
+# %% [markdown]
+# ## Where the Transformer loses
+#
+# | what | who does better | measured here |
+# |---|---|---|
+# | memory while it writes | recurrent, convolutional, state space | their cache does not grow; the Transformer's is ten times as large after ten times as many tokens |
+# | time a token in long texts | the same three | the curve that rises in "A token against length" |
+# | little data and little time | LSTM, GRU, convolutional | race 2 |
+# | order | recurrent, convolutional, state space | they read in order; attention must be told (lesson [02](02_position.ipynb)) |
+#
+# And where it wins: a fact at any distance, found by its content (race 1), in a constant number of sequential steps.
+#
+# Today's long-context models often mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
+# Jamba [@lieber2024], for example, has one layer of attention among seven of Mamba.
+#
+# **A common mistake**: to read such a race as a verdict on architectures.
+# Ours has two tasks, one size, one processor, seconds of training.
+# Change the task and the order turns round, as it did between race 1 and race 2.
+#
+# ## Your predictions
+
+# %%
+Predictions()
+
+# %% [markdown]
+# ## Glossary
+#
+# - **recurrent layer**: a layer that rewrites a state with every token and hands it to the next.
+# - **state**: what such a layer knows of all tokens so far, a vector of fixed size.
+# - **vanishing gradient**: a gradient that gets smaller with every step it runs back through.
+# - **gates**: numbers between 0 and 1, computed from the input, that decide how much passes.
+# - **GRU**: a recurrent layer with two gates and one state.
+# - **gated linear unit**: half of the features, times the sigmoid of the other half.
+# - **receptive field**: the tokens that an output can depend on at all.
+# - **dilated**: of a convolution whose window has gaps, so that stacks see exponentially far.
+# - **diagonal state-space layer**: a recurrence without nonlinearity, each number of whose state goes its own way.
+# - **kernel**: what a token adds to the outputs 0, 1, 2, … tokens later.
+# - **scan**: computing a recurrence token by token.
+# - **sequential steps**: operations that must wait for one another.
+# - **path length**: the steps of a signal between two positions.
+# - **filler**: a token of the recall task that is there to be ignored.
+
+# %% [markdown]
+# ## Summary
+#
+# A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything.
+# Table 1's three numbers can be measured: operations by a counter, sequential steps and path length as the longest and the shortest chain in autograd's graph.
+# The terms n² d and n d² cross at n = d, but seconds cross much later, because a processor likes three large products better than n small ones.
+# With equal size, time and tuning, the Transformer wins recall at every distance, while convolutions end at their receptive field and states fade; on short translations after seconds of training the LSTM wins.
+# The Transformer loses where memory must not grow, texts are long, or data and time are short.
+#
+# **Next**: lesson 16 builds other models from the same blocks: classifiers, language models, pictures.
