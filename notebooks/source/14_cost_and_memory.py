@@ -45,7 +45,7 @@ of_backward = Predict(
 )
 of_backward
 
-# %% tags=["nbval-check-output"]
+# %%
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.data import Batch
@@ -402,12 +402,16 @@ print("growth from 512 to 1,024 tokens")
 growth = {}
 for name, found in costs.items():
     growth[name] = [later / before for before, later in zip(*found[-2:], strict=True)]
-    print(f"{name:12} memory {growth[name][0]:.1f} times, time {growth[name][1]:.1f} times")
+    in_memory, in_time = growth[name]
+    print(f"{name:12} memory {in_memory:.1f} times, time {in_time:.1f} times")
 figure = curves(
-    {name: (lengths, [size / 1e6 for size, _ in found]) for name, found in costs.items()},
+    {
+        name: (lengths, [size / 1e6 for size, _ in found])
+        for name, found in costs.items()
+    },
     xlabel="tokens",
     ylabel="MB at the peak, forward and backward",
-    title="Stored weights grow with the square of the length, the fused kernel's memory does not",
+    title="Stored weights grow with the square of the length, the fused kernel's not",
     log_x=True,
     log_y=True,
 )
@@ -440,7 +444,7 @@ figure = curves(
     },
     xlabel="tokens",
     ylabel="seconds, forward and backward",
-    title="The feed-forward network's time is linear, attention's is quadratic in the end",
+    title="The feed-forward network's time is linear, attention's becomes quadratic",
     log_x=True,
     log_y=True,
 )
@@ -747,7 +751,10 @@ by_row, by_matrix = exact.values()
 fewest = max(place for place, share in enumerate(by_row) if share >= 0.8)
 of_bits.reveal(of_bits.choices[fewest])
 figure = curves(
-    {name: (all_bits, [100 * share for share in shares]) for name, shares in exact.items()},
+    {
+        name: (all_bits, [100 * share for share in shares])
+        for name, shares in exact.items()
+    },
     xlabel="bits of a weight",
     ylabel="exact matches of 60 (%)",
     title="Four bits are enough here; below that, a scale for each row decides",
@@ -909,7 +916,8 @@ for name, norm in norms.items():
 normed = [norm(wide) for norm in norms.values()]
 assert all((each - normed[0]).abs().max() < 1e-5 for each in normed)
 if "compiled" in norms:
-    six, one_loop = (microseconds(norms[name], wide) for name in ("six operators", "compiled"))
+    both_ways = ("six operators", "compiled")
+    six, one_loop = (microseconds(norms[name], wide) for name in both_ways)
     assert one_loop < six
 
 # %% [markdown]
@@ -958,7 +966,8 @@ for probabilities, token in zip(by_teacher.softmax(-1), true_ids.tolist(), stric
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(
-    our_distillation_loss(some_logits, by_teacher), distillation_loss(some_logits, by_teacher)
+    our_distillation_loss(some_logits, by_teacher),
+    distillation_loss(some_logits, by_teacher),
 )
 
 # %% [markdown]
