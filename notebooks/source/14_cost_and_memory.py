@@ -398,12 +398,16 @@ costs = {
     name: [cost(kernel, length) for length in lengths]
     for name, kernel in kernels.items()
 }
+
+# %% tags=["hide-input"]
 print("growth from 512 to 1,024 tokens")
 growth = {}
 for name, found in costs.items():
     growth[name] = [later / before for before, later in zip(*found[-2:], strict=True)]
     in_memory, in_time = growth[name]
     print(f"{name:12} memory {in_memory:.1f} times, time {in_time:.1f} times")
+
+# %% tags=["hide-input"]
 figure = curves(
     {
         name: (lengths, [size / 1e6 for size, _ in found])
@@ -437,6 +441,8 @@ import course_lib
 results = Path(course_lib.__file__).parents[1] / "tests/bench/results.json"
 lines = json.loads(results.read_text())["cost"]["lines"]
 by_length = [line for line in lines if line["work"].endswith("by length")]
+
+# %% tags=["hide-input"]
 figure = curves(
     {
         line["work"].removesuffix(", by length"): (line["sizes"], line["seconds"])
@@ -841,6 +847,7 @@ layers = {
 }
 
 
+# %% tags=["hide-input"]
 def microseconds(layer, x, calls=10):
     """Of the fastest of 40 rounds: what else the computer does can only slow them."""
     rounds = []
@@ -899,6 +906,8 @@ from course_lib.blocks import layer_norm
 wide = torch.randn(480, 256, generator=generator)
 scale, shift = torch.ones(256), torch.zeros(256)
 norms = {"six operators": lambda x: layer_norm(x, scale, shift)}
+
+# %% tags=["hide-input"]
 if shutil.which("g++") or shutil.which("clang++"):
     started = time.perf_counter()
     torch._inductor.config.compile_threads = 1  # no pool of processes for one function
