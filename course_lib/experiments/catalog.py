@@ -4,7 +4,7 @@ from importlib import import_module
 
 from course_lib.experiments.grid import Grid
 
-NAMES: tuple[str, ...] = ("positions", "warmup")
+NAMES: tuple[str, ...] = ("positions", "warmup", "distillation")
 
 
 def find_grid(name: str) -> Grid:
