@@ -549,6 +549,10 @@ watch = dict(on_step=live.on_step, on_epoch=live.on_epoch, progress=False)
 files = dict(folder=folder / "paper", keep=3)
 history = fit(learner.model, batches, recipe, valid=valid, **files, **watch)
 
+# %% tags=["hide-input"]
+assert live.dashboard.losses[-1] == history.losses[-1]
+assert history.stopped == "finished" and len(history.epochs) == recipe.epochs
+
 # %%
 floor = smoothing_floor(0.1, tokenizer.vocab_size)
 ended = sum(history.losses[-50:]) / 50
@@ -560,11 +564,11 @@ within_100.reveal(correct, because="so early it has learned which letters there 
 
 # %% tags=["hide-input"]
 assert not set(watched) & {pair.src for pair in train_pairs} and correct == 0
-assert history.stopped == "finished" and history.losses[0] > 2 * ended
+assert history.losses[0] > 2 * ended
 assert floor < min(history.losses) and ended < floor + 0.4
 
 # %% [markdown]
-# Read the plot with care: the training loss is the smoothed one, which cannot fall below the dotted floor, and the validation loss is the plain one, which can.
+# Read the plot with care: the training loss is the smoothed one, which cannot fall below its floor, and the validation loss is the plain one, which can.
 # Comparing the two lines says nothing about overfitting.
 #
 # The strict test: 500 commands that it has never seen, free-running, where the decoder reads only what it has written itself.
@@ -682,20 +686,28 @@ winner = min(tried, key=tried.get)
 # We train the winner again with three new seeds, and only then look at the test part.
 
 # %%
-again = [try_out(*winner, seed) for seed in (1, 2, 3)]
-usual = [try_out(4e-3, 60, seed) for seed in (1, 2, 3)]  # what we had guessed
-print(f"the winner's loss in the search: {tried[winner]:.3f}")
-for name, runs in (("winner", again), ("guessed", usual)):
-    losses = " ".join(f"{loss:.3f}" for _, loss in runs)
-    rights = " ".join(f"{exact_match(m, test_pairs[:200]):.0%}" for m, _ in runs)
-    print(f"{name:8}three new seeds: loss {losses}, test {rights}")
+test = BucketedBatches(encode_pairs(tokenizer, test_pairs), 512)
+
+
+def test_losses(rate, warmup_steps):
+    models = [try_out(rate, warmup_steps, seed)[0] for seed in (1, 2, 3)]
+    return [validate(fresh, test)["valid_loss"] for fresh in models]
+
+
+again, usual = test_losses(*winner), test_losses(4e-3, 60)  # what we had guessed
+print(f"the winner in the search {tried[winner]:.3f}, on the test part:")
+for name, losses in (("winner", again), ("guessed", usual)):
+    print(f"{name:8}three new seeds:", *(f"{loss:.3f}" for loss in losses))
 print(f"{len(tried)} runs to choose, {len(again) + len(usual)} to report")
 
 # %% tags=["hide-input"]
 assert max(tried.values()) > 1.3 * min(tried.values())
-assert sum(loss for _, loss in again) / 3 < max(tried.values())
+assert sum(again) / 3 < sorted(tried.values())[1]
+assert sum(usual) < sum(again)
 
 # %% [markdown]
+# The winner is far better than most of the others, and still no better than the rate of 0.004 that we had guessed: six draws are few, and none came near it.
+# The search had no number of its own to tell us that; the new runs have.
 # Whoever reports a tuned model must say how many runs the tuning took: six here, and none on the test part.
 # One epoch favors what learns fast; the best rate of a long run may be smaller.
 #
