@@ -128,8 +128,8 @@ def clipping_bounds_the_gradient(run_class):
 
 
 class Unclipped(Run):
-    def __init__(self, model, batches, config, folder, keep):
-        super().__init__(model, batches, replace(config, clip_norm=None), folder, keep)
+    def __init__(self, model, batches, config, folder, keep, loss):
+        super().__init__(model, batches, replace(config, clip_norm=None), folder, keep, loss)
 
 
 def test_clipping_bounds_the_norm_of_the_gradient():
@@ -310,8 +310,8 @@ FIELDS = replace(
 
 def forgets(**fields):
     class Forgets(Run):
-        def __init__(self, model, batches, config, folder, keep):
-            super().__init__(model, batches, replace(config, **fields), folder, keep)
+        def __init__(self, model, batches, config, folder, keep, loss):
+            super().__init__(model, batches, replace(config, **fields), folder, keep, loss)
 
     return fit_with(Forgets)
 
