@@ -111,6 +111,16 @@ def test_feed_forward_is_two_linear_layers_and_a_relu():
     tells_apart(parity_with_torchs_feed_forward, FeedForward(12, 20), Gelu(12, 20))
 
 
+def test_feed_forward_is_two_convolutions_of_kernel_size_1():
+    """Section 3.3's other description."""
+    net, x = scrambled(FeedForward(12, 20)), noise(2, 5, 12)
+    inner = F.conv1d(x.mT, net.up.weight[:, :, None], net.up.bias).relu()  # (batch, d_ff, length)
+    outer = F.conv1d(inner, net.down.weight[:, :, None], net.down.bias)
+    close(net(x), outer.mT)
+    with pytest.raises(AssertionError):
+        close(net(x), (outer + inner[:, :12]).mT)
+
+
 def test_feed_forward_treats_positions_alike():
     tells_apart(law_positions_are_treated_alike, scrambled(FeedForward(12, 20)), scrambled(MixesPositions(12, 20)))
 

@@ -8,7 +8,23 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "architectures": ["new_model", "train_model"],
         "catalog": ["NAMES", "find_grid"],
         "distillation": ["train_student"],
+        "depth": [
+            "CHILDREN",
+            "Chaser",
+            "chase_loss",
+            "draw_names",
+            "look_up",
+            "own_share",
+            "right_share",
+            "train_chaser",
+        ],
+        "family_models": [
+            *("CAPTIONS", "CHARACTERS", "captions_of", "fit", "next_loss", "parse", "right_share", "some"),
+            *("train_captioner", "train_classifier", "train_digits", "train_on_holes", "train_parser", "train_writer"),
+        ],
+        "families": ["sentences_to_write", "tree_bank", "words_of"],
         "grid": ["Grid", "run_grid"],
+        "odd_words": ["labeled_sentences"],
         "positions": ["VOCABULARY", "Reader", "named_last", "right_answers", "train_reader"],
         "recall": [
             *("BINS", "FACTS", "QUESTIONS", "THINGS"),
@@ -17,5 +33,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "record": ["final_results", "read_record"],
         "timed": ["seconds_a_step", "train_for"],
         "warmup": ["copied", "copy_pairs", "train_copier"],
+        "word_ids": ["WordIds"],
     },
 )

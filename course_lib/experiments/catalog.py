@@ -4,7 +4,10 @@ from importlib import import_module
 
 from course_lib.experiments.grid import Grid
 
-NAMES: tuple[str, ...] = ("positions", "warmup", "distillation")
+NAMES: tuple[str, ...] = (
+    *("architectures", "corpus_size", "depth", "distillation", "families"),
+    *("positions", "recall", "warmup"),
+)
 
 
 def find_grid(name: str) -> Grid:

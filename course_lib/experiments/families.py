@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from course_lib.data import draw_scenes, load_digits, make_scenes, pad
+from course_lib.data import draw_scenes, load_course, load_digits, make_scenes, pad
 from course_lib.experiments.family_models import (
     CHARACTERS,
     captions_of,
@@ -23,7 +23,7 @@ from course_lib.experiments.family_models import (
 from course_lib.experiments.grid import Grid
 from course_lib.experiments.odd_words import MASK, labeled_sentences
 from course_lib.families import MaskedLanguageModel, TextEncoder, write
-from course_lib.grammar import constituents, detokenize, generate, labeled_f1, linearized, trees
+from course_lib.grammar import constituents, detokenize, labeled_f1, linearized, trees
 from course_lib.metrics import exact_match
 from course_lib.tokenizer import BOS_ID
 from course_lib.transformer import eval_mode
@@ -61,8 +61,8 @@ def _captioned(model, kind: str, seed: int) -> tuple[float, list]:
 
 def sentences_to_write(seed: int) -> tuple[list[str], list[str]]:
     """English sentences of the course corpus to learn from, and others to be examined by."""
-    texts = [pair.src for pair in generate(TAUGHT + EXAMINED, seed)]
-    return texts[:-EXAMINED], texts[-EXAMINED:]
+    corpus = load_course(num_train=TAUGHT, num_valid=1, num_test=EXAMINED, seed=seed)
+    return [pair.src for pair in corpus.train], [pair.src for pair in corpus.test]
 
 
 def examine_writer(seed: int) -> dict:

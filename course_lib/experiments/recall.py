@@ -202,7 +202,6 @@ GRID = Grid(
         "state space": EQUAL | dict(architecture="state space"),
         "LSTM, four times as long": LONGER | dict(architecture="lstm", rate=(3e-3,)),
         "GRU, four times as long": LONGER | dict(architecture="gru", rate=(1e-2,)),
-        "state space, four times as long": LONGER | dict(architecture="state space", rate=(2e-2,)),
     },
     run=run,
 )

@@ -168,9 +168,17 @@ class AttentionExplorer(CourseWidget):
         when = "" if self._film is None else f" after step {self._film.steps[self.frame]:,}"
         maps, queries, keys = self._maps(self.exploration)
         if self.head < 0:
-            return attention_grid(maps, queries, keys, title=f"All heads in {where}{when}: {self.exploration.text}")
+            title = f"All heads in {where}{when}: {self.exploration.text}"
+            return self._named(attention_grid(maps, queries, keys, title=title))
         title = f"Head {self.head} in {where}{when}: {self.exploration.text}"
-        return attention_map(maps[self.head], queries, keys, title=title)
+        return self._named(attention_map(maps[self.head], queries, keys, title=title))
+
+    def _named(self, figure: CourseFigure) -> CourseFigure:
+        """Rows of the decoder are named by the token that they predict, and the axis says so."""
+        for axes in figure.axes:
+            if self.kind != "encoder" and axes.get_ylabel() == "query":
+                axes.set_ylabel("predicted token")
+        return figure
 
     def _maps(self, found: Exploration) -> tuple[list[torch.Tensor], list[str], list[str]]:
         """The maps of the chosen layer, (heads, queries, keys), and the tokens of their rows and columns."""
@@ -188,7 +196,7 @@ class AttentionExplorer(CourseWidget):
         figure = attention_grid(torch.stack([maps[self.head] for maps, *_ in found]), *found[0][1:], title=title)
         for axes, frame in zip(figure.axes, frames, strict=False):  # the last axes are the color bar
             axes.set_xlabel(f"step {film.steps[frame]:,}")
-        return figure
+        return self._named(figure)
 
 
 def _filmed(film: Film) -> dict:

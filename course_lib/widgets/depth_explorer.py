@@ -54,6 +54,7 @@ class DepthExplorer(CourseWidget):
     def picture(self) -> CourseFigure:
         """The gradients of the present stack."""
         norms = self.view["gradients"]
-        title = f"{self.view['name']}: the bottom hears {short(norms[0] / norms[-1])} times what the top hears"
+        ratio = short(norms[0] / norms[-1])
+        title = f"{self.view['name']}: the gradient at the bottom is {ratio} times the one at the top"
         series = {"gradient": (range(len(norms)), norms)}
         return curves(series, xlabel="layers passed", ylabel="norm of the gradient", title=title, log_y=True)

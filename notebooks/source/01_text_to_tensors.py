@@ -7,24 +7,22 @@
 #
 # 1. learn a subword vocabulary by hand, and say why words or characters alone would not do;
 # 2. turn sentences of any length into one padded batch, and keep the padding small;
-# 3. turn that batch into vectors, and say what each factor and each row of the table is for.
+# 3. turn that batch into vectors, and say what the factor √d_model is for.
 #
 # **You need** Python and a little PyTorch. Lesson [00](00_welcome.ipynb) shows where all this leads.
-# **Time**: 35 minutes to read, under 30 seconds to run.
-# **In the paper**: section 5.1 (subwords, batches) and section 3.4 (embeddings).
+# **Time**: {minutes} minutes to read, under 30 seconds to run.
+# **In the paper**: section 5.1 (subwords, batches) and section 3.4 (embeddings) [@vaswani2017].
 
 # %%
-import json
 import math
-import random
 import re
-import unicodedata
 from collections import Counter
 
 import torch
 
-from course_lib.data import Pair
-from course_lib.figures import new_figure, styled
+from course_lib.data import Pair, load_course
+from course_lib.figures import curves, new_figure, styled
+from course_lib.widgets import MergeStepper, Predict, Predictions
 
 # %% [markdown]
 # ## Four pairs
@@ -57,6 +55,8 @@ def words(text):
 
 
 print(words("The cat sleeps."))
+
+# %% tags=["hide-input"]
 assert words("The dog sees the cat.")[-1] == "."
 assert words("The cat sees the dog.")[-2] == "dog"
 
@@ -71,19 +71,25 @@ assert words("The cat sees the dog.")[-2] == "dog"
 # We measure it on the course corpus: 4,000 pairs to make the list from, and 500 others to test it.
 
 # %% tags=["nbval-check-output"]
-from course_lib.data import load_course
-
 corpus = load_course(num_train=4_000, num_valid=500, num_test=500)
 for pair in corpus.train[:3]:
     print(f"{pair.src}\n    {pair.tgt}")
+
+# %% tags=["hide-input"]
 assert not {pair.src for pair in corpus.train} & {pair.src for pair in corpus.test}
 
 # %% [markdown]
 # A list of *n* words keeps the *n* most frequent ones.
 # Everything else becomes one and the same sign: unknown.
-#
-# Predict: with 500 words for each language, how many words of an unseen sentence are unknown?
-# And which language needs the longer list?
+
+# %%
+of_unknown = Predict(
+    "With a list of 500 words, how many German words of unseen text are unknown?",
+    unit="%",
+    off_by=5,
+    section="A number for each word?",
+)
+of_unknown
 
 
 # %%
@@ -100,40 +106,38 @@ def percent_unknown(vocabulary, texts):
 
 
 # %%
-from course_lib.figures import curves
-
 ranked, unseen, unknown = {}, {}, {}
 for side, language in enumerate(("English", "German")):
     ranked[language] = ranked_words(pair[side] for pair in corpus.train)
     unseen[language] = [pair[side] for pair in corpus.test]
     sizes = [*range(50, len(ranked[language]), 50), len(ranked[language])]
-    shares = [
-        percent_unknown(set(ranked[language][:size]), unseen[language])
-        for size in sizes
-    ]
+    lists = [set(ranked[language][:size]) for size in sizes]
+    shares = [percent_unknown(each, unseen[language]) for each in lists]
     unknown[language] = dict(zip(sizes, shares, strict=True))
+    print(f"{language}: {len(ranked[language])} words, with 500 of them", end=" ")
+    print(f"{unknown[language][500]:.0f} % are unknown")
+of_unknown.reveal(round(unknown["German"][500]))
 
-# %%
-at_500 = {name: f"{shares[500]:.0f} %" for name, shares in unknown.items()}
-figure = curves(
+# %% tags=["hide-input"]
+curves(
     {name: (list(each), list(each.values())) for name, each in unknown.items()},
     xlabel="words in the list",
     ylabel="unknown in unseen text (%)",
-    title=f"With 500 words, {at_500['English']} of the English and "
-    f"{at_500['German']} of the German words are unknown",
+    title="German needs the longer list, and no list is complete",
     marks={"500 words": (500, None)},
 )
+
+# %% tags=["hide-input"]
 assert unknown["German"][500] > 2 * unknown["English"][500]
 for shares in map(list, (each.values() for each in unknown.values())):
     assert shares == sorted(shares, reverse=True) and shares[-1] > 0
-figure
 
 # %% [markdown]
-# German needs the longer list, because it has more forms: *der, die, das, den, dem, des* are all *the*.
+# German has more forms: *der, die, das, den, dem, des* are all *the*.
 # And even with every word of 4,000 sentences on the list, some words are unknown.
 # Which ones?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "hide-input"]
 known = set(ranked["German"])
 missing = sorted({word for text in unseen["German"] for word in words(text)} - known)
 print(len(missing), "words, among them")
@@ -143,6 +147,8 @@ for word in (word for word in missing if len(word) > 4):
     related += bool(family)
     if family:
         print(f"{word:12}known: {', '.join(family[:4])}")
+
+# %% tags=["hide-input"]
 assert related >= len(missing) / 2
 assert {"bleiben", "bleibt"} < known and "bleibst" in missing
 assert {"der", "die", "das", "den", "dem", "des"} < known
@@ -163,6 +169,8 @@ from_life = [
 new = {word for text in from_life for word in words(text)} - set(ranked["English"])
 print(*sorted(new))
 print(f"{percent_unknown(ranked['English'], from_life):.0f} % unknown")
+
+# %% tags=["hide-input"]
 assert percent_unknown(ranked["English"], from_life) > 40
 assert percent_unknown(ranked["English"], unseen["English"]) < 1
 
@@ -183,7 +191,9 @@ for name, split in ways.items():
     cost[name] = len(vocabulary), sum(lengths) / len(lengths)
     print(f"{name:11} {cost[name][0]:5} symbols, {cost[name][1]:.0f} for a sentence")
     new = {symbol for text in test_texts for symbol in split(text)} - vocabulary
-    assert (len(new) == 0) == (name == "characters")
+    print(f"{'':11} {len(new)} symbols of unseen text are not among them")
+
+# %% tags=["hide-input"]
 assert cost["characters"][1] > 4 * cost["words"][1]
 
 # %% [markdown]
@@ -196,7 +206,7 @@ assert cost["characters"][1] > 4 * cost["words"][1]
 #
 # ## Byte-pair encoding by hand
 #
-# Section 5.1 encodes sentences with *byte-pair encoding* [@sennrich2016, section 3.2].
+# Section 5.1 encodes sentences with **byte-pair encoding** [@sennrich2016, section 3.2].
 # The recipe is short.
 # Start from characters.
 # Count which two symbols stand side by side most often, and merge them into a new symbol.
@@ -219,13 +229,21 @@ counts = Counter(piece for text in tiny for piece in pieces(text))
 parts = {piece: list(piece) for piece in counts}
 for piece, count in counts.items():
     print(f"{count} × {' '.join(parts[piece])}")
+
+# %% tags=["hide-input"]
 assert "".join(pieces(tiny[0])) == "▁The▁cat▁sleeps."
 
 # %% [markdown]
 # The code keeps each different word once, with its count.
 # That is the whole text, only shorter.
-#
-# Predict: which two neighbors are most frequent?
+
+# %%
+of_neighbors = Predict(
+    "Which two symbols stand side by side most often?",
+    ["`▁ s`", "`h e`", "`a t`", "`▁ t`"],
+    section="Byte-pair encoding by hand",
+)
+of_neighbors
 
 
 # %% tags=["nbval-check-output"]
@@ -240,6 +258,10 @@ def count_pairs(parts, counts):
 
 neighbors = count_pairs(parts, counts)
 print(neighbors.most_common(5))
+((top, _),) = neighbors.most_common(1)
+of_neighbors.reveal(f"`{' '.join(top)}`")
+
+# %% tags=["hide-input"]
 assert neighbors["h", "e"] == counts["▁The"] + counts["▁the"]
 
 # %% [markdown]
@@ -265,69 +287,58 @@ parts = {piece: merge(symbols, ("h", "e")) for piece, symbols in parts.items()}
 after = sum(count * len(parts[piece]) for piece, count in counts.items())
 print(" ".join(symbol for piece in pieces(tiny[1]) for symbol in parts[piece]))
 print(f"the text: {before} symbols before, {after} after")
+
+# %% tags=["hide-input"]
 assert after == before - neighbors["h", "e"]
 
 # %% [markdown]
 # One new symbol, `he`, and the text is five symbols shorter.
-# Again: which pair comes next?
-
-# %% tags=["nbval-check-output"]
-neighbors = count_pairs(parts, counts)
-highest = max(neighbors.values())
-tied = [pair for pair, count in neighbors.items() if count == highest]
-print(highest, "times:", *(" ".join(pair) for pair in tied), sep="   ")
-assert len(tied) > 1
-
-# %% [markdown]
-# A tie, seven ways.
-# The recipe does not say what to do, so we need a rule.
 #
-# Ours uses the numbers of the symbols.
-# Four special symbols have 0 to 3; we come to them below.
-# Then come the characters in the order of their Unicode numbers, then the merged symbols as they are made.
-# **Of tied pairs, the one whose left symbol has the smallest number wins; then the right symbol decides.**
+# Now again and again, until the vocabulary has the size that we want or nothing is left to merge.
+# That is all of the training, in a dozen lines.
+# Symbols are numbered: four special ones that we come to below, the characters, then the merged symbols as they are made.
 
 
 # %%
 SPECIALS = ["<pad>", "<s>", "</s>", "<unk>"]
 
 
-def first_vocabulary(counts):
-    """The special symbols and all characters, numbered."""
-    return {s: i for i, s in enumerate(SPECIALS + sorted(set("".join(counts))))}
+def learn_bpe(texts, vocab_size, choose=min):
+    """Texts to a numbered vocabulary of at most vocab_size, and merges in order."""
+    counts = Counter(piece for text in texts for piece in pieces(text))
+    parts = {piece: list(piece) for piece in counts}
+    symbols, merges = SPECIALS + sorted(set("".join(counts))), []
+    vocab = {symbol: number for number, symbol in enumerate(symbols)}
+    while len(vocab) < vocab_size and (neighbors := count_pairs(parts, counts)):
+        pair = choose(neighbors, key=lambda p: (-neighbors[p], *map(vocab.get, p)))
+        merges.append(pair)
+        vocab.setdefault("".join(pair), len(vocab))
+        parts = {piece: merge(symbols, pair) for piece, symbols in parts.items()}
+    return vocab, merges
 
-
-def best_pair(neighbors, vocab):
-    """The most frequent pair; of tied ones, that with the smallest numbers."""
-    return min(neighbors, key=lambda p: (-neighbors[p], vocab[p[0]], vocab[p[1]]))
-
-
-# %% tags=["nbval-check-output"]
-vocab = first_vocabulary(counts)
-vocab["he"] = len(vocab)
-print({pair: (vocab[pair[0]], vocab[pair[1]]) for pair in tied})
-print("winner:", best_pair(neighbors, vocab))
-assert best_pair(neighbors, vocab) in tied
-assert vocab["T"] < vocab["a"] < vocab["▁"] == max(first_vocabulary(counts).values())
 
 # %% [markdown]
-# `T he` wins, because capital letters come before small ones, and `▁` comes last of all characters here.
-# Now we let the loop run until every word is one symbol.
+# `min` takes the pair with the highest count.
+# Where several share it, the smaller numbers decide; a section of its own looks at that below.
 
 # %% tags=["nbval-check-output"]
-merges, stages = [("h", "e")], {}
-while neighbors := count_pairs(parts, counts):
-    stages[len(merges)] = [s for piece in pieces(tiny[0]) for s in parts[piece]]
-    pair = best_pair(neighbors, vocab)
-    rivals = sum(count == neighbors[pair] for count in neighbors.values()) - 1
-    merges.append(pair)
-    vocab["".join(pair)] = len(vocab)
-    parts = {piece: merge(symbols, pair) for piece, symbols in parts.items()}
-    print(f"{len(merges):2}. {' '.join(pair):9} {neighbors[pair]} ×, {rivals} tied")
-stages[len(merges)] = [s for piece in pieces(tiny[0]) for s in parts[piece]]
-assert all(symbols == [piece] for piece, symbols in parts.items())
-assert stages[len(merges)] == ["▁The", "▁cat", "▁sleeps", "."]
+vocab, merges = learn_bpe(tiny, vocab_size=1_000)
+for number, pair in enumerate(merges, 1):
+    print(f"{number:2}. {' '.join(pair):9}", end="" if number % 5 else "\n")
+
+# %% tags=["hide-input"]
+stages = {}
+for step in range(len(merges) + 1):
+    symbols = [list(piece) for piece in pieces(tiny[0])]
+    for pair in merges[:step]:
+        symbols = [merge(each, pair) for each in symbols]
+    stages[step] = [symbol for each in symbols for symbol in each]
+assert merges[0] == ("h", "e") and stages[len(merges)] == pieces(tiny[0])
 assert stages[8][:2] == ["▁The", "▁cat"] and stages[len(merges) - 1][-2] != "▁sleeps"
+for size in (21, 25, 30):  # a smaller vocabulary is the beginning of a larger one
+    assert (
+        learn_bpe(tiny, vocab_size=size)[1] == merges[: len(learn_bpe(tiny, size)[1])]
+    )
 
 # %% [markdown]
 # The frequent words are whole first.
@@ -335,13 +346,14 @@ assert stages[8][:2] == ["▁The", "▁cat"] and stages[len(merges) - 1][-2] != 
 # Here is what the merges do to *The cat sleeps.*
 
 
-# %%
+# %% tags=["hide-input"]
 @styled
 def boxes(rows, labels, *, title, xlabel, width):
-    """Rows of tokens as boxes, the first on top; padding is gray."""
     figure = new_figure(title, 9, 1.2 + 0.36 * len(rows))
-    axes = figure.add_subplot(xticks=[], xlabel=xlabel, ylim=(len(rows) - 0.5, -0.5))
-    axes.set_yticks(range(len(rows)), labels)
+    y_axis = dict(ylim=(len(rows) - 0.5, -0.5), yticks=range(len(rows)))
+    axes = figure.add_subplot(xlabel=xlabel, **y_axis, yticklabels=labels)
+    columns = max(sum(map(width, tokens)) for tokens in rows)
+    axes.set_xticks([number + 0.47 for number in range(columns)], range(columns))
     for line, tokens in enumerate(rows):
         left = 0
         for token in tokens:
@@ -352,21 +364,22 @@ def boxes(rows, labels, *, title, xlabel, width):
     return figure
 
 
-# %%
-stages = {0: [s for piece in pieces(tiny[0]) for s in piece]} | stages
+# %% tags=["hide-input"]
 changed = [0] + [step for step in stages if step and stages[step] != stages[step - 1]]
 figure = boxes(
     [stages[step] for step in changed],
     [f"{step} merges" if step != 1 else "1 merge" for step in changed],
     title=f"{len(merges)} merges turn {len(stages[0])} symbols into "
     f"{len(stages[len(merges)])} tokens",
-    xlabel="The cat sleeps.",
+    xlabel="character of ▁The▁cat▁sleeps.",
     width=len,
 )
-assert len({"".join(stage) for stage in stages.values()}) == 1
 lengths = [len(stages[step]) for step in changed]
-assert lengths == sorted(lengths, reverse=True) and lengths[-1] == 4
 figure
+
+# %% tags=["hide-input"]
+assert len({"".join(stage) for stage in stages.values()}) == 1
+assert lengths == sorted(lengths, reverse=True) and lengths[-1] == 4
 
 # %% [markdown]
 # Every line spells the same text.
@@ -376,42 +389,26 @@ figure
 # Which pair is next, and why? And what must you add to the text, so that *sleeps* is whole before *cat*?
 
 # %%
-from course_lib.widgets import MergeStepper
-
 text = " ".join(tiny)
 stepper = MergeStepper(text)
-assert stepper.learned.pairs == merges
-assert stepper.pieces() == [symbol for piece in pieces(text) for symbol in piece]
 stepper
 
-# %% [markdown]
-# ## As a function
-#
-# The same steps, with a limit: we stop when the vocabulary has the size that we want.
-
-
-# %%
-def learn_bpe(texts, vocab_size, choose=best_pair):
-    """Texts to a numbered vocabulary of at most vocab_size, and merges in order."""
-    counts = Counter(piece for text in texts for piece in pieces(text))
-    parts = {piece: list(piece) for piece in counts}
-    vocab, merges = first_vocabulary(counts), []
-    while len(vocab) < vocab_size and (neighbors := count_pairs(parts, counts)):
-        pair = choose(neighbors, vocab)
-        merges.append(pair)
-        vocab.setdefault("".join(pair), len(vocab))
-        parts = {piece: merge(symbols, pair) for piece, symbols in parts.items()}
-    return vocab, merges
-
-
-assert learn_bpe(tiny, vocab_size=1_000) == (vocab, merges)
-assert learn_bpe(tiny, vocab_size=25)[1] == merges[: 25 - len(first_vocabulary(counts))]
+# %% tags=["hide-input"]
+assert stepper.learned.pairs == merges
+assert stepper.pieces() == [symbol for piece in pieces(text) for symbol in piece]
 
 # %% [markdown]
-# A smaller vocabulary is the beginning of a larger one: the last line checks it.
+# ## Encode a new word
 #
 # To encode a new word, spell it and apply the merges in the order in which they were learned.
-# Predict: what becomes of *dogs*, and of *sheep*, which the tiny text does not have?
+
+# %%
+of_dogs = Predict(
+    "The tiny text has *dog*, but not *dogs*. What becomes of *dogs*?",
+    ["`<unk>`", "`▁dog s`", "`▁dog` and the *s* is lost", "single characters"],
+    section="Encode a new word",
+)
+of_dogs
 
 
 # %% tags=["nbval-check-output"]
@@ -428,6 +425,10 @@ def tokenize(text, vocab, merges):
 
 for text in ("The dogs sleep.", "The sheep sees the ghost."):
     print(tokenize(text, vocab, merges))
+came = " ".join(tokenize("dogs", vocab, merges))
+of_dogs.reveal(f"`{came}`" if "▁dog" in came else "`<unk>`")
+
+# %% tags=["hide-input"]
 assert tokenize("dogs", vocab, merges) == ["▁dog", "s"]
 assert "<unk>" not in tokenize("The sheep sees the ghost.", vocab, merges)
 
@@ -437,77 +438,81 @@ assert "<unk>" not in tokenize("The sheep sees the ghost.", vocab, merges)
 #
 # ## With the library
 #
-# `course_lib.tokenizer.Tokenizer` builds on the `tokenizers` library.
-# Does it cut text into words as we do?
-# It saves itself as a text in JSON, so we can look inside.
-
-# %% tags=["nbval-check-output"]
-import tokenizers
-
-from course_lib import Tokenizer
-
-tokenizer = Tokenizer.train(train_texts, vocab_size=300)
-inside = tokenizers.Tokenizer.from_str(tokenizer.to_json())
-text = "Maria's cat sleeps, and the dog sees it."
-cut = [piece for piece, _ in inside.pre_tokenizer.pre_tokenize_str(text)]
-print(cut)
-assert cut == pieces(text)
-for text in train_texts + test_texts:
-    assert [p for p, _ in inside.pre_tokenizer.pre_tokenize_str(text)] == pieces(text)
-assert len(train_texts + test_texts) == 9_000
-
-# %% [markdown]
-# It does, in all 9,000 sentences.
-# The library calls the two steps *Metaspace* (a space becomes `▁`) and *Punctuation, isolated*.
-#
-# Are the merges the same, in the same order?
-# And what is the library's rule for ties?
+# `course_lib.tokenizer.Tokenizer` builds on the `tokenizers` library, which does the same work in Rust.
+# Do both learn the same?
 # We learn twice: from the tiny text until nothing is left to merge, and from all 4,000 pairs, English and German together, up to 300 subwords.
 
 # %% tags=["nbval-check-output"]
+import json
+
+from course_lib import Tokenizer
+
 for texts, size in ((tiny, 1_000), (train_texts, 300)):
     own_vocab, own_merges = learn_bpe(texts, vocab_size=size)
-    model = json.loads(Tokenizer.train(texts, vocab_size=size).to_json())["model"]
-    print(len(own_merges), "merges, the last:", *own_merges[-5:])
-    assert [tuple(pair) for pair in model["merges"]] == own_merges
-    assert model["vocab"] == own_vocab
+    tokenizer = Tokenizer.train(texts, vocab_size=size)
+    model = json.loads(tokenizer.to_json())["model"]
+    same = [tuple(pair) for pair in model["merges"]] == own_merges
+    print(len(own_merges), "merges, the last:", *own_merges[-3:], end=" ")
+    print("· the library's are the same:", same and model["vocab"] == own_vocab)
 
-# %% [markdown]
-# The same merges in the same order, and the same vocabulary: on these texts, our rule is the library's rule.
-# And the same cut of every sentence, seen or unseen?
-# To save time we cut each different word only once.
+# %% tags=["hide-input"]
+import tokenizers
 
-# %%
+inside = tokenizers.Tokenizer.from_str(tokenizer.to_json())
+assert same and model["vocab"] == own_vocab
 all_pieces = {piece for text in train_texts + test_texts for piece in pieces(text)}
 own = {}
 for piece in all_pieces:
+    own[piece] = tokenize(piece.removeprefix("▁"), own_vocab, own_merges)
     own[piece] = list(piece)
     for pair in own_merges:
         own[piece] = merge(own[piece], pair)
-for text in train_texts + test_texts:
+for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
+    assert [p for p, _ in inside.pre_tokenizer.pre_tokenize_str(text)] == pieces(text)
     ours = [symbol for piece in pieces(text) for symbol in own[piece]]
     assert ours == tokenizer.tokens(text)
-assert tokenize(test_texts[0], own_vocab, own_merges) == tokenizer.tokens(test_texts[0])
 
 # %% [markdown]
-# ## Break it: another rule for ties
+# The same merges in the same order, and the same vocabulary.
+# The folded cell also cuts all 9,000 sentences of the training and the test part with both: no token differs.
+#
+# ## Ties
+#
+# Often several pairs share the highest count.
+# After the first merge of the tiny text:
+
+# %% tags=["nbval-check-output"]
+parts = {piece: merge(list(piece), ("h", "e")) for piece in counts}
+neighbors = count_pairs(parts, counts)
+highest = max(neighbors.values())
+tied = [pair for pair, count in neighbors.items() if count == highest]
+print(highest, "times:", *(" ".join(pair) for pair in tied), sep="   ")
+print("merged next:", " ".join(merges[1]))
+
+# %% tags=["hide-input"]
+assert len(tied) == 7 and merges[1] in tied
+
+# %% [markdown]
+# The recipe does not say which one to take, so every program has a rule of its own.
+# Ours, and the library's, goes by number: the smallest number of the left symbol wins, then that of the right one.
+# `T he` wins, because capital letters have smaller Unicode numbers than small ones, and `▁` the largest of all here.
 #
 # How much hangs on the rule?
-# This one takes the tied pair that comes first in the text.
+# We learn 300 subwords with another one: of tied pairs, the one that comes first in the text.
 
 
 # %% tags=["nbval-check-output"]
-def first_in_text(neighbors, vocab):
+def first_in_text(neighbors, key):
     return max(neighbors, key=neighbors.get)
 
 
-other_vocab, other_merges = learn_bpe(train_texts, vocab_size=300, choose=first_in_text)
-both = list(zip(own_merges, other_merges, strict=True))
-first = next(step for step, (a, b) in enumerate(both) if a != b)
-print(f"merge {first + 1}: {both[first][0]} by number, {both[first][1]} by place")
+other_vocab, other_merges = learn_bpe(train_texts, 300, choose=first_in_text)
 shared = set(own_vocab) & set(other_vocab)
 moved = sum(own_vocab[token] != other_vocab[token] for token in shared)
 print(f"{len(shared)} of 300 subwords are the same, {moved} with another number")
+
+# %% tags=["hide-input"]
+assert other_merges != own_merges
 assert 270 < len(shared) < 300 and moved > 30
 
 # %% [markdown]
@@ -519,34 +524,35 @@ assert 270 < len(shared) < 300 and moved > 30
 #
 # A larger vocabulary makes shorter sequences.
 # At one end stand characters.
-# What stands at the other end, when there is nothing left to merge?
+# What stands at the other end, when nothing is left to merge?
 
 # %%
-sizes = [len(first_vocabulary(all_pieces)), 100, 200, 400, 800, 1_600, 5_000]
+characters = {symbol for piece in all_pieces for symbol in piece}
+sizes = [len(SPECIALS) + len(characters), 100, 200, 400, 800, 1_600, 5_000]
 learned = {}
 for size in sizes:
     each = Tokenizer.train(train_texts, vocab_size=size)
     encoded = each.encode_batch(test_texts)
     learned[each.vocab_size] = sum(map(len, encoded)) / len(encoded)
+    print(f"{each.vocab_size:5} subwords:", f"{learned[each.vocab_size]:.1f} tokens")
 largest, lengths = each, list(learned.values())
 as_pieces = sum(len(pieces(text)) for text in test_texts) / len(test_texts)
-assert math.isclose(lengths[0], cost["characters"][1] + 1)  # each begins with ▁
 
-# %%
-figure = curves(
+# %% tags=["hide-input"]
+curves(
     {"subwords": (list(learned), lengths)},
     xlabel="vocabulary size",
     ylabel="tokens in an unseen sentence",
-    title=f"From {lengths[0]:.0f} characters to {as_pieces:.0f} words: "
-    "the more subwords, the fewer tokens",
+    title="The more subwords, the fewer tokens, down to whole words",
     log_x=True,
     marks={"words": (None, as_pieces)},
 )
+
+# %% tags=["hide-input"]
 assert lengths == sorted(lengths, reverse=True)
 assert as_pieces < lengths[-1] < 1.05 * as_pieces
 assert all(largest.tokens(text) == pieces(text) for text in train_texts)
 assert round(largest.vocab_size, -3) == 3_000
-figure
 
 # %% [markdown]
 # At the other end stand words: with about 3,000 subwords every word of the training text is one token.
@@ -561,12 +567,14 @@ from course_lib import Translator
 
 translator = Translator.from_pretrained("course")
 tokenizer = translator.tokenizer
-assert tokenizer.vocab_size == 2_000 < largest.vocab_size
 mice = Pair("The cat sees the mice.", "Die Katze sieht die Mäuse.")
 for pair in [*pairs, mice]:
     for text in pair:
         print(*tokenizer.tokens(text))
 whole = [tokenizer.tokens(text) == pieces(text) for pair in pairs for text in pair]
+
+# %% tags=["hide-input"]
+assert tokenizer.vocab_size == 2_000 < largest.vocab_size
 assert all(whole) and len(tokenizer.tokens("mice")) == 3
 
 # %% [markdown]
@@ -579,17 +587,30 @@ assert all(whole) and len(tokenizer.tokens("mice")) == 3
 
 # %% tags=["nbval-check-output"]
 print(*tokenizer.tokens(from_life[0]))
-for text in train_texts + test_texts + from_life:
-    assert tokenizer.decode(tokenizer.encode(text)) == text
 by_hand = "".join(tokenizer.tokens("The cat sleeps.")).replace("▁", " ").strip()
+texts = train_texts + test_texts + from_life
+back = [tokenizer.decode(tokenizer.encode(text)) == text for text in texts]
+print(f"{by_hand} {sum(back)} of {len(texts)} texts come back as they were")
+
+# %% tags=["hide-input"]
+assert all(back)
 assert by_hand == "The cat sleeps."
 
 # %% [markdown]
 # All sentences come back, and *kitten* and *windowsill* too, which no list of our words has.
-# Now the exceptions.
-# Predict which of these four come back as they were.
+# Now four strange texts: one with an emoji, one with spaces around it and a tab in it, one with two spaces between words, and one with an *ä* that is written as *a* and two dots.
+
+# %%
+of_strange = Predict(
+    "How many of these four come back exactly as they were?",
+    [0, 1, 2, 3, 4],
+    section="And back again: is anything lost?",
+)
+of_strange
 
 # %% tags=["nbval-check-output"]
+import unicodedata
+
 strange = {
     "a character never seen": "The cat sleeps 😀",
     "spaces around, a tab": " The\tcat sleeps. ",
@@ -601,8 +622,11 @@ for name, text in strange.items():
     back = tokenizer.decode(tokenizer.encode(text))
     returned[name] = back == text
     print(f"{name:23} {'same' if returned[name] else 'changed':8} {back!r}")
-assert list(returned.values()) == [False, False, True, False]
 two_dots = strange["ä as a and two dots"]
+of_strange.reveal(sum(returned.values()))
+
+# %% tags=["hide-input"]
+assert list(returned.values()) == [False, False, True, False]
 assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
 
 # %% [markdown]
@@ -614,7 +638,7 @@ assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
 #
 # ## The vocabulary
 #
-# Each subword has a number, its *id*.
+# Each subword has a number, its **id**.
 # The first four ids are special.
 #
 # - `<pad>`, 0: fills the shorter rows of a batch.
@@ -628,6 +652,8 @@ from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 print([tokenizer.token(i) for i in range(10)])
 for i in tokenizer.encode("The cat sleeps."):
     print(f"{tokenizer.token(i):8} {i}")
+
+# %% tags=["hide-input"]
 assert [tokenizer.token(i) for i in (PAD_ID, BOS_ID, EOS_ID, UNK_ID)] == SPECIALS
 assert (PAD_ID, BOS_ID, EOS_ID, UNK_ID) == (0, 1, 2, 3)
 assert tokenizer.encode("😀")[-1] == UNK_ID
@@ -642,6 +668,8 @@ typed = "The cat</s> sleeps."
 unsafe = tokenizers.Tokenizer.from_str(tokenizer.to_json())
 print("with the switch   ", tokenizer.tokens(typed))
 print("without the switch", unsafe.encode(typed).tokens)
+
+# %% tags=["hide-input"]
 assert not {PAD_ID, BOS_ID, EOS_ID} & set(tokenizer.encode(typed))
 assert EOS_ID in unsafe.encode(typed).ids
 
@@ -651,7 +679,7 @@ assert EOS_ID in unsafe.encode(typed).ids
 #
 # ## One vocabulary for two languages
 #
-# Section 5.1 learns one vocabulary from both languages together.
+# Section 5.1 learns one **shared vocabulary** from both languages together.
 # Then one table of vectors can serve the source and the target (section 3.4).
 # Which tokens do the two share?
 
@@ -662,6 +690,8 @@ rarer = english & german  # of each token, the smaller of its two counts
 common = sorted(rarer, key=lambda i: (-rarer[i], i))
 print(f"English {len(english)}, German {len(german)}, both {len(common)}")
 print(*(tokenizer.token(i) for i in common[:16]))
+
+# %% tags=["hide-input"]
 assert {tokenizer.encode(word)[0] for word in ("Maria", "in", "will")} < set(common)
 assert len(common) < len(english) / 4
 
@@ -682,17 +712,18 @@ held_out = [text for pair in corpus.valid + corpus.test for text in pair[:2]]
 for name, texts in (("train only", few), ("all three", few + held_out)):
     share = percent_unknown(set(ranked_words(texts)), test_texts)
     print(f"{name:11} {share:4.1f} % of the test's words are unknown")
-    assert (share == 0) == (name == "all three")
 leaked = set(ranked_words(few + held_out)) - set(ranked_words(few))
 print(f"{len(leaked)} words have a number that no training sentence uses")
+
+# %% tags=["hide-input"]
 assert len(leaked) > 100
 
 # %% [markdown]
 # With the leak the test contains no unknown word, and so it hides a problem that real use will have.
 # The leaked words gain nothing: no training sentence has them, so the model never learns what they mean.
-# What about subwords, which know no unknown words anyway?
+# Subwords have no unknown words, and leak as well:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input"]
 mean_length, subwords = {}, {}
 for name, texts in (("train only", few), ("all three", few + held_out)):
     each = Tokenizer.train(texts, vocab_size=1_000)
@@ -701,6 +732,8 @@ for name, texts in (("train only", few), ("all three", few + held_out)):
     print(f"{name:11} {mean_length[name]:.1f} tokens in a test sentence")
 differ = len(subwords["train only"] - subwords["all three"])
 print(f"{differ} of 1,000 subwords differ")
+
+# %% tags=["hide-input"]
 assert mean_length["all three"] < mean_length["train only"] and differ > 50
 
 # %% [markdown]
@@ -722,6 +755,8 @@ try:
 except ValueError as error:
     refused = str(error)
     print(refused)
+
+# %% tags=["hide-input"]
 assert "expected sequence of length" in refused
 
 # %% [markdown]
@@ -744,9 +779,11 @@ def pad_by_hand(rows):
 
 src = pad(rows)
 print(src)
+
+# %% tags=["hide-input"]
 assert torch.equal(pad_by_hand(rows), src)
 
-# %%
+# %% tags=["hide-input"]
 real = src != PAD_ID  # (batch, length), True at real tokens
 padding = 1 - real.float().mean().item()
 figure = boxes(
@@ -756,10 +793,12 @@ figure = boxes(
     xlabel="position",
     width=lambda token: 1,
 )
+figure
+
+# %% tags=["hide-input"]
 shown = [text.get_text() for text in figure.axes[0].texts]
 assert shown.count("<pad>") == int((~real).sum()) and len(shown) == src.numel()
 assert torch.equal(real.sum(dim=1), torch.tensor([len(row) for row in rows]))
-figure
 
 # %% [markdown]
 # `src != PAD_ID` tells real tokens from padding.
@@ -767,14 +806,11 @@ figure
 #
 # **A common mistake**: "the sentences have a fixed number of words".
 # They have any length.
-# Padding belongs to a batch, not to a sentence, and the same sentence gets another amount of it in another company.
+# **Padding** belongs to a batch, not to a sentence: next to other sentences, the same sentence gets another amount of it.
 
 # %% tags=["nbval-check-output"]
-for company in ([0], [0, 1], [0, 3]):
-    batch = pad([rows[number] for number in company])
-    print(batch[0].tolist())
-    assert batch[0].tolist()[: len(rows[0])] == rows[0]
-    assert batch.shape == (len(company), max(len(rows[number]) for number in company))
+for others in ([0], [0, 1], [0, 3]):
+    print(pad([rows[number] for number in others])[0].tolist())
 
 # %% [markdown]
 # The target is padded in the same way.
@@ -789,9 +825,11 @@ for name in ("src", "tgt_in", "tgt_out"):
     ids = getattr(batch, name)
     first = " ".join(tokenizer.token(i) for i in ids[0].tolist() if i != PAD_ID)
     print(f"{name:8} {tuple(ids.shape)}  {first}")
-assert torch.equal(batch.src, src)
 other = make_batch(encode_pairs(tokenizer, corpus.train[:4]))
 print("four other pairs:", tuple(other.src.shape), tuple(other.tgt_in.shape))
+
+# %% tags=["hide-input"]
+assert torch.equal(batch.src, src)
 assert other.src.shape[1] != other.tgt_in.shape[1]
 
 # %% [markdown]
@@ -800,7 +838,8 @@ assert other.src.shape[1] != other.tgt_in.shape[1]
 #
 # ## Less padding: bucketing
 #
-# Padding is computed like everything else, and thrown away.
+# The model computes padding like everything else, and the results are thrown away.
+# **Bucketing** puts sentences of like length into one batch.
 # Section 5.1: "Sentence pairs were batched together by approximate sequence length."
 # How much does that save?
 # Three plans for the 4,000 training pairs:
@@ -814,18 +853,28 @@ from course_lib.data import BucketedBatches
 
 encoded = encode_pairs(tokenizer, corpus.train)
 bucketed = BucketedBatches(encoded, batch_tokens=1_024).plan(epoch=0)
-order = list(range(len(encoded)))
-random.Random(0).shuffle(order)
+order = torch.randperm(
+    len(encoded), generator=torch.Generator().manual_seed(0)
+).tolist()
 at_random = [order[start : start + 80] for start in range(0, len(order), 80)]
 plans = {"one length": [order], "at random": at_random, "by length": bucketed}
+
+# %% tags=["hide-input"]
 for plan in plans.values():
     assert sorted(index for indices in plan for index in indices) == sorted(order)
 assert abs(len(bucketed) - len(at_random)) <= 1
 
 # %% [markdown]
 # Every plan has every pair exactly once, and the last two have as many batches, give or take one.
-#
-# Predict the share of padding of each.
+
+# %%
+of_padding = Predict(
+    "How much of the random batches is padding?",
+    unit="%",
+    off_by=8,
+    section="Less padding: bucketing",
+)
+of_padding
 
 
 # %%
@@ -841,46 +890,42 @@ def percent_padding(plan):
 
 
 # %%
-from course_lib.figures import bars
-
 shares = {name: percent_padding(plan) for name, plan in plans.items()}
-figure = bars(
-    list(shares),
-    list(shares.values()),
-    xlabel="share of padding (%)",
-    title=f"Random batches are {shares['at random']:.0f} % padding, "
-    f"bucketed ones {shares['by length']:.0f} %",
-)
+for name, share in shares.items():
+    print(f"{name:11} {share:4.1f} % padding")
+of_padding.reveal(round(shares["at random"]))
+
+# %% tags=["hide-input"]
 assert shares["by length"] < shares["at random"] / 5
 assert shares["at random"] < shares["one length"]
-assert [bar.get_width() for bar in figure.axes[0].patches] == list(shares.values())
-figure
 
 # %% [markdown]
 # Against random batches, bucketing cuts the share of padding to less than a fifth.
 # It also keeps the *size* of a batch even: short sentences come many at a time, long ones few.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "hide-input"]
 shapes = [tuple(make_batch([encoded[i] for i in plan]).src.shape) for plan in bucketed]
 full = sorted(shapes, key=lambda shape: shape[1])
 full.remove(min(shapes))  # the smallest batch is what was left over
 for sentences, length in full[::12]:
     print(f"{sentences:3} sentences × {length:2} = {sentences * length:4} tokens")
+later = BucketedBatches(encoded, batch_tokens=1_024).plan(epoch=1)
+lengths = [length for _, length in shapes]
+
+# %% tags=["hide-input"]
 assert all(sentences * length <= 1_024 for sentences, length in shapes)
 assert all(sentences * length > 850 for sentences, length in full)
-later = BucketedBatches(encoded, batch_tokens=1_024).plan(epoch=1)
 assert {frozenset(plan) for plan in later} != {frozenset(plan) for plan in bucketed}
-lengths = [length for _, length in shapes]
 assert lengths != sorted(lengths)
 
 # %% [markdown]
 # The price: the sentences of a batch are alike.
-# So the batches come in random order, and pairs of one length meet other partners in each epoch.
+# So the batches come in random order, and in each **epoch** (a pass over all pairs) pairs meet other pairs of their length.
 #
 # ## Embedding: from ids to vectors
 #
 # An id is a name, not a quantity: it would mean nothing to add two of them.
-# So each token gets a vector of d_model numbers, a row of a table that the model learns.
+# So each token gets a vector of **d_model** numbers, its **embedding**: a row of a table that the model learns.
 # We start with d_model = 8, and a table of random numbers.
 # One token at a time:
 
@@ -892,17 +937,21 @@ ids = torch.tensor(tokenizer.encode("The cat sleeps."))  # (length,)
 
 embedded = torch.stack([table[i] for i in ids.tolist()])  # (length, d_model)
 print(tuple(table.shape), tuple(ids.shape), tuple(embedded.shape))
+
+# %% tags=["hide-input"]
 assert torch.equal(embedded, table[ids])
 
 # %% [markdown]
 # Indexing with all ids at once does the same as the loop.
 #
-# People also draw this step as a matrix product: each token is a *one-hot* row, with a 1 at its id.
+# People also draw this step as a matrix product: each token is a **one-hot** row, with a 1 at its id.
 # Is that the same?
 
 # %% tags=["nbval-check-output"]
 one_hot = torch.nn.functional.one_hot(ids, vocab_size).float()  # (length, vocab)
 print(tuple(one_hot.shape), "@", tuple(table.shape))
+
+# %% tags=["hide-input"]
 assert torch.equal(one_hot @ table, table[ids])
 assert one_hot.sum(dim=1).tolist() == [1, 1, 1, 1]
 
@@ -914,6 +963,8 @@ assert one_hot.sum(dim=1).tolist() == [1, 1, 1, 1]
 # %% tags=["nbval-check-output"]
 embedding = torch.nn.Embedding.from_pretrained(table, freeze=False)
 print(tuple(batch.src.shape), "->", tuple(embedding(batch.src).shape))
+
+# %% tags=["hide-input"]
 assert torch.equal(embedding(ids), one_hot @ table)
 for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
     assert torch.equal(sentence, table[row])
@@ -923,35 +974,48 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 #
 # ## Times √d_model
 #
-# Section 3.4 multiplies the rows by √d_model and does not say why.
-# The course's models start their table with a standard deviation of 1/√d_model.
-# What size has a token then, before and after the factor?
-# And what size has the position vector that lesson 02 adds to it?
+# Section 3.4 multiplies the rows by √d_model, and does not say why.
+# Two users of the table want rows of different sizes.
+#
+# - The *input* adds a position vector (lesson 02), and a token should not drown in it.
+# - The *output*, in the paper and in our models, compares the decoder's last vector with every row of the same table (**weight tying**), and the scores should be of a size near 1 when training starts, or the first guesses are far too sure of themselves.
+#
+# Here is d_model = 512, with rows of two sizes: numbers with standard deviation 1, and with 1/√d_model.
 
 # %%
-from course_lib import Transformer
 from course_lib.position import sinusoidal
 
-fresh = Transformer(translator.model.config).src_embedding.table.weight
-assert math.isclose(fresh.std().item(), 1 / math.sqrt(fresh.shape[1]), rel_tol=0.02)
 d_model = 512  # the paper's base model
-table = torch.randn(vocab_size, d_model, generator=generator) / math.sqrt(d_model)
 position = sinusoidal(100, d_model)  # (length, d_model)
-for name, vectors in (
-    ("token", table),
-    ("token · √d_model", table * math.sqrt(d_model)),
-    ("position", position),
-):
-    print(f"{name:17} mean square {vectors.square().mean():.4f}")
+last = torch.randn(200, d_model, generator=generator)  # as a layer norm leaves it
+print(f"mean square of a position vector: {position.square().mean():.2f}")
+for name, size in (("1", 1.0), ("1/√d_model", d_model**-0.5)):
+    table = size * torch.randn(vocab_size, d_model, generator=generator)
+    scores = (last @ table.T).std()
+    print(f"rows of size {name:10} mean square {table.square().mean():.4f}", end=", ")
+    print(f"scores of the output: ± {scores:.1f}")
+
+# %% tags=["hide-input"]
 assert math.isclose(table.square().mean(), 1 / 512, rel_tol=0.02)
 assert math.isclose(position.square().mean(), 0.5, rel_tol=1e-4)
+assert math.isclose(scores, 1, rel_tol=0.02)
 
 # %% [markdown]
-# Measured by the mean square, with the factor a token is twice as strong as its position (1 against 0.5).
-# Without it, the position is 256 times as strong as the token.
+# Large rows suit the input, where positions have mean square 0.5, and make the output's scores 22 times too large.
+# Small rows suit the output, and at the input they are 256 times weaker than a position.
+# The factor serves both: the table starts small, and the input takes it times √d_model.
 #
-# Does that matter?
+# What would happen at the input without it?
 # We add a random position to each token, and ask which row of the table the sum is most like.
+
+# %%
+of_drowned = Predict(
+    "Without the factor, how many tokens can be recognized behind their position?",
+    unit="%",
+    off_by=10,
+    section="Times √d_model",
+)
+of_drowned
 
 # %%
 places = torch.randint(100, (vocab_size,), generator=generator)
@@ -959,47 +1023,82 @@ recognized = {}
 for name, factor in (("with √d_model", math.sqrt(d_model)), ("without", 1.0)):
     sums = table * factor + position[places]  # (vocab, d_model)
     nearest = (sums @ table.T).argmax(dim=1)
-    right = nearest == torch.arange(vocab_size)
-    recognized[name] = right.float().mean().item()
+    recognized[name] = (nearest == torch.arange(vocab_size)).float().mean().item()
     print(f"{name:14} {recognized[name]:.0%} of the tokens are recognized")
+of_drowned.reveal(round(100 * recognized["without"]))
+
+# %% tags=["hide-input"]
 assert recognized["with √d_model"] == 1 and recognized["without"] < 0.5
 
 # %% [markdown]
-# With the factor, every token shines through its position.
-# Without it, most are drowned.
-#
+# That is the *start*.
+# The table is learned, so training may make its rows as long as it likes, with the factor or without it.
+# Does it?
+# We compare a fresh model of the size of `course` with the trained one.
+
+# %%
+from course_lib import Transformer
+
+trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
+fresh = Transformer(translator.model.config).src_embedding.table.weight.detach()
+for name, each in (("fresh", fresh), ("trained", trained)):
+    length = (each * math.sqrt(each.shape[1])).square().mean(dim=1).sqrt()  # (vocab,)
+    print(f"{name:8} size of a token at the input: {length.mean():.2f}", end=" ")
+    print(f"(from {length.min():.2f} to {length.max():.2f})")
+
+# %% tags=["hide-input"]
+assert math.isclose(fresh.std().item(), 1 / math.sqrt(fresh.shape[1]), rel_tol=0.02)
+grown = trained.norm(dim=1).mean() / fresh.norm(dim=1).mean()
+assert 1.2 < grown < 1.6
+
+# %% [markdown]
+# It does: on average the trained rows are 1.4 times as long as the fresh ones, and they differ more from each other.
+# So √d_model is no law about sizes; it is a good place to start from, for one table with two uses.
+
+# %% [markdown]
 # ## Who learns?
 #
 # The table is a parameter.
-# After a backward pass through the look-up, which of its 2,000 rows have a gradient?
+
+# %%
+of_rows = Predict(
+    "After a backward pass through it, which of the 2,000 rows have a gradient?",
+    ["all", "those of the tokens in the batch", "the same, but not `<pad>`"],
+    section="Who learns?",
+)
+of_rows
 
 # %% tags=["nbval-check-output"]
 embedding = torch.nn.Embedding(vocab_size, 8)
 embedding(batch.src).square().sum().backward()
 touched = embedding.weight.grad.abs().sum(dim=1).nonzero().flatten().tolist()
-print(f"{len(touched)} of {vocab_size} rows")
-assert touched == sorted(set(batch.src.flatten().tolist()))
+in_batch = sorted(set(batch.src.flatten().tolist()))
+print(f"{len(touched)} of {vocab_size} rows; tokens in the batch: {len(in_batch)}")
+of_rows.reveal(of_rows.choices[0 if len(touched) > 1000 else 1 if 0 in touched else 2])
+
+# %% tags=["hide-input"]
+assert touched == in_batch
 
 # %% [markdown]
-# Only the rows of tokens that occur in the batch.
 # This is why the table learns nothing about leaked words, and why a rare token learns only from the few batches that have it.
 # (Lesson [08](08_transformer.ipynb) uses the same table a second time, as the output layer, and there every row takes part.)
 #
 # ## A padded position still has a vector
 #
-# Row 0 is among the touched ones: `<pad>` is looked up like any other token.
+# Row 0 is among them: `<pad>` is looked up like any other token.
 #
 # **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
 # The *id* is 0, but its vector is not.
 
 # %% tags=["nbval-check-output"]
-assert PAD_ID in touched
-trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
 zeroed = torch.nn.Embedding(vocab_size, 128, padding_idx=PAD_ID)
 zeroed(batch.src).sum().backward()
 for name, each in (("trained table", trained), ("padding_idx=0", zeroed.weight)):
     verdict = "not zero" if each[PAD_ID].any() else "zero"
     print(f"{name:14} the row of <pad> is {verdict}")
+
+# %% tags=["hide-input"]
+assert PAD_ID in touched
 assert trained[PAD_ID].any()
 assert not zeroed.weight[PAD_ID].any() and not zeroed.weight.grad[PAD_ID].any()
 assert (zeroed.weight[PAD_ID] + sinusoidal(5, 128)).any(dim=1).all()
@@ -1025,7 +1124,9 @@ for word in ("the", "cat", "dog", "house"):
     nearest = [tokenizer.token(other).strip("▁") for other in similar]
     genders = [NOUN[each].gender for each in (word, *nearest) if each in NOUN]
     print(f"{word}: {', '.join(nearest)}", *genders)
-    assert len(genders) == (0 if word == "the" else 4) and len(set(genders)) <= 1
+
+# %% tags=["hide-input"]
+assert nearest and len(genders) == 4 and len(set(genders)) == 1  # of house
 
 # %% [markdown]
 # *the* is near other words that open a noun phrase.
@@ -1045,13 +1146,16 @@ for word in ("the", "cat", "dog", "house"):
 from course_lib.transformer import Embedding
 
 finished = translator.model.src_embedding
-assert isinstance(finished, Embedding) and not finished.training
 d_model = trained.shape[1]
 with torch.no_grad():
     theirs = finished(batch.src)  # (batch, length, d_model)
 ours = trained[batch.src] * math.sqrt(d_model) + sinusoidal(batch.src.shape[1], d_model)
-torch.testing.assert_close(ours, theirs)
 print(len(pairs), "sentences ->", tuple(batch.src.shape), "->", tuple(theirs.shape))
+print(f"ours and the library's: {(ours - theirs).abs().max():.0e} apart")
+
+# %% tags=["hide-input"]
+assert isinstance(finished, Embedding) and not finished.training
+torch.testing.assert_close(ours, theirs)
 
 # %% [markdown]
 # ## What is still missing
@@ -1059,7 +1163,7 @@ print(len(pairs), "sentences ->", tuple(batch.src.shape), "->", tuple(theirs.sha
 # Suppose we leave the position out.
 # Here are two sentences that mean different things.
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.figures import Panel, panels
 
 shown, sets = [], []
@@ -1070,13 +1174,37 @@ for pair in pairs[1:3]:
     sets.append({tuple(vector) for vector in vectors.tolist()})
 title = "Two sentences, the same six vectors in another order (10 of 128 features)"
 figure = panels(shown, title=title, words={"signed": "number in the row"})
+figure
+
+# %% tags=["hide-input"]
 assert sets[0] == sets[1] and len(sets[0]) == 6 and d_model == 128
 assert not torch.equal(shown[0].values, shown[1].values)
-figure
 
 # %% [markdown]
 # The same six vectors.
 # Only the order of the rows differs, and nothing *in* a vector says where it stands.
+
+# %% [markdown]
+# ## Your predictions
+
+# %%
+Predictions()
+
+# %% [markdown]
+# ## Glossary
+#
+# - **open vocabulary problem**: however long a list of words is, real text has words that are not on it.
+# - **subwords**: frequent words and pieces of rare ones.
+# - **byte-pair encoding**: learning subwords by merging the most frequent pair of neighbors, again and again.
+# - **id**: the number of a token.
+# - **shared vocabulary**: one vocabulary for both languages.
+# - **padding**: `<pad>` behind shorter sentences, so that a batch is a rectangle.
+# - **bucketing**: putting sentences of like length into one batch.
+# - **epoch**: one pass over all training pairs.
+# - **d_model**: how many numbers stand for a token.
+# - **embedding**: the row of numbers that stands for a token; also the module that looks it up.
+# - **one-hot**: a row of zeros with a 1 at the id.
+# - **weight tying**: one table for the input and the output.
 
 # %% [markdown]
 # ## Summary
@@ -1085,7 +1213,7 @@ figure
 # Byte-pair encoding merges the most frequent pair of neighbors again and again; with the same rule for ties, our loop learns exactly the library's merges.
 # Text comes back from ids, except for characters never seen and for unified white space and accents; the vocabulary is learned from the training part only.
 # A batch is (batch, length): padding belongs to the batch, is no zero, and bucketing by length makes it small.
-# An embedding looks up a row for each id, (batch, length, d_model), times √d_model, so that the position does not drown it.
+# An embedding looks up a row for each id, (batch, length, d_model); the factor √d_model lets one table start small enough for the output and large enough for the input, and from there training decides.
 #
 # **Practice**: [assignment 01](assignments/release/01_text_to_tensors/01_text_to_tensors.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -93,8 +93,7 @@ print("scores", tuple(scores.shape), "= batch × queries × keys")
 on_padding = Predict(
     "*The cat sleeps .* fills 4 of 10 positions. How much of its attention goes to the "
     "6 that are padding?",
-    unit="%",
-    off_by=10,
+    ["none", "a few percent", "more than half"],
     section="A batch contains padding",
 )
 on_padding
@@ -111,8 +110,9 @@ def share_on_padding(weights):
 
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
-percent = round(100 * share_on_padding(no_mask).mean().item())
-on_padding.reveal(percent, because="nothing tells it not to")
+much = share_on_padding(no_mask).mean() > 0.5
+why = "6 of 10 keys are padding, and the softmax cannot know"
+on_padding.reveal("more than half" if much else "a few percent", because=why)
 
 # %% tags=["hide-input"]
 assert (no_mask[0, :, 4:] > 0).all() and (share_on_padding(no_mask) > 0.5).all()
@@ -227,9 +227,9 @@ tried = {
     "weights set to 0 afterwards": zeroed_after,
     "scores set to −∞": masked,
 }
-first_words, first_places = words(src[0])[:4], words(src[0])
+first_words, first_positions = words(src[0])[:4], words(src[0])
 drawn = [
-    Panel(weights[0, :4], first_words, first_places, name, kind="weights")
+    Panel(weights[0, :4], first_words, first_positions, name, kind="weights")
     for name, weights in tried.items()
 ]
 good = [n for n, w in tried.items() if torch.allclose(w[0, :4, :4], without_padding)]
@@ -251,34 +251,17 @@ left_over = large_last.softmax(dim=-1) * open_keys
 before = large_last.masked_fill(~open_keys, -math.inf).softmax(dim=-1)
 print("divided afterwards", (left_over / left_over.sum()).tolist())
 print("−∞ before         ", [round(weight, 3) for weight in before.tolist()])
+renormalized = zeroed_after / zeroed_after.sum(dim=-1, keepdim=True)
+print("on our batch both agree:", torch.allclose(renormalized, masked))
 
 # %% tags=["hide-input"]
-torch.testing.assert_close(zeroed_after / zeroed_after.sum(-1, keepdim=True), masked)
+torch.testing.assert_close(renormalized, masked)
 assert (left_over / left_over.sum()).isnan().all()
 torch.testing.assert_close(before[:2], large_last[:2].softmax(dim=-1))
 
 # %% [markdown]
 # On our batch the two agree.
-# But here e⁻¹⁹⁸ is 0 in float32, and 0/0 is NaN; with −∞ it does not matter which number stood there.
-#
-# The gradient tells them apart too: training must not change a hidden score at all.
-
-# %% tags=["hide-input"]
-some_scores = torch.randn(100, 6, generator=torch.Generator().manual_seed(1))
-some_scores.requires_grad_()
-first_four = torch.arange(6) < 4
-kept = some_scores.softmax(dim=-1) * first_four
-ways = {
-    "−∞ before": some_scores.masked_fill(~first_four, -math.inf).softmax(dim=-1),
-    "divided afterwards": kept / kept.sum(dim=-1, keepdim=True),
-}
-for name, weights in ways.items():
-    (gradient,) = torch.autograd.grad(weights[:, 0].sum(), some_scores)
-    print(f"{name:20}a hidden score gets up to {gradient[:, 4:].abs().max():.0e}")
-    assert (gradient[:, 4:] == 0).all() == (name == "−∞ before")
-
-# %% [markdown]
-# With −∞ its gradient is exactly zero; otherwise rounding errors remain.
+# But with a hidden score of 200, e⁻¹⁹⁸ is 0 in float32, and 0/0 is NaN; with −∞ it does not matter which number was there.
 #
 # The library's `attention_weights` does what `masked_weights` does, and checks the mask first.
 
@@ -512,12 +495,14 @@ ahead = (seen["tril(1), two"][0] > 0).sum() - 1  # of the first output
 how_far.reveal(ahead, because="the second one reads outputs that have seen one already")
 
 # %% tags=["hide-input"]
+axes = dict(kind="weights", xlabel="input s", ylabel="output t")
 drawn = [
-    Panel(found, german, german, name, xlabel="input s", ylabel="output t")
+    Panel(found / found.max(), german, german, name, **axes)
     for name, found in seen.items()
 ]
-title = "Gradient of output t by input s: with the causal mask exactly 0 where s > t"
-panels(drawn, title=title, per_row=2, words={"signed": "size of the gradient"})
+title = "With the causal mask the gradient is exactly 0 wherever s > t"
+meaning = "gradient of output t with respect to input s: its size (largest: 1)"
+panels(drawn, title=title, per_row=2, words={"weights": meaning})
 
 # %% tags=["hide-input"]
 future = ~causal[0, 0]  # strictly above the diagonal
@@ -550,11 +535,9 @@ for name, wrong_mask in slips.items():
 #
 # ### What is the causal mask for?
 #
-# **A common mistake**: "we need it because a translation starts with nothing".
-# When the model writes, nothing stands behind its last position.
-# The mask is for training: it makes one pass over the whole sentence equal to many passes, one over each **prefix**: the sentence cut off after one of its tokens.
+# In training, it makes one pass over the sentence equivalent to one pass over each **prefix**: the sentence cut off after one of its tokens.
 #
-# Is it equal?
+# Is it?
 # We compare the last output of each prefix with the same position of the one pass.
 
 # %%
@@ -578,11 +561,27 @@ for t in range(tgt_len):
     assert same == (t == tgt_len - 1)
 
 # %% [markdown]
-# With the mask, every position of the one pass is what its prefix alone gives.
-# The prefix is masked too: without that, its earlier positions would see later ones in the first layer, and its last position would read them in the second.
-# So the mask stays on when the model writes.
-# So seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
+# With the mask, every position of the one pass gets what its prefix alone would get, so seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
 # Without the mask only the last position agrees, because its prefix is the whole sentence.
+#
+# In writing, the newest position has no future to hide.
+# Could the mask be left out there?
+
+# %%
+for depth in (1, 2):
+    newest = [through(two_layers[:depth], y, mask)[0, -1] for mask in (causal, None)]
+    gap = (newest[0] - newest[1]).abs().max()
+    print(f"depth {depth}: without the mask the newest output changes by {gap:.0e}")
+
+# %% tags=["hide-input"]
+assert gap > 0.01  # of two
+without = two_layers[0](y, y, y)[0, -1]
+hidden = two_layers[0](y, y, y, causal)[0, -1]
+torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
+
+# %% [markdown]
+# In one attention, yes.
+# But in a stack earlier positions feed the newest one, and they must see what they saw in training, so the mask stays on there too.
 #
 # ## Both masks, and the third
 #
@@ -669,7 +668,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # | decoder self-attention | target | target | target padding & causal | (batch, 1, tgt_len, tgt_len) |
 # | cross-attention | target | source | source padding | (batch, 1, 1, src_len) |
 #
-# In this widget, hide a cell by a click, and see where its weight goes.
+# In this widget, click a cell to hide it, and see where its weight goes.
 # Can you paint a *sliding window*, in which each token sees itself and one token before it?
 # And what does the widget say when a whole row is hidden?
 
@@ -689,14 +688,14 @@ with written_for(offered["both"].tolist(), painter.mask):
 
 # %% [markdown]
 # **A common mistake**: the *target's* padding mask in cross-attention.
-# Who notices?
+# What catches it?
 
 # %% tags=["hide-input", "nbval-check-output"]
 try:
     attend(german_x, english_x, english_x, masks["padding"])
 except ValueError as error:
     print("7 German and 6 English tokens:", error)
-equally_long = masks["padding"][..., :6]  # had the target one token less
+equally_long = masks["padding"][..., :6]  # if the target were one token shorter
 wrong = attend(german_x, english_x, english_x, equally_long)
 right = attend(german_x, english_x, english_x, masks["cross"])
 same = torch.allclose(wrong, right)
@@ -726,14 +725,13 @@ empty, minus_1e9 = torch.full((4,), -math.inf), torch.full((4,), -1e9)
 print("−∞    ", empty.softmax(dim=-1).tolist())
 print("−1e9  ", minus_1e9.softmax(dim=-1).tolist())
 nothing_left = "NaN" if empty.softmax(dim=-1).isnan().all() else "zeros"
-of_nothing.reveal(nothing_left, because="it divides 0 by 0")
+of_nothing.reveal(nothing_left, because="the exponentials sum to 0")
 
 # %% tags=["hide-input"]
 assert nothing_left == "NaN" and (minus_1e9.softmax(dim=-1) == 0.25).all()
 
 # %% [markdown]
-# **A common mistake**: `masked_fill(mask == 0, -1e9)`, which avoids the NaN and gives something worse.
-# The row becomes *uniform*: the query attends to everything that was forbidden, in equal parts, and nothing warns us.
+# **A common mistake**: `masked_fill(mask == 0, -1e9)`, which avoids the NaN and hides the error: a fully masked query attends to everything that was forbidden, in equal parts, silently.
 #
 # How does a row become fully masked in practice?
 # One way is padding on the *left*, together with a causal mask.
@@ -749,15 +747,17 @@ for ids in (on_the_right, on_the_left):
 # %% [markdown]
 # Only two rows of `<pad>` are fully masked, and nobody reads those.
 # Does it matter?
-# We send the second one through two layers of attention.
+# We send the second one through two layers of attention, with −∞ and with −1e9.
 
 # %% tags=["nbval-check-output"]
-states = table[on_the_left]  # (1, length, d_model)
-for depth in (1, 2):
-    weights = masked_weights(states, states, combined[0])
-    states = weights @ states
-    is_nan = states[0].isnan().any(dim=-1).tolist()
-    print(f"layer {depth}:", ["NaN" if bad else "fine" for bad in is_nan])
+for name, fill in (("−1e9", -1e9), ("−∞", -math.inf)):
+    states = table[on_the_left]  # (1, length, d_model)
+    for depth in (1, 2):
+        raw = states @ states.mT / math.sqrt(d_model)
+        weights = raw.masked_fill(~combined[0], fill).softmax(dim=-1)
+        states = weights @ states
+        told = ["NaN" if bad else "fine" for bad in states[0].isnan().any(dim=-1)]
+        print(f"{name:5}layer {depth}:", *told)
 
 # %% tags=["hide-input"]
 assert nothing == [0, 1] and states.isnan().all()
@@ -768,8 +768,9 @@ weights = torch.zeros(2, 3).masked_fill(~one_empty, -math.inf).softmax(dim=-1)
 assert not weights[0].isnan().any() and value.grad.isnan().all()
 
 # %% [markdown]
-# It does: the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
-# That is why we pad on the right, and why the rows of `<pad>` stay open.
+# It does: with −∞ the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
+# With −1e9 the two attend to the whole sentence, the future included; that is harmless for a `<pad>` nobody reads, and wrong for any other query.
+# So we pad on the right, and leave the rows of `<pad>` open.
 # Our library refuses a fully masked row; `F.scaled_dot_product_attention` does not.
 
 # %%
@@ -787,7 +788,7 @@ torch.testing.assert_close(fused[0], torch.ones(2))  # the mean of ones
 assert fused[1].isnan().all() or (fused[1] == 0).all()  # depends on the version
 
 # %% [markdown]
-# Older versions of PyTorch give NaN, newer ones zeros, which are no mean of these values either: all of them are 1.
+# Older versions of PyTorch give NaN, newer ones zeros, which are not a mean of these values either: all of them are 1.
 #
 # There is a second reason against −1e9: half precision, float16, ends at 65,504.
 
@@ -807,8 +808,8 @@ half = torch.zeros(3, dtype=torch.float16).masked_fill(~open_keys, -math.inf)
 assert half.softmax(dim=-1).tolist() == [0.5, 0.5, 0]
 
 # %% [markdown]
-# There −1e9 overflows to −∞, so the same code is silently uniform in one precision and NaN in another.
-# `masked_fill` refuses to write a number that float16 does not have; −∞ it has.
+# Converted to float16, −1e9 becomes −∞, so a uniform row turns into NaN; written there directly, `masked_fill` raises an error.
+# −∞ itself exists in float16.
 #
 # ### Broadcast by accident
 #
@@ -876,7 +877,7 @@ for mask in (four_axes, two_axes, four_axes.float()):
         print(f"{tuple(mask.shape)}: {error}")
 
 # %% [markdown]
-# ### Mean the opposite
+# ### Invert its meaning
 #
 # In `torch.nn.MultiheadAttention`, and so in `torch.nn.Transformer`, which is made of it, True means *hidden*.
 # We hand it our mask as it is, for a sentence with two `<pad>` and for one with none.
@@ -885,7 +886,7 @@ for mask in (four_axes, two_axes, four_axes.float()):
 upside_down = Predict(
     "Where does the sentence with two `<pad>` attend?",
     ["to its words only", "to its padding only", "to both"],
-    section="Mean the opposite",
+    section="Invert its meaning",
 )
 upside_down
 
@@ -918,7 +919,7 @@ assert (given["inverted"][0, 4:] == 0).all() and not given["inverted"].isnan().a
 # %%
 how_many = Predict(
     "With `is_causal=True`, how many of the six keys does the one query see?",
-    section="Mean the opposite",
+    section="Invert its meaning",
 )
 how_many
 
@@ -952,20 +953,20 @@ assert (as_numbers[4:] > 0.05).all()
 #
 # | where | convention | shape |
 # |---|---|---|
-# | this course | True = may attend | as the scores, an axis in full or 1 |
+# | this course | True = may attend | as the scores, each axis full-size or 1 |
 # | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend | broadcast to (batch, heads, queries, keys) |
 # | the same of float | added to the scores: 0 open, −∞ hidden | the same |
-# | the same, `is_causal=True` | causal from the upper left; give no mask beside it: some versions raise an error, others apply both | none |
+# | the same, `is_causal=True` | causal from the upper left; pass no mask with it: some versions raise an error, others apply both | none |
 # | `flex_attention`, `mask_mod` [@dong2024] | True = may attend | a function of batch, head, query and key |
 # | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden* | (batch, keys), (queries, keys) |
 # | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
-# | `F.cross_entropy`, `ignore_index` (−100 unless told) | not attention: targets that the loss leaves out | an id |
+# | `F.cross_entropy`, `ignore_index` (−100 by default) | not attention: targets that the loss leaves out | an id |
 #
 # ## What a leak does to training
 #
 # Now we let a model learn with a leak.
 # It is the smallest one that can: embeddings, positions, *one* attention, and a linear layer.
-# At each position this layer gives one number for each token of the vocabulary, the **logits**; a softmax makes them probabilities of the next token.
+# At each position this layer outputs one number for each token of the vocabulary, the **logits**; a softmax makes them probabilities of the next token.
 
 
 # %%
@@ -1035,7 +1036,7 @@ print(f"at least {bound:.3f} per token, {nats / math.log(4):.0f} · ln 4 in all"
 assert math.isclose(nats, 4 * math.log(4))
 
 # %% [markdown]
-# Whoever cannot look ahead must guess which of four sentences it will be, and that costs ln 4 each.
+# A model that cannot look ahead must guess among four sentences, at ln 4 nats per sentence.
 #
 # We train three kinds of models, each with the padding mask and one more: the causal one, the slip `tril(1)`, or none.
 
@@ -1088,16 +1089,16 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 # %%
 @torch.no_grad()
 def write(model, max_len=12):
-    """From <s> on, until </s>."""
+    """From <s> on, until </s>; one layer: only the last query counts, so no mask."""
     ids = torch.tensor([[BOS_ID]], device=device)
     while ids.shape[1] < max_len and ids[0, -1] != EOS_ID:
-        best = model(ids)[:, -1:].argmax(dim=-1)  # (1, 1); the last query sees all
+        best = model(ids)[:, -1:].argmax(dim=-1)  # (1, 1)
         ids = torch.cat([ids, best], dim=1)
     return tokenizer.decode(ids[0].tolist())
 
 
 who_writes = Predict(
-    "Which models write one of our four sentences, with most seeds?",
+    "Which models write one of our four sentences, for most seeds?",
     ["all three kinds", "the causal ones", "those that leak"],
     section="What a leak does to training",
 )
@@ -1124,7 +1125,7 @@ for name, (good_ones, blind) in outcomes.items():
     assert blind < 1.1 * bound if name == "causal" else blind > 1
 
 # %% [markdown]
-# The causal model writes a German sentence with every seed.
+# The causal model writes one of the four memorized sentences with every seed.
 # The others read the answer in training, and when they write there is none to read: with the future hidden, their loss is far above the bound.
 #
 # ## Your predictions
@@ -1155,7 +1156,7 @@ Predictions()
 # The padding mask (batch, 1, 1, keys) makes a sentence independent of its neighbors in the batch, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, and must not mean the opposite; a loss that falls too low is how a leak shows.
+# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a loss that falls too low is how a leak shows.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -129,11 +129,11 @@ def test_every_pair_is_judged_by_the_rule(stepper):
 def test_pointing_at_a_symbol_tells_its_number_and_its_merge(stepper):
     go(stepper, 1)
     stepper.locator(".cw-newest").first.hover()
-    expect(details(stepper)).to_have_text("“he”: number 18, made of h and e by merge 1; stands in the text 5 times")
+    expect(details(stepper)).to_have_text("“he”: number 18, made of h and e by merge 1; occurs in the text 5 times")
     stepper.locator(".cw-symbol").first.hover()
     count = Counter(TINY)[" "] + 1
     number = LEARNED.vocab["▁"]
-    expect(details(stepper)).to_have_text(f"“▁”: number {number}, a character; stands in the text {count} times")
+    expect(details(stepper)).to_have_text(f"“▁”: number {number}, a character; occurs in the text {count} times")
 
 
 # --- what is typed ------------------------------------------------------------------------------

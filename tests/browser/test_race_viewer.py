@@ -11,7 +11,7 @@ CELL = """from course_lib.widgets import RaceViewer
 
 
 def recorded(offset, gain):
-    return [[{"steps": 10 * moment, "by_distance": [min(1.0, offset + gain * moment + run / 100), offset, None]}
+    return [[{"steps": 10 * moment, "by_distance": [min(1.0, offset + gain * moment + run / 77), offset, None]}
              for moment in range(1, 11)] for run in range(2)]
 
 

@@ -50,7 +50,7 @@ def test_each_control_moves_the_curve_to_the_librarys(explorer):
         ("d_model", "64", dict(d_model=64)),
         ("d_model", "2048", dict(d_model=2048)),
         ("steps of the run", "700", dict(total_steps=700)),
-        ("then", "linear to 0", dict(decay="linear")),
+        ("after the warm-up", "linear to 0", dict(decay="linear")),
         ("steps of the run", "300,000", dict(total_steps=300_000)),
     ):
         explorer.get_by_label(label, exact=True).select_option(words)
@@ -69,7 +69,7 @@ def test_curves_can_be_kept_and_forgotten(explorer):
     for value in (2_000, 8_000, 12_000):
         keep.click()
         move(explorer, "warmup_steps", value)
-        newest = f"d_model 512, warm-up {value:,}, inverse root (paper), 100,000 steps"
+        newest = f"d_model 512, warm-up {value:,}, inverse square root (paper), 100,000 steps"
         expect(explorer.locator("polyline").first).to_have_attribute("data-name", newest)
     names = explorer.locator("polyline").evaluate_all("nodes => nodes.map(n => n.dataset.name)")
     assert [name.split(", ")[1] for name in names] == [f"warm-up {n}" for n in ("12,000", "8,000", "2,000", "4,000")]

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib.training.loss import label_smoothed_loss
+from course_lib.training.loss import label_smoothed_loss, smoothing_floor
 from tests.helpers.parity import assert_same_function, close, noise
 
 TARGETS = torch.tensor([0, 3, 6, 0, 2])  # id 0 is a target like any other
@@ -105,3 +105,19 @@ def test_shapes_that_do_not_fit_are_refused(logits, targets):
         label_smoothed_loss(torch.zeros(logits), torch.zeros(targets, dtype=torch.long))
     assert "expected logits (tokens, vocab) and targets (tokens,)" in str(error.value)
     assert f"got {logits} and {targets}" in str(error.value)
+
+
+def law_the_floor_is_the_loss_of_the_best_logits(floor):
+    for smoothing, vocab in ((0.1, 2000), (0.3, 7)):
+        target = torch.full((1, vocab), smoothing / vocab, dtype=torch.float64)
+        target[0, 3] += 1 - smoothing
+        best = label_smoothed_loss(target.log(), torch.tensor([3]), smoothing=smoothing)
+        torch.testing.assert_close(torch.tensor(floor(smoothing, vocab), dtype=torch.float64), best)
+    assert floor(0.0, 7) == 0
+
+
+def test_the_floor_is_the_loss_of_the_best_logits():
+    law_the_floor_is_the_loss_of_the_best_logits(smoothing_floor)
+    for wrong in (lambda smoothing, vocab: smoothing, lambda smoothing, vocab: smoothing * math.log(vocab)):
+        with pytest.raises(AssertionError):
+            law_the_floor_is_the_loss_of_the_best_logits(wrong)

@@ -141,6 +141,7 @@ def test_a_stored_notebook_keeps_the_head_at_several_steps():
     explorer = widget()
     explorer.frame = 5
     assert "All heads in layer 1 of cross attention after step 933" in explorer.picture().get_suptitle()
+    assert explorer.picture().axes[0].get_ylabel() == "predicted token"
     explorer.head, explorer.own = 2, True
     assert explorer.picture().get_suptitle().startswith("Head 2 in layer 1 of cross attention after step 933")
     assert "an empty sentence" in widget("", head=2).picture().get_suptitle()

@@ -62,3 +62,35 @@ def test_its_picture_has_every_step():
     assert list(training.get_ydata()) == history(3 * POINTS).losses
     assert list(validation.get_xdata()) == [2, 6] and list(validation.get_ydata()) == [3.5, 2.5]
     assert dashboard.picture().get_suptitle() == "The loss after 1,200 of 5,000 steps"
+
+
+def law_the_floor_of_smoothed_labels_is_drawn(make):
+    dashboard = make(floor=1.1)
+    dashboard.show(history(8, epochs=EPOCHS))
+    axes = dashboard.picture().axes[0]
+    assert axes.lines[2].get_ydata()[0] == 1.1
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "training, smoothed",
+        "validation, plain",
+        "floor of the smoothed loss, 1.10",
+    ]
+
+
+class NoFloor(TrainingDashboard):
+    def __init__(self, *, floor):
+        super().__init__()
+
+
+class OtherFloor(TrainingDashboard):
+    def __init__(self, *, floor):
+        super().__init__(floor=floor / 2)
+
+
+@pytest.mark.parametrize("wrong", [NoFloor, OtherFloor])
+def test_the_floor_of_smoothed_labels_is_drawn(wrong):
+    law_the_floor_of_smoothed_labels_is_drawn(TrainingDashboard)
+    with pytest.raises((AssertionError, IndexError)):
+        law_the_floor_of_smoothed_labels_is_drawn(wrong)
+    plain = TrainingDashboard()
+    plain.show(history(8, epochs=EPOCHS))
+    assert len(plain.picture().axes[0].lines) == 2, "without smoothing there is no floor"

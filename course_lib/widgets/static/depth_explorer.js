@@ -23,9 +23,9 @@ function render({ model, el: root }) {
       drawCurves(views, "sizes", "size of the vectors"),
       legend(views.map((each) => each.name)));
     const ratio = view.gradients[0] / view.gradients.at(-1);
-    told.textContent = `${view.name}: the bottom hears ${short(ratio)} times what the top hears`;
+    told.textContent = `${view.name}: the gradient at the bottom is ${short(ratio)} times the one at the top`;
   };
-  fill(root, "Take the residuals away: how deep may the stack be? And which norm keeps both curves flat?",
+  fill(root, "Remove the residuals: how deep can the stack be? Which norm keeps both curves flat?",
     row(
       slider(model, "depth", { label: "layers", min: 1, max: 48 }),
       toggle(model, "residual", { label: "residuals" }),

@@ -41,8 +41,8 @@ function render({ model: kernels, el: root }) {
     pairs.replaceChildren(...drawPairs(view().steps[merges], choose));
     details.textContent = "Click the pair that you expect to be merged next; point at a symbol to see its number.";
   };
-  const question = "Which pair is merged next? Say it, then step on. Which words are whole first, and what becomes " +
-    "of a word that occurs once?";
+  const question = "Which pair is merged next? Predict it, then take the step. Which words are whole first, and what " +
+    "becomes of a word that occurs once?";
   fill(root, question, textRow(model, { label: "text", button: "Learn" }), row(back, on, track),
     told, text.node, pairs, details);
   listen(model, ["merges", "view", "message"], refresh);

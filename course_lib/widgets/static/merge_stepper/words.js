@@ -11,7 +11,7 @@ export function explain({ numbers, order, words, steps }, merges, symbol) {
   const count = order.reduce((sum, index) => sum + timesIn(words[index]), 0);
   const step = steps.findIndex(({ pair }) => pair.join("") === symbol);
   const from = step < 0 ? "a character" : `made of ${steps[step].pair.join(" and ")} by merge ${step + 1}`;
-  return `“${symbol}”: number ${numbers[symbol]}, ${from}; stands in the text ${times(count)}`;
+  return `“${symbol}”: number ${numbers[symbol]}, ${from}; occurs in the text ${times(count)}`;
 }
 
 /** Is this pair merged next? If not, why not. */

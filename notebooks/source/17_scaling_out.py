@@ -1,0 +1,809 @@
+# %% [markdown]
+# # 17 · Scaling out: more data, more processes, more money
+#
+# **Question.** You have sentence pairs of your own, and a second core, GPU or machine. What does each of them bring, and what would it take to get as far as the paper?
+#
+# **Afterwards you can**
+#
+# 1. train a translator on your own file with one command, on one process or many, and let it survive a crash;
+# 2. say what processes must exchange to make the step of one, and find the mistake that still looks like learning;
+# 3. plan a training: data from a measured curve, hours from Amdahl's law, money from a count of operations.
+#
+# **You need** the training loop (lesson [09](09_training.ipynb)), BLEU ([10](10_translation.ipynb)) and the counts of lesson [08](08_transformer.ipynb).
+# **Time**: {minutes} minutes to read, under 60 seconds to run on two free cores.
+# **In the paper**: sections 5.2 and 6.1 and table 2, where 27.3 BLEU cost 3.3 · 10¹⁸ FLOPs [@vaswani2017].
+
+# %%
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+from course_lib.widgets import Predict
+
+torch.set_num_threads(1)
+temporary = tempfile.TemporaryDirectory()  # what we train goes here
+folder = Path(temporary.name)
+
+# %% [markdown]
+# ## Your own sentences
+#
+# A corpus of your own is a text file with two columns: a sentence, a tab, its translation.
+# We pretend that this is yours: a thousand pairs of the course corpus, saved as `mine.tsv`.
+# Replace it by what you have, in any two languages; nothing below depends on English or German.
+
+# %%
+from course_lib.data import load_course
+
+lines = [f"{pair.src}\t{pair.tgt}\n" for pair in load_course(num_train=1000).train]
+(folder / "mine.tsv").write_text("".join(lines), encoding="utf-8")
+print(*lines[:3], sep="", end="")
+
+# %% [markdown]
+# One command makes a translator of it.
+# You would type it in a terminal; here a small function does, and shows what is printed.
+
+
+# %%
+def run(command):
+    """Types a command in our folder, and returns what it printed."""
+    python = [sys.executable, "-m"]
+    torchrun = [*python, "torch.distributed.run", "--standalone"]
+    words = command.replace("python -m", "python").split()
+    words = {"python": python, "torchrun": torchrun}[words[0]] + words[1:]
+    env = os.environ | {"OMP_NUM_THREADS": "1"}  # threads of each process
+    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    print(done.stdout, end="")
+    return done.stdout
+
+
+# %%
+OPTIONS = "--data mine.tsv --preset mini --epochs 2 --vocab-size 600 --warmup-steps 20"
+OPTIONS += " --device cpu"
+alone_said = run(f"python -m course_lib train {OPTIONS} --out alone")
+
+# %% [markdown]
+# The command has split the file into three parts, so that no sentence is in two of them, learned 600 subwords from the training part, trained two epochs, scored each on the validation part, and left a folder that `Translator.from_pretrained` reads.
+# If it is interrupted, the same command goes on.
+#
+# What has it learned?
+
+# %%
+from course_lib import Translator
+
+translator = Translator.from_pretrained(folder / "alone")
+text = lines[0].split("\t")[0]
+print(text, "→", translator.translate(text).text)
+
+# %% [markdown]
+# Letters of German, and no translation.
+# Was a thousand pairs too little, or were two epochs too short?
+# Both; how much of each we measure below.
+# More of either takes longer, so first we get help.
+#
+# ## Two processes, one step
+#
+# A **process** is a program that is running, with memory of its own.
+# **Data parallelism** is the plainest way to let several of them train one model:
+#
+# 1. each process has a whole copy of the model, with the same weights;
+# 2. of each batch, each takes a **share**: some of its rows;
+# 3. each computes the gradients of its share;
+# 4. the gradients are averaged over all processes, and everyone gets the result;
+# 5. all make the same optimizer step, so that the copies stay equal.
+#
+# Only in step 4 do they talk.
+# A sum or mean over all processes that everyone gets is called an **all-reduce**.
+# The number of a process is its **rank**, from 0; how many there are is the **world size**.
+#
+# If steps 3 and 4 are right, the result is the gradient of the whole batch.
+# Are they?
+# We play two processes by hand, in one notebook, with a batch of six pairs: three short sentences for one, three long ones for the other.
+
+# %%
+from course_lib.data import encode_pairs, load_corpus, make_batch
+
+mine = sorted(load_corpus(folder / "mine.tsv").train, key=lambda pair: len(pair.tgt))
+some = encode_pairs(translator.tokenizer, mine[:3] + mine[-3:])
+batch = make_batch(some)
+shares = [make_batch(some[:3]), make_batch(some[3:])]
+print("target tokens of the batch:", batch.num_tokens)
+print("of the shares:", [share.num_tokens for share in shares])
+
+# %% [markdown]
+# The loss of a batch is the mean over its target tokens.
+# So the obvious thing for each process is the mean over the tokens of *its* share.
+
+# %%
+of_means = Predict(
+    "Average the gradients of the two shares' mean losses: the gradient of the batch?",
+    ["yes, exactly", "yes, up to rounding", "no"],
+    section="Two processes, one step",
+)
+of_means
+
+# %%
+from course_lib.training import BatchLoss
+
+model = translator.model.double()
+loss_of = BatchLoss(model, 0.1)  # a batch to the sum of its tokens' losses
+
+
+def gradient(loss):
+    """The gradients of all parameters, as one vector."""
+    model.zero_grad()
+    loss.backward()
+    return torch.cat([each.grad.flatten() for each in model.parameters()])
+
+
+whole = gradient(loss_of(batch) / batch.num_tokens)
+means = [gradient(loss_of(share) / share.num_tokens) for share in shares]
+gap = ((means[0] + means[1]) / 2 - whole).norm() / whole.norm()
+print(f"the average of the means is {gap:.0%} away from the whole")
+of_means.reveal(of_means.choices[2 if gap > 1e-6 else 1])
+
+# %% tags=["hide-input"]
+assert gap > 0.05 and shares[0].num_tokens < shares[1].num_tokens
+assert sum(share.num_tokens for share in shares) == batch.num_tokens
+
+# %% [markdown]
+# **A common mistake**: the mean of the means.
+# A token in the short share counts for more than one in the long share, as its process divides by fewer.
+# Nothing warns you: the loss falls, the model learns, only from other weights for its sentences than you think.
+# It is right for pictures, where each example counts one.
+# For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024].
+#
+# The remedy: every process divides by the tokens of the *whole* batch.
+# Then the gradients add up.
+
+# %%
+parts = [gradient(loss_of(share) / batch.num_tokens) for share in shares]
+gap_of_sums = (parts[0] + parts[1] - whole).norm() / whole.norm()
+print(f"the sum of the parts is {gap_of_sums:.0e} away from the whole")
+
+# %% tags=["hide-input"]
+assert gap_of_sums < 1e-12
+
+# %% [markdown]
+# Up to rounding, the same.
+# (The wrapper that we are about to build *averages*, so the loss is multiplied by the world size first.)
+#
+# ## What a wrapper does
+#
+# Now with processes.
+# PyTorch's `DistributedDataParallel`, DDP for short, is a module around a module: its `forward` calls that of the inner one, and after `backward` each gradient is the mean over all processes.
+# The core of it fits on the page.
+
+
+# %%
+import torch.distributed as dist
+from torch import nn
+
+
+class OurDataParallel(nn.Module):
+    """After backward, each gradient is the mean over all processes."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+        for parameter in module.parameters():
+            dist.broadcast(parameter.data, src=0)  # all begin with rank 0's weights
+            parameter.register_post_accumulate_grad_hook(self.average)
+
+    def average(self, parameter):
+        dist.all_reduce(parameter.grad)  # the sum, in every process
+        parameter.grad /= dist.get_world_size()
+
+    def forward(self, batch):
+        return self.module(batch)
+
+
+# %% [markdown]
+# The hook is called for each parameter as soon as its gradient is complete, while `backward` is still busy with the layers below.
+# So the exchange hides behind the computation.
+# DDP does the same with *buckets* of parameters, as one large message is faster than many small ones [@li2020].
+#
+# A process has no notebook, so what it runs must be in a file.
+# IPython keeps the text of each cell in a list, `In`:
+
+
+# %%
+HEAD = "import os\nimport sys\nfrom pathlib import Path\n\nimport torch\n\n"
+
+
+def save(name, cells=1):
+    """Writes the last cells before this one into a file."""
+    text = "\n\n".join(In[-1 - cells : -1])  # noqa: F821
+    (folder / name).write_text(HEAD + text, encoding="utf-8")
+
+
+# %% tags=["hide-input"]
+assert "register_post_accumulate_grad_hook" in In[-3]  # noqa: F821
+written = (folder / "ours.py").write_text(In[-3], encoding="utf-8")  # noqa: F821
+
+# %% [markdown]
+# The next two cells are what each process does: it takes its rows of one batch, computes the gradient in four ways, and compares each with the gradient of the whole batch.
+
+
+# %%
+from course_lib.training import rank, sharded_loss, share_of, world_size
+
+
+def gradient_of(wrap, batch, own_tokens=False):
+    """In a process: the averaged gradient of its share, by a wrapper."""
+    model = Translator.from_pretrained("alone").model.double()
+    loss = wrap(BatchLoss(model, 0.1))
+    own, _ = share_of(batch, rank(), world_size())  # rows rank, rank + world size, …
+    tokens = own.num_tokens if own_tokens else batch.num_tokens / world_size()
+    (loss(own) / tokens).backward()
+    found = [each.grad for each in model.parameters()]
+    if hasattr(found[0], "full_tensor"):  # sharded
+        found = [each.full_tensor() for each in found]
+    return torch.cat([each.flatten() for each in found])
+
+
+# %%
+def compare(batch):
+    model = Translator.from_pretrained("alone").model.double()
+    (BatchLoss(model, 0.1)(batch) / batch.num_tokens).backward()
+    whole = torch.cat([each.grad.flatten() for each in model.parameters()])
+    ways = {"ours": OurDataParallel, "DDP": nn.parallel.DistributedDataParallel}
+    ways["sharded"] = lambda loss: sharded_loss(loss.model, 0.1)
+    found = {name: gradient_of(wrap, batch) for name, wrap in ways.items()}
+    found["mean of means"] = gradient_of(ways["DDP"], batch, own_tokens=True)
+    for name, each in found.items() if rank() == 0 else ():
+        print(f"{name}: {(each - whole).norm() / whole.norm():.0e}")
+
+
+# %% tags=["hide-input"]
+imports = """
+from torch import nn
+
+from course_lib import Translator
+from course_lib.data import encode_pairs, load_corpus, make_batch
+from course_lib.training import BatchLoss, process_group
+from ours import OurDataParallel
+
+"""
+start = """
+
+mine = sorted(load_corpus("mine.tsv").train, key=lambda pair: len(pair.tgt))
+tokenizer = Translator.from_pretrained("alone").tokenizer
+with process_group("cpu"):
+    compare(make_batch(encode_pairs(tokenizer, mine[:3] + mine[-4:])))
+"""
+cells = "\n\n".join(In[-3:-1])  # noqa: F821
+written = (folder / "gradients.py").write_text(HEAD + imports + cells + start)
+
+# %% [markdown]
+# `torchrun` starts the processes, tells each its rank and the world size, and connects them.
+# It comes with PyTorch.
+# (*sharded* we explain later; the file has a few more lines, which import things and call `compare`.)
+
+# %%
+compared = run("torchrun --nproc-per-node 2 gradients.py")
+
+# %% tags=["hide-input"]
+away = dict(line.split(": ") for line in compared.splitlines())
+assert all(float(away[name]) < 1e-12 for name in ("ours", "DDP", "sharded"))
+assert float(away["mean of means"]) > 1e-3
+
+# %% [markdown]
+# Ours, PyTorch's and the sharded one agree with one process up to rounding; the mean of the means does not, though here each process has long and short sentences.
+#
+# Rounding is the reason to compare in float64: in float32 a difference of 10⁻⁷ could be rounding or a small mistake.
+#
+# ## The same command, twice as many processes
+#
+# The library's training does all this by itself.
+# The command is the same, with `torchrun` in the place of `python`:
+
+# %%
+two_said = run(f"torchrun --nproc-per-node 2 -m course_lib train {OPTIONS} --out two")
+
+# %%
+import json
+
+logs = {}
+for name in ("alone", "two"):
+    logs[name] = log = json.loads((folder / name / "log.json").read_text())
+    print(f"{name:6}", *(f"{epoch['train_loss']:.4f}" for epoch in log["epochs"]))
+
+# %% tags=["hide-input"]
+assert (logs["alone"]["processes"], logs["two"]["processes"]) == (1, 2)
+for one, two in zip(logs["alone"]["epochs"], logs["two"]["epochs"], strict=True):
+    assert abs(one["train_loss"] / two["train_loss"] - 1) < 0.01
+assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
+
+# %% [markdown]
+# The losses of the epochs are the same to the digits that float32 can promise: the training has not changed, only who does it.
+#
+# Each line of an epoch is printed once.
+# Both processes know the loss, but only rank 0 prints, translates the validation part and writes files.
+# **A common mistake**: every process writes the checkpoint, to the same file.
+# It works on most days.
+#
+# With GPUs the command is the same again: each process takes a GPU of its own, and they talk through *nccl* in the place of *gloo*.
+# With several machines, each one gets the command with `--nnodes`, and an address where they meet:
+#
+# ```
+# torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint first-machine:29400 \
+#     -m course_lib train --data mine.tsv --out runs/mine
+# ```
+#
+# The folder must then be one that all machines see.
+# (This lesson was made without GPUs: two processes on one machine with gloo are what its tests run; the way through nccl is written, and not tested here.)
+#
+# ## When a process dies
+#
+# On 16,000 GPUs something breaks every three hours: Llama 3's training was interrupted 466 times in 54 days [@grattafiori2024, section 3.3.4].
+# When one process is gone, the others wait for its gradients, forever.
+#
+# `torchrun` watches.
+# If a process dies, it ends all others and starts everyone again, up to `--max-restarts` times.
+# They find the newest checkpoint and go on.
+# We let one process kill itself, as soon as there is a checkpoint:
+
+# %%
+import signal
+import threading
+import time
+
+from course_lib.__main__ import main
+
+
+def die_after_the_first_epoch():
+    while not Path("crashed/checkpoints/last.safetensors").exists():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# %%
+starts = os.environ.get("TORCHELASTIC_RESTART_COUNT")  # None in the notebook
+if (starts, os.environ.get("RANK")) == ("0", "1"):
+    threading.Thread(target=die_after_the_first_epoch, daemon=True).start()
+if starts is not None:
+    print(f"rank {os.environ['RANK']} started, after {starts} restarts")
+    sys.exit(main())
+
+# %%
+save("crash.py", cells=2)
+of_crash = Predict(
+    "Killed after its first epoch and started again: how do the weights end?",
+    ["equal to the others', bit for bit", "as good, but others", "worse by an epoch"],
+    section="When a process dies",
+)
+of_crash
+
+# %%
+from course_lib.storage import load_tensors
+
+RESTARTS = "torchrun --nproc-per-node 2 --max-restarts 3"
+crash_said = run(f"{RESTARTS} crash.py train {OPTIONS} --out crashed")
+files = [folder / name / "model.safetensors" for name in ("two", "crashed")]
+whole_run, crashed = (load_tensors(file)[0] for file in files)
+furthest = max((whole_run[name] - crashed[name]).abs().max() for name in crashed)
+print(f"largest difference of a weight: {furthest}")
+of_crash.reveal(of_crash.choices[0 if furthest == 0 else 1])
+
+# %% tags=["hide-input"]
+assert furthest == 0 and whole_run.keys() == crashed.keys()
+assert "after 1 restarts" in crash_said
+kept = [sorted((folder / name).rglob("*.safe*")) for name in ("two", "crashed")]
+assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
+
+# %% [markdown]
+# Not one bit is different.
+# A checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the place in the epoch; and of *every* process the state of its random generator, since each drops out something else.
+# What was computed after the checkpoint is lost: here at most an epoch.
+# Save as often as you can afford to repeat.
+#
+# Why may it start three times again, if one process dies once?
+# Restarts can fail as well.
+# `torchrun` keeps one address book for all starts of its processes, and who was back first could find the address of a process that was gone, and wait for it ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
+# With two processes on a busy machine we met that now and then; our `process_group` opens a new page for each start, and a test makes one process late to prove it.
+#
+# ## What a second process brings
+#
+# Both logs have the seconds that the training steps took.
+# **Throughput** is work a second, here target tokens:
+
+# %%
+from course_lib.data import BucketedBatches
+
+pairs = encode_pairs(translator.tokenizer, load_corpus(folder / "mine.tsv").train)
+tokens = sum(each.num_tokens for each in BucketedBatches(pairs, 1024).epoch(0))
+rates = {log["processes"]: 2 * tokens / log["seconds"] for log in logs.values()}
+for count, rate in rates.items():
+    print(f"{count} process(es): {rate:,.0f} target tokens a second")
+print(f"speed-up: {rates[2] / rates[1]:.2f}")
+
+# %% tags=["hide-input"]
+assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
+
+# %% [markdown]
+# This is *your* machine, busy or not, so the text cannot say what you see.
+# With two free cores, expect less than 2: some work is not divided.
+# Each process makes the whole batches, and steps the optimizer for all weights; and they wait for each other and for the exchange.
+#
+# **Amdahl's law** says what follows [@amdahl1967].
+# Let s be the share of one process's time that others cannot take off it, the **serial share**.
+# The rest is divided by N:
+#
+# $$\text{speed-up}(N) = \frac{1}{s + (1 - s)/N} \;\le\; \frac{1}{s}$$
+
+# %% tags=["nbval-check-output"]
+from course_lib.training import serial_share, speed_up
+
+print(f"{'serial share':14}{'N = 2':>8}{'8':>8}{'64':>8}{'1024':>8}")
+for share in (0.0, 0.02, 0.1, 0.3):
+    row = [speed_up(count, share) for count in (2, 8, 64, 1024)]
+    print(f"{share:<14.0%}", *(f"{each:7.1f}" for each in row))
+
+# %% tags=["hide-input"]
+assert speed_up(1024, 0.1) < 10 and abs(speed_up(2, 0.1) - 2 / 1.1) < 1e-12
+
+# %% [markdown]
+# Look at the row of 10 %: two processes are 1.8 times as fast, which looks splendid, and a thousand are not ten times as fast.
+#
+# Measured throughput gives s: one minus s is what is gained.
+# With several numbers of processes we fit it, by least squares of the times.
+# We have two.
+
+# %%
+def amdahl_time(count, share):
+    """Amdahl: time of one unit of work with so many processes."""
+    return share + (1 - share) / count
+
+
+def talking_time(count, each):
+    """Another law: the work is divided, but each further process costs a constant."""
+    return 1 / count + each * (count - 1)
+
+
+time_of_two = rates[1] / rates[2]
+share = serial_share([1, 2], [rates[1], rates[2]])
+each = time_of_two - 1 / 2
+print(f"serial share {share:.2f}, or {each:.2f} for each further process")
+for law, number in ((amdahl_time, share), (talking_time, each)):
+    row = (f"N = {n}: {law(n, number):6.2f}" for n in (1, 2, 8, 64))
+    print(f"{law.__name__:14}", *row)
+
+# %% tags=["hide-input"]
+for law, number in ((amdahl_time, share), (talking_time, each)):
+    assert abs(law(2, number) - time_of_two) < 1e-9
+assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1) < 1e-12
+
+# %% [markdown]
+# Two points cannot tell these laws apart.
+# Each has one free number, so each goes exactly through both points, and there is nothing left over by which we could see that one is wrong.
+# Beyond the points they say different things.
+# A fit needs more points than free numbers, and a check needs one more that it did not use.
+#
+# What two points *can* tell: how much is lost at two, on this machine, with this model and batch.
+#
+# The batch matters most.
+# We have divided a batch of fixed size, so that more processes have less to do between two exchanges; that is **strong scaling**.
+# Usually the batch grows with the processes: **weak scaling**.
+# Then the exchange stays small beside the work, and the serial share shrinks with N.
+# But a larger batch is another training: it needs another learning rate, and beyond some size it saves no more steps [@shallue2019].
+# The paper's batch, 25,000 target tokens, was divided among 8 GPUs.
+#
+# ## When the model does not fit
+#
+# In data parallelism each device holds everything: weights, gradients and Adam's two moments, four numbers for each parameter.
+
+# %% tags=["nbval-check-output"]
+from course_lib.config import model_preset
+
+for name in ("mini", "base", "big"):
+    needed = sum(model_preset(name, 37_000).memory_bytes().values())
+    print(f"{name:5} {needed / 1e9:.2f} GB; with 8 processes each {needed / 8e9:.2f}")
+print(f"7 billion parameters: {4 * 4 * 7} GB; with 8 processes each {4 * 4 * 7 // 8}")
+
+# %% tags=["hide-input"]
+assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
+
+# %% [markdown]
+# The copies are a waste: each process needs all weights, but only of the layer that it is computing.
+# With **fully sharded** training each keeps 1/N of every weight, gradient and moment; before a layer computes, its weights are gathered from all, and forgotten afterwards [@zhao2023].
+# It sends about half as much again as plain data parallelism, and memory shrinks with N.
+#
+# In PyTorch it is one call for each layer, `fully_shard(layer)`; `sharded_loss`, which our comparison used, is five lines around it.
+# The gradients were those of one process up to rounding.
+#
+# Numbers of 16 bits halve what is left: mixed precision, `--precision bfloat16`, works with all of this (lesson 14 measures it).
+#
+# ## How much data does it take?
+#
+# Back to the first question: is a thousand pairs too little, or are two epochs too short?
+# An experiment that changes both at once cannot tell.
+# So all of its trainings have the same length, 32,000 pairs: a corpus of 1,000 is read 32 times, one of 32,000 once.
+#
+# Each size has its own subwords, its own learning rate (of two, chosen by validation with a fourth seed) and three seeds, which draw the pairs, too.
+# All are tested on the same thousand new sentences.
+# The model is small (one layer, d_model 64), so that all 30 trainings take some ten minutes of one core: `python -m course_lib.experiments corpus_size` makes the record again.
+
+# %%
+of_data = Predict(
+    "A corpus twice as large, the same length of training: what becomes of BLEU?",
+    ["the same step up each time", "ever smaller steps", "nothing: no more is read"],
+    section="How much data does it take?",
+)
+of_data
+
+# %%
+import statistics
+
+from course_lib.experiments import final_results, read_record
+
+record = read_record("records/corpus_size.json")
+results = final_results(record, "bleu")  # of each side a list, seed after seed
+sizes = [1000 * 2**power for power in range(6)]
+means = [statistics.mean(results[f"{size:,} pairs"]) for size in sizes]
+for size, mean in zip(sizes, means, strict=True):
+    runs = results[f"{size:,} pairs"]
+    print(f"{size:6,} pairs: {mean:.1f} BLEU ({min(runs):.1f} to {max(runs):.1f})")
+of_data.reveal(of_data.choices[1])
+
+# %% tags=["hide-input"]
+assert means[1] - means[0] > 4 and means[2] - means[1] > 1.5
+assert max(means[3:]) - means[2] < 2
+assert all(abs(mean - means[2]) < 3 for mean in means[2:])
+final = [run["choices"] for run in record["runs"] if run["stage"] == "final"]
+assert {choices["rate"] for choices in final} == {0.012}
+assert {run["choices"]["seen"] for run in record["runs"]} == {32_000}
+
+# %% [markdown]
+# Up to 4,000 pairs each doubling brings a good deal, the second less than the first; from there on, nothing: the seeds differ by as much as the sizes.
+# (All sizes chose the higher of the two rates, so a still higher one might lift them all.)
+#
+# A curve through measured points is a **scaling curve**, and it is tempting to extend it.
+# We fit two: a straight line in log n, through the three sizes that a small project would have measured, and $c - a \, n^{-b}$, which ends at the ceiling c.
+
+# %%
+import numpy as np
+
+
+def saturating(sizes, bleu):
+    """c, a, b of c − a·n^−b by least squares, n in thousands; many b are tried."""
+    fits = []
+    n = np.array(sizes) / 1000
+    for b in np.linspace(0.1, 4, 79):
+        columns = np.stack([np.ones(len(n)), -(n**-b)], axis=1)
+        (c, a), *_ = np.linalg.lstsq(columns, np.array(bleu), rcond=None)
+        fits.append((((columns @ (c, a) - bleu) ** 2).sum(), c, a, b))
+    return min(fits)[1:]
+
+
+# %%
+slope, start = np.polyfit(np.log2(sizes[:3]), means[:3], 1)
+c, a, b = saturating(sizes[:5], means[:5])
+line = slope * np.log2(sizes[-1]) + start
+curve = c - a * (sizes[-1] / 1000) ** -b
+print(f"a line through the first three says, for 32,000 pairs: {line:.1f}")
+print(f"c − a/n^b through the first five: {curve:.1f}, with the ceiling {c:.1f}")
+print(f"measured: {means[-1]:.1f}")
+
+# %% tags=["hide-input"]
+from course_lib.figures import curves
+
+c, a, b = saturating(sizes, means)
+many = np.geomspace(1000, 32_000, 40)
+measured = np.array([results[f"{size:,} pairs"] for size in sizes])
+curves(
+    {
+        "measured, three seeds": (sizes, measured.T),
+        "c − a/n^b": (many, c - a * (many / 1000) ** -b),
+        "line of the first three": (many, slope * np.log2(many) + start),
+    },
+    xlabel="pairs in the corpus",
+    ylabel="BLEU",
+    title="At the same length of training, more than 4,000 pairs bring nothing",
+    log_x=True,
+)
+
+# %% tags=["hide-input"]
+assert line > means[-1] + 8 and abs(curve - means[-1]) < 3
+assert a > 0 and np.abs(c - a * (np.array(sizes) / 1000) ** -b - means).max() < 2
+
+# %% [markdown]
+# The line is right where it was fitted and far too high where it was not.
+# The curve with a ceiling does well at a size that it had not seen.
+# But what is this ceiling?
+# Not what the sentences can teach: a model that has read 32,000 pairs once may not have learned what is in them.
+# A longer training is on record elsewhere: the paper's table 3 in miniature has models that read 20,000 pairs of the same corpus six times, 120,000 in all.
+# One of them has our d_model, and two layers instead of one.
+
+# %% tags=["nbval-check-output"]
+table3 = final_results(read_record("records/table3.json"), "bleu")
+for side in ("course: C d_model 64", "course: base"):
+    runs = ", ".join(f"{bleu:.1f}" for bleu in table3[side])
+    print(f"{side:20} 20,000 pairs, 120,000 read: {runs} BLEU")
+
+# %% tags=["hide-input"]
+assert min(table3["course: C d_model 64"]) > max(means) + 30
+
+# %% [markdown]
+# Nearly four times as much reading, and more than twice the BLEU, from a corpus that seemed to be no better than one of 4,000 pairs.
+# (Those are validation sentences, a beam of 4 and more layers; none of that is worth 40 points.)
+# The ceiling was that of the training.
+#
+# So the two questions have an order:
+#
+# - Does it help to train longer? Then the training is the limit, and more data would be read too seldom.
+# - If it does not, or if validation gets worse while the training loss falls, the data is the limit.
+#
+# Our thousand pairs with two epochs had not even 2,000 pairs to read, a sixteenth of the trainings here.
+# The first thing to do with your own file is to let it run.
+# (The corpus is made by a grammar, and regular. Natural language has more words and more exceptions: expect the same shape, at sizes that are ten or a hundred times as large, and measure.)
+#
+# ## What 27.3 BLEU takes
+#
+# The paper's base model has 27.3 BLEU on newstest2014, English to German, after 100,000 steps of 25,000 target tokens each.
+# What does such a training take?
+# We count **FLOPs**, floating-point operations, as lesson 08 did for one sentence.
+# The forward pass of a matrix product is one product; backward needs two more of the same size, one for the gradient of the input and one for that of the weights.
+# So a training step takes about three times the operations of its forward pass.
+
+# %%
+from course_lib.training import training_flops
+
+base = model_preset("base", 37_000)
+forward = sum(base.flop_counts(src_len=25, tgt_len=25).values())  # one sentence pair
+sentences = 25_000 / 25  # of a batch
+ours = 3 * forward * sentences * 100_000
+theirs = training_flops(base, steps=100_000, batch_tokens=25_000)
+print(f"one pair forward: {forward:.1e}; the whole training: {ours:.1e}, {theirs:.1e}")
+
+# %% tags=["hide-input"]
+assert ours == theirs and 9e17 < ours < 1e18
+
+# %% [markdown]
+# The length of the sentences hardly matters here: nearly all of it is weights, 2 operations for each weight and token in forward, 6 in all.
+#
+# The paper's table 2 prints a training cost, too.
+
+# %%
+of_cost = Predict(
+    "We count 9.5 · 10¹⁷ FLOPs. What does the paper print for the base model?",
+    ["about the same", "about three times less", "about three times more"],
+    section="What 27.3 BLEU takes",
+)
+of_cost
+
+# %%
+from course_lib.training import PEAKS, capacity, paper_utilization
+
+of_cost.reveal(of_cost.choices[2])
+could = capacity(12, 8, "P100")
+print(f"12 hours × 8 GPUs × {PEAKS['P100']:.1e} a second = {could:.1e}")
+for name in ("base", "big"):
+    print(f"{name:4} used {paper_utilization(name):.0%} of what its GPUs could do")
+
+# %% tags=["hide-input"]
+assert f"{could:.1e}" == "3.3e+18" and f"{capacity(84, 8, 'P100'):.1e}" == "2.3e+19"
+assert 3 < could / ours < 4
+assert paper_utilization("base") < paper_utilization("big")
+
+# %% [markdown]
+# 3.3 · 10¹⁸, exactly: hours times devices times operations a second.
+# The paper says so in its section 6.1: it *estimates* the cost by what the GPUs can sustain, it does not count what was computed.
+# Both numbers are right, of different things.
+# Their quotient is the **utilization**: the share of the peak that a training uses.
+#
+# Less than a third for base, more for big: larger matrices keep a GPU busier, padding and everything that is no matrix product do not.
+# (If you pay by the hour, you pay for the peak.)
+# The largest model of Llama 3 was trained with 38 to 43 % [@grattafiori2024, table 4].
+#
+# **A common mistake**: dividing FLOPs by the peak on a data sheet.
+# That is a training at 100 %, which nobody has.
+#
+# ## The budget planner
+#
+# The widget plans this training for other devices.
+# It begins as the paper did it: 8 P100, 29 % of the peak, 12 hours.
+# The price of a device-hour is yours to fill in: prices differ by provider, year and contract.
+
+# %%
+from course_lib.widgets import BudgetPlanner
+
+planner = BudgetPlanner()
+planner
+
+# %% tags=["hide-input"]
+assert abs(planner.view["hours"] - 12) < 0.1
+
+# %% [markdown]
+# Some plans, with the same utilization as the paper's.
+# A device-hour shall cost 2, in any currency; that is a number to replace, not a quotation.
+
+# %%
+from course_lib.training import Budget
+
+plans = [
+    Budget(device="P100", devices=1, utilization=0.29, price=2),
+    Budget(device="A100", devices=1, utilization=0.29, price=2),
+    Budget(device="A100", devices=8, utilization=0.29, serial=0.05, price=2),
+    Budget(device="A100", devices=64, utilization=0.29, serial=0.05, price=2),
+]
+for plan in plans:
+    name = f"{plan.devices} {plan.device}, {plan.serial:.0%} serial"
+    print(f"{name:22} {plan.hours:7.2f} hours, {plan.money:7.2f} for the devices")
+
+# %% tags=["hide-input"]
+assert plans[0].hours > 90 and plans[1].hours < 4 and plans[2].money > plans[1].money
+assert plans[3].hours < plans[2].hours and plans[3].money > plans[2].money
+
+# %% [markdown]
+# What took eight GPUs half a day in 2017 is an afternoon of one GPU, if its utilization is no worse.
+# More devices buy time, and never save money: with 5 % serial, 64 of them wait most of the time that you pay.
+#
+# And your machine?
+# We measure what it can do, with one matrix product.
+
+# %%
+a, b = torch.randn(2, 1024, 1024)
+a @ b  # warm up
+started = time.perf_counter()
+for _ in range(5):
+    a @ b
+here = 5 * 2 * 1024**3 / (time.perf_counter() - started)
+print(f"this machine, one thread: {here:.1e} operations a second")
+print(f"the paper's training at that rate: {ours / here / 3600 / 24 / 365:.1f} years")
+
+# %% tags=["hide-input"]
+assert ours / here / 3600 / 24 > 10  # days
+
+# %% [markdown]
+# So this course has small models and its own corpus.
+#
+# ## What to take home
+#
+# | you have | it brings | it does not |
+# |---|---|---|
+# | more processes | the same steps, sooner | other steps, or 27.3 BLEU on your file |
+# | checkpoints and restarts | a run that survives | the work since the last checkpoint |
+# | shards | models that do not fit one device | speed |
+# | more data | better translations, as long as the training is long enough to read it | what its sentences do not show |
+# | a longer training | what the data has | more than that |
+#
+# ## Your predictions
+
+# %%
+from course_lib.widgets import Predictions
+
+Predictions()
+
+# %% [markdown]
+# ## Glossary
+#
+# - **process**: a program that is running, with memory of its own.
+# - **data parallelism**: every process has the whole model and a share of each batch; gradients are averaged.
+# - **rank**: the number of a process, from 0.
+# - **world size**: the number of processes on all machines together.
+# - **all-reduce**: a sum or mean over all processes that everyone gets.
+# - **fully sharded**: each process keeps a part of every weight, gradient and moment, and gathers a layer when it is needed.
+# - **throughput**: work a second, as target tokens a second.
+# - **Amdahl's law**: the speed-up of N devices is 1 / (s + (1 − s)/N) if a share s of the time cannot be divided.
+# - **serial share**: the share of one device's time that more devices do not shorten.
+# - **strong scaling**: more devices for the same batch.
+# - **weak scaling**: a batch that grows with the devices.
+# - **FLOPs**: floating-point operations, a count of work.
+# - **utilization**: operations done, divided by those that the devices could have done in that time.
+
+# %% [markdown]
+# ## Summary
+#
+# In data parallelism every process computes the gradients of its rows, and an average over all processes makes them those of the whole batch, if each divides by the tokens of all; the mean of the means is another training.
+# Rank 0 alone prints and writes, and after a crash `torchrun` starts everyone again from the checkpoint, with the same weights in the end, bit for bit.
+# Amdahl's law turns a serial share into a limit of the speed-up, and two measured points give its one number without testing the law.
+# How much data a training can use depends on its length: at 32,000 pairs read, ours gained nothing from more than 4,000 different ones, while longer trainings on the same corpus reach twice the BLEU.
+# The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
+#
+# **Next**: the errata lab, lesson [18](18_errata_lab.ipynb), puts what is said about Transformers to the test.
