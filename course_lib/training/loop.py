@@ -63,14 +63,13 @@ def fit(
     Paper: sections 5.2 to 5.4.
     """
     keep_freed_memory()
-    run = Run(model, batches, config, folder, keep, loss)
+    run, stop = Run(model, batches, config, folder, keep, loss), False
     torch.manual_seed(config.seed + rank() * SEEDS_APART)
     if rank() > 0:
         valid, on_step, on_epoch, progress = None, None, None, False
     run.resume()
     bar = tqdm(total=run.history.total_steps, initial=run.step, unit="step", disable=not progress, mininterval=1.0)
     model.train()
-    stop = False
     with bar, Interrupt() as interrupt:
         while run.epoch < config.epochs and not stop:
             for group in run.rest_of_epoch():

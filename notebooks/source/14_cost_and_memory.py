@@ -283,7 +283,7 @@ assert all(abs(error) < 0.05 for error in off.values())
 # It does, within a few percent (what is missing for base are activations of the encoder that still wait when the decoder's gradients are there).
 # So we know before we rent a machine whether a model and a batch will fit.
 #
-# Here is the calculator; the curves on the right are the peak against the length.
+# Here is the calculator; its curves are the peak against the length.
 # Look for the length at which the attention weights of base overtake everything else, then switch to fused attention.
 
 # %%

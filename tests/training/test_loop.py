@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from course_lib.data.batches import BucketedBatches
-from course_lib.training import distributed
 from course_lib.training import run as run_module
 from course_lib.training.allocator import keep_freed_memory
 from course_lib.training.config import TrainConfig
@@ -50,7 +49,7 @@ class MeanOfMeans(Run):
             loss, correct = batch_loss(model, batch, smoothing=smoothing)
             return loss / batch.num_tokens * tokens / len(group), correct
 
-        with mock.patch.object(distributed, "batch_loss", own_mean):
+        with mock.patch.object(run_module, "batch_loss", own_mean):
             super().train_step(group)
 
 
@@ -128,8 +127,8 @@ def clipping_bounds_the_gradient(run_class):
 
 
 class Unclipped(Run):
-    def __init__(self, model, batches, config, folder, keep):
-        super().__init__(model, batches, replace(config, clip_norm=None), folder, keep)
+    def __init__(self, model, batches, config, folder, keep, loss):
+        super().__init__(model, batches, replace(config, clip_norm=None), folder, keep, loss)
 
 
 def test_clipping_bounds_the_norm_of_the_gradient():
@@ -196,7 +195,7 @@ def clocks_count_batches_and_steps_and_nothing_between(train):
         return batch_loss(*args, **options)
 
     pause = lambda *_: clocks.pass_by(100, 100)  # noqa: E731
-    with mock.patch.object(run_module, "time", clocks), mock.patch.object(distributed, "batch_loss", slow_loss):
+    with mock.patch.object(run_module, "time", clocks), mock.patch.object(run_module, "batch_loss", slow_loss):
         history = train(tiny_model(), SlowBatches([PAIRS[:5]] * 3), CONFIG, on_step=pause, on_epoch=pause)
     assert (history.seconds, history.cpu_seconds) == (6 * 13, 6 * 6)
     assert [(record["seconds"], record["cpu_seconds"]) for record in history.epochs] == [(39, 18), (78, 36)]
@@ -310,8 +309,8 @@ FIELDS = replace(
 
 def forgets(**fields):
     class Forgets(Run):
-        def __init__(self, model, batches, config, folder, keep):
-            super().__init__(model, batches, replace(config, **fields), folder, keep)
+        def __init__(self, model, batches, config, folder, keep, loss):
+            super().__init__(model, batches, replace(config, **fields), folder, keep, loss)
 
     return fit_with(Forgets)
 
