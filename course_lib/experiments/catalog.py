@@ -4,7 +4,7 @@ from importlib import import_module
 
 from course_lib.experiments.grid import Grid
 
-NAMES: tuple[str, ...] = ("architectures", "corpus_size", "depth", "positions", "recall", "warmup")
+NAMES: tuple[str, ...] = ("architectures", "corpus_size", "depth", "families", "positions", "recall", "warmup")
 
 
 def find_grid(name: str) -> Grid:
