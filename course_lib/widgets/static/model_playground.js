@@ -92,7 +92,7 @@ function writer(model) {
 
 function render({ model, el: root }) {
   const question = "Erase one patch of a digit: which one changes the answer? Then let the writer go on with " +
-    "“The old”, and raise the temperature until its words are none.";
+    "“The old”, and raise the temperature until hardly a word is left.";
   fill(root, question, ...classifier(model), ...writer(model));
 }
 
