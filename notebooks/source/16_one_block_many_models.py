@@ -15,6 +15,7 @@
 
 # %%
 import math
+import re
 from collections import Counter, defaultdict
 
 import torch
@@ -71,7 +72,6 @@ assert gap < 1e-6
 
 # %%
 from course_lib.config import ModelConfig
-from course_lib.position import LearnedPosition
 from course_lib.transformer import Embedding, Encoder
 
 
@@ -395,14 +395,14 @@ class OurVisionTransformer(nn.Module):
         super().__init__()
         self.patch_proj = nn.Linear(4, config.d_model)
         self.class_token = nn.Parameter(torch.randn(config.d_model))
-        self.position = LearnedPosition(config.max_len, config.d_model)
+        self.table = nn.Parameter(torch.randn(config.max_len, config.d_model))  # positions
         self.encoder, self.head = Encoder(config), nn.Linear(config.d_model, 10)
 
     def forward(self, pictures):
         patches = cut(pictures)  # (batch, 16, 4)
         first = self.class_token.expand(len(patches), 1, -1)
         x = torch.cat([first, self.patch_proj(patches)], dim=1)  # (batch, 17, d_model)
-        return self.head(self.encoder(self.position(x))[:, 0])
+        return self.head(self.encoder(x + self.table[: x.shape[1]])[:, 0])
 
 
 # %%
@@ -420,7 +420,8 @@ from course_lib.experiments import right_share, train_digits
 
 digits = train_digits(train, seed=0)
 weights = digits.state_dict().items()
-short = {name.replace("picture_encoder.", "").replace("embedding.", ""): of for name, of in weights}
+outer = re.compile(r"picture_encoder\.(embedding\.)?(position\.)?")
+short = {outer.sub("", name): of for name, of in weights}
 ours = OurVisionTransformer(digits.picture_encoder.config).eval()
 ours.load_state_dict(short)
 with torch.no_grad():
