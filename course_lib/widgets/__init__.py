@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "live_training": ["LiveTraining"],
         "mask_painter": ["MaskPainter"],
         "merge_stepper": ["MergeStepper"],
+        "model_playground": ["ModelPlayground"],
         "offset_explorer": ["OffsetExplorer"],
         "playground": ["Playground"],
         "position_explorer": ["PositionExplorer"],

@@ -364,7 +364,7 @@ with written_for(originals, tuple(new)):
 # | **[13 positions past the paper](13_positions_past_the_paper.ipynb)** | relative biases, ALiBi, rotary; texts longer than any in training |
 # | **[14 cost and memory](14_cost_and_memory.ipynb)** | what attention costs in time and memory, and how to spend less |
 # | **[15 alternatives](15_alternatives.ipynb)** | recurrent, convolutional and state-space networks on the same tasks |
-# | **16 one block, many models** | BERT, GPT, the Vision Transformer and captioning in small, from the same blocks |
+# | **[16 one block, many models](16_one_block_many_models.ipynb)** | BERT, GPT, the Vision Transformer and captioning in small, from the same blocks |
 # | **[17 scaling out](17_scaling_out.ipynb)** | your own sentence pairs, several processes, and what the paper's run takes |
 # | **[18 errata lab](18_errata_lab.ipynb)** | popular sentences about the Transformer, put to the test |
 #
