@@ -54,7 +54,9 @@ SOLUTIONS := $(sort $(wildcard notebooks/assignments/solution/*/*.ipynb))
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
 # Files are tested side by side, each with one thread; the long ones come first. WORKERS=0 takes one after the other.
 WORKERS := auto
-SIDE_BY_SIDE := -n $(WORKERS) --maxprocesses 4 --no-loadscope-reorder --dist
+SIDE_BY_SIDE := --maxprocesses 4 --no-loadscope-reorder --dist
+# Pages are opened one after another, because some tests measure how soon a widget answers; PAGES=2 takes two at a time.
+PAGES := 0
 
 # The course's Python: PYTHON if given, else the first one that is new enough and can make environments.
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python)
@@ -90,14 +92,14 @@ update: ## Get a new edition of the course; what you have written in your copies
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check
-	OMP_NUM_THREADS=1 $(PY) -m pytest $(LESSONS) $(SOLUTIONS) tests $(NBVAL) $(SIDE_BY_SIDE) loadfile --ignore=tests/browser $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(LESSONS) $(SOLUTIONS) tests $(NBVAL) -n $(WORKERS) $(SIDE_BY_SIDE) loadfile --ignore=tests/browser $(ARGS)
 
 check: $(VENV)/.test-ready ## In a minute: lint, the tests of the model, one lesson
 	$(PY) -m ruff check
 	$(PY) -m pytest $(CORE) $(firstword $(LESSONS)) $(NBVAL) $(ARGS)
 
 test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, operated in a real browser
-	OMP_NUM_THREADS=1 $(PY) -m pytest tests/browser $(SIDE_BY_SIDE) loadgroup $(ARGS)
+	$(PY) -m pytest tests/browser -n $(PAGES) $(SIDE_BY_SIDE) loadgroup $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)
