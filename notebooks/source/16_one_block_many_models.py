@@ -41,7 +41,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 
 # %%
 of_parts = Predict(
-    "A decoder layer without its attention to the memory: which layer of the library is that?",
+    "A decoder layer without attention to the memory: which library layer is that?",
     ["none, it needs a class of its own", "EncoderLayer, called with a causal mask"],
     section="Which half is which",
 )
@@ -250,7 +250,7 @@ assert bits[5] < 1.3 < 1.8 < min(seeds("writer", "bits")) and bits[1] > 3
 
 # %% [markdown]
 # The counts win, clearly.
-# (In parentheses stands the interval that holds the mean over seeds in 95 of 100 such experiments.)
+# (In parentheses stands the interval that holds the mean over seeds in 95 of 100 such experiments; those of shares are cut off at 0 and 100 %.)
 # After 600 steps our writer is better than a table of one character, and far from one of five.
 # A small corpus made by a grammar repeats its words all the time, and for that a table is hard to beat.
 # What counts cannot do is share what they know among contexts that they never met; it pays when there is more to learn than fits a table.
@@ -340,7 +340,7 @@ assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 # Half of the sentences are odd, so 50 % is guessing.
 # Pretraining helps in each of three seeds, and it takes no labels; but it does not get far.
 # From scratch, a classifier learns next to nothing; pretrained and with 1,000 labels, it is right in six of ten.
-# BERT's gains are of another kind. Why?
+# BERT gains far more from it. Why does ours gain so little?
 # We look at what pretraining had to offer.
 # If the third word of a sentence is hidden, how often does the model find it, and how often does the most frequent third word fit?
 
@@ -359,8 +359,7 @@ assert always < 0.1 and 0.25 < min(seeds("masked", "valid")) < max(seeds("masked
 # It has learned something: it finds four times as many as the most frequent word.
 # But nearly three of four blanks remain wrong.
 # (Many blanks have more than one good filler, so 100 % is out of reach for anybody.)
-# A model that saw 4,000 sentences for half a minute knows which *part of speech* fits better than which *noun* does, and our question is about nouns.
-# That last sentence is a guess of ours, not a result; the record does not test it.
+# A guess, which the record does not test: so little training teaches which *part of speech* fits, and not yet which *noun*, and our question is about nouns.
 #
 # ## Patches instead of words
 #
@@ -736,8 +735,8 @@ assert read["untrained", "both", "new thing"] < read["trained", "both", "new thi
 # %% [markdown]
 # The shape of a yellow square is in the memory, and much better there than without training.
 # But a probe trained only on known things reads it as badly as the captioner does.
-# The reason is in the data: in training, *yellow* rules out *square*.
-# Letting the color have a say in the shape is never punished there; nothing in the pictures tells that the two are separate matters.
+# The data suggest why: in training, *yellow* rules out *square*.
+# Letting the color have a say in the shape is never punished there, and nothing tells that the two are separate matters.
 # Would more colors and shapes say so? Perhaps; the record does not test it.
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
@@ -785,7 +784,7 @@ assert max(seeds("parser", "longer")) < 0.35
 # %% [markdown]
 # Again "unseen" has two meanings, and the second one breaks the model.
 # Is it length, as in lesson [13](13_positions_past_the_paper.ipynb)?
-# Not length alone: longer sentences are built differently.
+# Perhaps; but length is not the only difference, because longer sentences are also built differently.
 
 # %%
 conjunctions = {"if", "because", "although", "when"}
