@@ -41,7 +41,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 
 # %%
 of_parts = Predict(
-    "A decoder layer without its attention to the memory: which layer of the library is that?",
+    "A decoder layer without attention to the memory: which library layer is that?",
     ["none, it needs a class of its own", "EncoderLayer, called with a causal mask"],
     section="Which half is which",
 )
@@ -52,13 +52,15 @@ from course_lib.blocks import DecoderLayer, EncoderLayer
 from course_lib.masks import causal_mask
 
 torch.manual_seed(0)
-decoder, encoder = DecoderLayer(16, 4, 32, 0.0, norm_first=True), EncoderLayer(16, 4, 32, 0.0, norm_first=True)
+decoder = DecoderLayer(16, 4, 32, 0.0, norm_first=True)
+encoder = EncoderLayer(16, 4, 32, 0.0, norm_first=True)
 nn.init.zeros_(decoder.cross_attn.output_proj.weight)  # the memory adds nothing
 nn.init.zeros_(decoder.cross_attn.output_proj.bias)
 shared = {name: of for name, of in decoder.state_dict().items() if "cross" not in name}
 encoder.load_state_dict(shared)
 x, memory = torch.randn(1, 6, 16), torch.randn(1, 3, 16)
-gap = (decoder(x, memory, causal_mask(6)) - encoder(x, causal_mask(6))).abs().max().item()
+mask = causal_mask(6)
+gap = (decoder(x, memory, mask) - encoder(x, mask)).abs().max().item()
 of_parts.reveal(of_parts.choices[int(gap < 1e-6)])
 print(f"largest difference of the outputs: {gap:.0e}")
 
@@ -93,11 +95,13 @@ class OurLanguageModel(nn.Module):
 # %%
 from course_lib.families import LanguageModel
 
-config = ModelConfig(vocab_size=30, d_model=32, num_heads=4, num_layers=2, d_ff=64, dropout=0.0)
+sizes = dict(d_model=32, num_heads=4, num_layers=2, d_ff=64, dropout=0.0)
+config = ModelConfig(vocab_size=30, **sizes)
 ours, theirs = OurLanguageModel(config), LanguageModel(config)
 ours.load_state_dict(theirs.state_dict())
 ids = torch.randint(4, 30, (2, 9))
-print("largest difference from the library's:", (ours(ids) - theirs(ids)).abs().max().item())
+difference = (ours(ids) - theirs(ids)).abs().max().item()
+print("largest difference from the library's:", difference)
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(ours(ids), theirs(ids))
@@ -224,7 +228,7 @@ def seeds(side, name):
 
 
 def told(values, form="{:.1%}", share=True):
-    """Their mean, with the interval that holds the true one in 95 of 100 repetitions."""
+    """Their mean, with its 95 % interval."""
     found = mean_estimate(values)
     low, high = found.low, found.high
     if share:
@@ -250,7 +254,7 @@ assert bits[5] < 1.3 < 1.8 < min(seeds("writer", "bits")) and bits[1] > 3
 
 # %% [markdown]
 # The counts win, clearly.
-# (In parentheses stands the interval that holds the mean over seeds in 95 of 100 such experiments.)
+# (In parentheses stands the interval that holds the mean over seeds in 95 of 100 such experiments; those of shares are cut off at 0 and 100 %.)
 # After 600 steps our writer is better than a table of one character, and far from one of five.
 # A small corpus made by a grammar repeats its words all the time, and for that a table is hard to beat.
 # What counts cannot do is share what they know among contexts that they never met; it pays when there is more to learn than fits a table.
@@ -261,7 +265,8 @@ print("words that the training texts have:", told(seeds("writer", "known words")
 print("sentences copied from them, at most:", f"{max(seeds('writer', 'copied')):.0%}")
 
 # %% tags=["hide-input"]
-assert 0.5 < min(seeds("writer", "known words")) < max(seeds("writer", "known words")) < 0.75
+shares = seeds("writer", "known words")
+assert 0.5 < min(shares) < max(shares) < 0.75
 assert max(seeds("writer", "copied")) == 0
 
 # %% [markdown]
@@ -294,7 +299,8 @@ print("of these hidden:", (blanks == 4).sum().item())
 print("unchanged:", ((blanks == row) & (wanted > 0)).sum().item())
 
 # %% tags=["hide-input"]
-assert ((wanted == row) | (wanted == -100)).all() and (blanks == row)[wanted == -100].all()
+assert ((wanted == row) | (wanted == -100)).all()
+assert (blanks == row)[wanted == -100].all()
 
 # %% [markdown]
 # The −100 is PyTorch's: `cross_entropy` leaves such targets out.
@@ -325,22 +331,26 @@ of_labels
 # %%
 gains = {}
 for labels in (100, 1000):
-    pair = [seeds("masked", f"{name}, {labels}") for name in ("from scratch", "pretrained")]
+    names = ("from scratch", "pretrained")
+    pair = [seeds("masked", f"{name}, {labels}") for name in names]
     gains[labels] = [after - before for before, after in zip(*pair, strict=True)]
-    print(f"{labels:5} labels: from scratch {told(pair[0])}, pretrained {told(pair[1])}")
-    print(f"{'':13} gain, seed by seed:", *(f"{100 * gain:.1f} points" for gain in gains[labels]))
-of_labels.reveal(round(100 * sum(pair[1]) / 3), because="half of them would be guessing")
+    fresh, after = map(told, pair)
+    print(f"{labels:5} labels: from scratch {fresh}, pretrained {after}")
+    points = (f"{100 * gain:.1f} points" for gain in gains[labels])
+    print(f"{'':13} gain, seed by seed:", *points)
+of_labels.reveal(round(100 * sum(pair[1]) / 3), because="guessing would give 50 %")
 
 # %% tags=["hide-input"]
 assert min(gains[100]) > 0 and mean_estimate(gains[1000]).low > 0
-assert max(seeds("masked", "pretrained, 100")) < 0.6 and max(seeds("masked", "pretrained, 1000")) < 0.65
+assert max(seeds("masked", "pretrained, 100")) < 0.6
+assert max(seeds("masked", "pretrained, 1000")) < 0.65
 assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 
 # %% [markdown]
 # Half of the sentences are odd, so 50 % is guessing.
 # Pretraining helps in each of three seeds, and it takes no labels; but it does not get far.
 # From scratch, a classifier learns next to nothing; pretrained and with 1,000 labels, it is right in six of ten.
-# BERT's gains are of another kind. Why?
+# BERT gains far more from it. Why does ours gain so little?
 # We look at what pretraining had to offer.
 # If the third word of a sentence is hidden, how often does the model find it, and how often does the most frequent third word fit?
 
@@ -353,14 +363,14 @@ print(f"always “{frequent}”: {always:.1%}")
 print("masked language model:", told(seeds("masked", "valid")))
 
 # %% tags=["hide-input"]
-assert always < 0.1 and 0.25 < min(seeds("masked", "valid")) < max(seeds("masked", "valid")) < 0.3
+found = seeds("masked", "valid")
+assert always < 0.1 and 0.25 < min(found) < max(found) < 0.3
 
 # %% [markdown]
 # It has learned something: it finds four times as many as the most frequent word.
 # But nearly three of four blanks remain wrong.
 # (Many blanks have more than one good filler, so 100 % is out of reach for anybody.)
-# A model that saw 4,000 sentences for half a minute knows which *part of speech* fits better than which *noun* does, and our question is about nouns.
-# That last sentence is a guess of ours, not a result; the record does not test it.
+# A guess, which the record does not test: so little training teaches which *part of speech* fits, and not yet which *noun*, and our question is about nouns.
 #
 # ## Patches instead of words
 #
@@ -395,7 +405,7 @@ class OurVisionTransformer(nn.Module):
         super().__init__()
         self.patch_proj = nn.Linear(4, config.d_model)
         self.class_token = nn.Parameter(torch.randn(config.d_model))
-        self.table = nn.Parameter(torch.randn(config.max_len, config.d_model))  # positions
+        self.table = nn.Parameter(torch.randn(config.max_len, config.d_model))
         self.encoder, self.head = Encoder(config), nn.Linear(config.d_model, 10)
 
     def forward(self, pictures):
@@ -408,7 +418,7 @@ class OurVisionTransformer(nn.Module):
 # %%
 def cut(pictures):
     """Pictures (batch, 1, 8, 8) to patches, row by row."""
-    rows = pictures[:, 0].unflatten(1, (4, 2)).unflatten(3, (4, 2))  # (batch, 4, 2, 4, 2)
+    rows = pictures[:, 0].unflatten(1, (4, 2)).unflatten(3, (4, 2))  # b, 4, 2, 4, 2
     return rows.transpose(2, 3).flatten(3).flatten(1, 2)  # (batch, 16, 4)
 
 
@@ -459,7 +469,8 @@ assert min(seeds("digits", "test")) >= 0.97 and nearest_share > 0.98
 
 # %%
 strips = picture.view(16, 4)
-for name, one in (("by hand", by_hand[1]), ("cut", cut(picture[None, None])[0, 1]), ("view", strips[1])):
+ways = {"by hand": by_hand[1], "cut": cut(picture[None, None])[0, 1], "view": strips[1]}
+for name, one in ways.items():
     print(f"{name:8}", (one * 16).int().tolist())
 
 # %% tags=["hide-input"]
@@ -474,16 +485,17 @@ assert not torch.equal(torch.stack(by_hand), strips)
 from course_lib.figures import Panel, panels
 from course_lib.recording import record_weights
 
-with record_weights([layer.self_attn for layer in digits.picture_encoder.encoder.layers]) as maps:
-    with torch.no_grad():
-        digits(test.pictures[:1])
-looks = maps[-1][0, :, 0, 1:].unflatten(1, (4, 4))  # (heads, patch rows, patch columns)
+last = digits.picture_encoder.encoder.layers[-1].self_attn
+with record_weights([last]) as maps, torch.no_grad():
+    digits(test.pictures[:1])
+looks = maps[0][0, :, 0, 1:].unflatten(1, (4, 4))  # (heads, patch rows, patch columns)
 pixels, places = [str(n) for n in range(8)], [str(n) for n in range(4)]
 drawings = [Panel(picture, pixels, pixels, "the digit", "weights")]
 for head, look in enumerate(looks):
     drawings.append(Panel(look, places, places, f"head {head}", "weights"))
 words = {"weights": "ink, or weight of the patch"}
-panels(drawings, title="The class token's heads look at different patches", per_row=5, words=words)
+title = "The class token's heads look at different patches"
+panels(drawings, title=title, per_row=5, words=words)
 
 # %% tags=["hide-input"]
 assert len({look.argmax().item() for look in looks}) > 1
@@ -539,7 +551,8 @@ print("caption:", said)
 # %% tags=["hide-input"]
 tgt_in = torch.tensor([[1, *CAPTIONS.ids(said.split())]])
 with torch.no_grad():
-    torch.testing.assert_close(our_captioner(picture, tgt_in), captioner(picture, tgt_in))
+    theirs = captioner(picture, tgt_in)
+    torch.testing.assert_close(our_captioner(picture, tgt_in), theirs)
 
 # %% [markdown]
 # Where does each word look?
@@ -566,11 +579,12 @@ def draw_words(picture, words, looks, title):
 
 
 # %%
-last = [captioner.decoder.layers[-1].cross_attn]
-with record_weights(last) as maps, torch.no_grad():
+crossing = [captioner.decoder.layers[-1].cross_attn]
+with record_weights(crossing) as maps, torch.no_grad():
     captioner(picture, tgt_in[:, :-1])  # row t predicts word t
-looks = maps[0][0].mean(dim=0).unflatten(1, (4, 4))  # (words, patch rows, patch columns)
-figure = draw_words(picture[0], said.split(), looks, "Words for a thing look at that thing")
+looks = maps[0][0].mean(dim=0).unflatten(1, (4, 4))  # (words, rows, columns)
+title = "Words for a thing look at that thing"
+figure = draw_words(picture[0], said.split(), looks, title)
 figure
 
 # %% tags=["hide-input"]
@@ -586,17 +600,18 @@ assert looks[3:5, 3].sum(dim=1).min() > 0.5  # left, of: the lowest row, which i
 from course_lib.data import make_batch, make_scenes
 
 pairs = [one for one in make_scenes(300, seed=6000) if len(one.things) == 2][:200]
-rows = make_batch([([1], CAPTIONS.ids(one.caption.split())) for one in pairs])
-with record_weights(last) as maps, torch.no_grad():
-    captioner(draw_scenes(pairs, seed=6000), rows.tgt_in)
+batch = make_batch([([1], CAPTIONS.ids(one.caption.split())) for one in pairs])
+with record_weights(crossing) as maps, torch.no_grad():
+    captioner(draw_scenes(pairs, seed=6000), batch.tgt_in)
 on_things = torch.zeros(2, 2)  # (word for the first or second shape, on which thing)
 for one, look in zip(pairs, maps[0].mean(dim=1), strict=True):
-    for word, at in enumerate((2, len(one.caption.split()) - 1)):
-        for thing, (row, column) in enumerate(one.places):
-            rows, columns = slice(row // 4, (row + 5) // 4 + 1), slice(column // 4, (column + 5) // 4 + 1)
-            on_things[word, thing] += look[at].view(4, 4)[rows, columns].sum() / len(pairs)
-for word, (on_first, on_second) in zip(("first", "second"), on_things, strict=True):
-    print(f"{word:6} shape word: {on_first:.0%} on the first thing, {on_second:.0%} on the second")
+    for thing, place in enumerate(one.places):
+        rows, columns = (slice(at // 4, (at + 5) // 4 + 1) for at in place)
+        for word, at in enumerate((2, len(one.caption.split()) - 1)):
+            part = look[at].view(4, 4)[rows, columns]
+            on_things[word, thing] += part.sum() / len(pairs)
+for word, (first, second) in zip(("first", "second"), on_things, strict=True):
+    print(f"{word:6} shape word: {first:.0%} on thing 1, {second:.0%} on thing 2")
 
 # %% tags=["hide-input"]
 assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() == [0, 1]
@@ -631,7 +646,8 @@ for said, right in seeds("captions", "wrong, new thing")[0][:3]:
     print(f"  said: {said}; right: {right}")
 
 # %% tags=["hide-input"]
-assert min(seeds("captions", "known")) > 0.9 and min(seeds("captions", "new pair")) > 0.85
+assert min(seeds("captions", "known")) > 0.9
+assert min(seeds("captions", "new pair")) > 0.85
 assert max(seeds("captions", "new thing")) < 0.25
 
 # %% [markdown]
@@ -656,11 +672,13 @@ for kind, (scenes, pictures) in tests.items():
     said = [caption.split() for caption in captions_of(captioner, pictures)]
     wanted = [one.caption.split() for one in scenes]
     both = list(zip(said, wanted, strict=True))
-    right[kind] = [sum(a[at : at + 1] == [b[at]] for a, b in both) / len(both) for at in (1, 2)]
-    print(f"{kind:10} color right {right[kind][0]:.1%}, shape right {right[kind][1]:.1%}")
+    hits = [[a[at : at + 1] == [b[at]] for a, b in both] for at in (1, 2)]
+    right[kind] = [sum(hit) / len(both) for hit in hits]
+    print(f"{kind:10} right color {right[kind][0]:.1%}, shape {right[kind][1]:.1%}")
 
 # %% tags=["hide-input"]
-assert min(right["new thing"][0], *right["known"]) > 0.95 and right["new thing"][1] < 0.4
+assert min(right["new thing"][0], *right["known"]) > 0.95
+assert right["new thing"][1] < 0.4
 
 # %% [markdown]
 # The color is right, and the shape mostly is not.
@@ -689,10 +707,12 @@ def in_memory(model, scenes, pictures):
     return vectors, torch.tensor([shapes.index(one.things[0][1]) for one in scenes])
 
 
+# %%
 def probe(x, y, steps=400):
     """A linear layer from standardized vectors to shapes."""
     torch.manual_seed(0)
-    layer = nn.Sequential(nn.BatchNorm1d(x.shape[1], momentum=None, affine=False), nn.Linear(x.shape[1], 5))
+    norm = nn.BatchNorm1d(x.shape[1], momentum=None, affine=False)
+    layer = nn.Sequential(norm, nn.Linear(x.shape[1], 5))
     optimizer = torch.optim.AdamW(layer.parameters(), lr=0.03)
     for _ in range(steps):
         optimizer.zero_grad()
@@ -725,19 +745,22 @@ for name in ("trained", "untrained"):
     for taught in ("known things", "both"):
         old, new = (read[name, taught, kind] for kind in tests)
         print(f"{name:9} memory, probe of {taught:12}: known {old:.0%}, new {new:.0%}")
-few, many = (read["trained", taught, "new thing"] > 0.5 for taught in ("known things", "both"))
+few = read["trained", "known things", "new thing"] > 0.5
+many = read["trained", "both", "new thing"] > 0.5
 of_probe.reveal(of_probe.choices[few + many])
 
 # %% tags=["hide-input"]
-assert read["trained", "known things", "new thing"] < 0.4 and read["trained", "both", "new thing"] > 0.8
+assert read["trained", "known things", "new thing"] < 0.4
+assert read["trained", "both", "new thing"] > 0.8
 assert read["trained", "known things", "known"] > 0.85
-assert read["untrained", "both", "new thing"] < read["trained", "both", "new thing"] - 0.1
+held = [read[name, "both", "new thing"] for name in ("untrained", "trained")]
+assert held[0] < held[1] - 0.1
 
 # %% [markdown]
 # The shape of a yellow square is in the memory, and much better there than without training.
 # But a probe trained only on known things reads it as badly as the captioner does.
-# The reason is in the data: in training, *yellow* rules out *square*.
-# Letting the color have a say in the shape is never punished there; nothing in the pictures tells that the two are separate matters.
+# The data suggest why: in training, *yellow* rules out *square*.
+# Letting the color have a say in the shape is never punished there, and nothing tells that the two are separate matters.
 # Would more colors and shapes say so? Perhaps; the record does not test it.
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
@@ -779,13 +802,14 @@ for name, of in (("test", "unseen, up to 10 words"), ("longer", "11 words or mor
     print(f"{of:23} F1 {f1}, perfect trees {whole}")
 
 # %% tags=["hide-input"]
-assert min(seeds("parser", "test")) > 0.9 and min(seeds("parser", "perfect, test")) > 0.8
+assert min(seeds("parser", "test")) > 0.9
+assert min(seeds("parser", "perfect, test")) > 0.8
 assert max(seeds("parser", "longer")) < 0.35
 
 # %% [markdown]
 # Again "unseen" has two meanings, and the second one breaks the model.
 # Is it length, as in lesson [13](13_positions_past_the_paper.ipynb)?
-# Not length alone: longer sentences are built differently.
+# Perhaps; but length is not the only difference, because longer sentences are also built differently.
 
 # %%
 conjunctions = {"if", "because", "although", "when"}
@@ -794,7 +818,8 @@ for name, bank in (
     ("up to 10 words", tree_bank(1000, seed=0)),
     ("11 or more", tree_bank(300, seed=100, shortest=11, longest=99)),
 ):
-    clauses[name] = sum(bool(conjunctions & set(words)) for words, _ in bank) / len(bank)
+    found = sum(bool(conjunctions & set(words)) for words, _ in bank)
+    clauses[name] = found / len(bank)
     print(f"{name:15} with a subordinating conjunction: {clauses[name]:.0%}")
 
 # %% tags=["hide-input"]
