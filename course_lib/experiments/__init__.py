@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "draw_names",
             "look_up",
             "own_share",
-            "right_share",
+            "chased_share",
             "train_chaser",
         ],
         "family_models": [

@@ -104,7 +104,7 @@ def own_share(vectors: Tensor) -> float:
 
 
 @torch.no_grad()
-def right_share(model: nn.Module, times: int, *, number: int = 500, seed: int = TEST) -> float:
+def chased_share(model: nn.Module, times: int, *, number: int = 500, seed: int = TEST) -> float:
     """The share of right answers on new draws."""
     gives_to = draw_names(number, torch.Generator().manual_seed(seed)).to(next(model.parameters()).device)
     return (model(gives_to).argmax(dim=-1) == look_up(gives_to, times)).float().mean().item()
@@ -124,8 +124,8 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     with torch.no_grad():
         vectors = model.encode(draw_names(100, torch.Generator().manual_seed(TEST)))
     return {
-        "valid": right_share(model, choices["times"], seed=VALID),
-        "accuracy": right_share(model, choices["times"]),
+        "valid": chased_share(model, choices["times"], seed=VALID),
+        "accuracy": chased_share(model, choices["times"]),
         "losses": [round(mean, 4) for mean in torch.tensor(losses).unflatten(0, (-1, 20)).mean(dim=1).tolist()],
         "first_loss": losses[0],
         "own_share": own_share(vectors),

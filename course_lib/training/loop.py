@@ -7,7 +7,7 @@ import torch
 from tqdm import tqdm
 
 from course_lib.data import BucketedBatches
-from course_lib.training.allocator import give_back_memory, keep_freed_memory
+from course_lib.training.allocator import keep_freed_memory
 from course_lib.training.config import TrainConfig
 from course_lib.training.distributed import anyone, rank
 from course_lib.training.interrupt import Interrupt
@@ -16,7 +16,6 @@ from course_lib.transformer import Transformer
 
 __all__ = ["DivergedError", "History", "fit"]
 
-STEPS_BETWEEN_TRIMS = 50
 SEEDS_APART = 1_000_003  # between processes, so that each drops out something else
 
 
@@ -76,8 +75,6 @@ def fit(
                 run.train_step(group)
                 bar.set_postfix(loss=f"{run.history.losses[-1]:.3f}", refresh=False)
                 bar.update()
-                if run.step % STEPS_BETWEEN_TRIMS == 0:
-                    give_back_memory()
                 if on_step:
                     on_step(model, run.history)
                 if stop := anyone(interrupt.requested):

@@ -13,11 +13,14 @@ from torch import Tensor
 
 from course_lib.data import Batch
 from course_lib.storage import load_tensors, load_weights, save_tensors
+from course_lib.training.allocator import give_back_memory
 from course_lib.training.config import TrainConfig
 from course_lib.training.distributed import check_agreement, from_everyone, gradients, rank, shared_loss
 from course_lib.training.evaluation import batch_loss, validate
 from course_lib.training.schedule import learning_rate
 from course_lib.transformer import Transformer
+
+STEPS_BETWEEN_TRIMS = 50
 
 
 @dataclass
@@ -95,6 +98,8 @@ class Run:
         """One optimizer step on the gradient of the mean loss over all target tokens of the group."""
         with self._clock():
             self._train_step(group)
+            if self.step % STEPS_BETWEEN_TRIMS == 0:
+                give_back_memory()
 
     def _train_step(self, group: list[Batch]) -> None:
         rate = learning_rate(

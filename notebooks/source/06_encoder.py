@@ -579,7 +579,7 @@ of_hops = Predict(
 of_hops
 
 # %%
-from course_lib.experiments import Chaser, right_share, train_chaser
+from course_lib.experiments import Chaser, chased_share, train_chaser
 
 steps = 2400 if device == "cuda" else 800
 shares = {}
@@ -587,7 +587,7 @@ for num_layers, times in ((1, 1), (1, 2), (2, 2)):
     torch.manual_seed(0)
     chaser = Chaser(num_layers, norm_first=True).to(device)
     train_chaser(chaser, times, rate=3e-3, steps=steps, seed=0)
-    shares[num_layers, times] = right_share(chaser, times)
+    shares[num_layers, times] = chased_share(chaser, times)
     print(f"layers: {num_layers}, look-ups: {times}", end="  ")
     print(f"{shares[num_layers, times]:4.0%} right")
 
@@ -866,11 +866,11 @@ for name, way in (
     print(f"{name:24}own share {share_at_top(trained[name]):.1g}", end=", ")
     train_chaser(trained[name], 1, rate=3e-3, steps=300, seed=0)
     print(f"after training {share_at_top(trained[name]):.1g}", end=", ")
-    print(f"{right_share(trained[name], 1):.0%} right")
+    print(f"{chased_share(trained[name], 1):.0%} right")
 
 # %% tags=["hide-input"]
 tops = [share_at_top(each) for each in trained.values()]
-rights = [right_share(each, 1) for each in trained.values()]
+rights = [chased_share(each, 1) for each in trained.values()]
 assert max(rights[:2]) < 0.5 < 0.95 < rights[2] and max(tops[:2]) < 0.1 < tops[2]
 
 # %% [markdown]

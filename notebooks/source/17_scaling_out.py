@@ -179,6 +179,10 @@ assert gap_of_sums < 1e-12
 # PyTorch's `DistributedDataParallel`, DDP for short, is a module around a module: its `forward` calls that of the inner one, and after `backward` each gradient is the mean over all processes.
 # The core of it fits on the page.
 
+# %% tags=["hide-input"]
+ran = []  # the text of each cell from here on
+get_ipython().events.register("pre_run_cell", lambda cell: ran.append(cell.raw_cell))  # noqa: F821
+
 
 # %%
 import torch.distributed as dist
@@ -209,7 +213,7 @@ class OurDataParallel(nn.Module):
 # DDP does the same with *buckets* of parameters, as one large message is faster than many small ones [@li2020].
 #
 # A process has no notebook, so what it runs must be in a file.
-# IPython keeps the text of each cell in a list, `In`:
+# IPython tells us the text of each cell as it runs (a folded cell has asked for it); we keep it in a list, `ran`:
 
 
 # %%
@@ -218,13 +222,13 @@ HEAD = "import os\nimport sys\nfrom pathlib import Path\n\nimport torch\n\n"
 
 def save(name, cells=1):
     """Writes the last cells before this one into a file."""
-    text = "\n\n".join(In[-1 - cells : -1])  # noqa: F821
+    text = "\n\n".join(ran[-1 - cells : -1])
     (folder / name).write_text(HEAD + text, encoding="utf-8")
 
 
 # %% tags=["hide-input"]
-assert "register_post_accumulate_grad_hook" in In[-3]  # noqa: F821
-written = (folder / "ours.py").write_text(In[-3], encoding="utf-8")  # noqa: F821
+assert "register_post_accumulate_grad_hook" in ran[-3]
+written = (folder / "ours.py").write_text(ran[-3], encoding="utf-8")
 
 # %% [markdown]
 # The next two cells are what each process does: it takes its rows of one batch, computes the gradient in four ways, and compares each with the gradient of the whole batch.
@@ -277,7 +281,7 @@ tokenizer = Translator.from_pretrained("alone").tokenizer
 with process_group("cpu"):
     compare(make_batch(encode_pairs(tokenizer, mine[:3] + mine[-4:])))
 """
-cells = "\n\n".join(In[-3:-1])  # noqa: F821
+cells = "\n\n".join(ran[-3:-1])
 written = (folder / "gradients.py").write_text(HEAD + imports + cells + start)
 
 # %% [markdown]

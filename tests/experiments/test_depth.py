@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.experiments import Chaser, chase_loss, depth, draw_names, look_up, own_share, right_share, train_chaser
+from course_lib.experiments import Chaser, chase_loss, chased_share, depth, draw_names, look_up, own_share, train_chaser
 from course_lib.experiments.depth import CHILDREN, D_MODEL, GRID
 from tests.helpers.laws import tells_apart
 
@@ -93,9 +93,9 @@ def test_the_rate_grows_and_then_stays():
 def test_one_look_up_is_learned():
     torch.manual_seed(0)
     chaser = Chaser(1, norm_first=True)
-    assert right_share(chaser, 1) < 0.4
+    assert chased_share(chaser, 1) < 0.4
     losses = train_chaser(chaser, 1, rate=1e-2, steps=220, seed=0)
-    assert right_share(chaser, 1) > 0.9 and losses[-1] < 0.5 < losses[0]
+    assert chased_share(chaser, 1) > 0.9 and losses[-1] < 0.5 < losses[0]
 
 
 def test_a_run_reports_what_the_record_needs(tmp_path):

@@ -27,7 +27,8 @@ function render({ model, el: root }) {
     const words = peak[0] < steps.at(-1) ? "peak at step" : "still warming up at the last step,";
     told.textContent = `${words} ${grouped(peak[0])}: rate ${short(peak[1], 2)}`;
   };
-  const question = "Double the warm-up: what happens to the peak? Which d_model halves it? Where does each schedule end?";
+  const question =
+    "Double the warm-up: what happens to the peak? Which d_model halves it? Where does each schedule end?";
   const runs = RUNS.map((steps) => [steps, grouped(steps)]);
   fill(root, question,
     row(
