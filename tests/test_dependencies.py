@@ -180,8 +180,11 @@ def test_every_import_is_a_declared_dependency(root: Path) -> None:
     (project,) = read(root, "pyproject.toml")
     ours = {"course_lib", "notebooks", "tests"}
     with_extras = ["course_lib/grading", "notebooks/source", "notebooks/assignments", "tests"]
-    for_lessons = ["course_lib/figures", "course_lib/widgets"]
-    files = {folder: set((root / folder).rglob("*.py")) for folder in ("course_lib", *for_lessons, *with_extras)}
+    for_lessons = ["course_lib/figures", "course_lib/widgets", "course_lib/compression", "course_lib/data/digits.py"]
+    files = {
+        name: set((root / name).rglob("*.py")) if (root / name).is_dir() else {root / name}
+        for name in ("course_lib", *for_lessons, *with_extras)
+    }
     files["course_lib"] -= set().union(*(files[name] for name in files if name.startswith("course_lib/")))
     for folder, paths in files.items():
         extras = {"course"} if folder in for_lessons else None if folder in with_extras else set()

@@ -122,18 +122,18 @@ live = LiveTraining(translator, samples)
 watch = dict(on_step=live.on_step, on_epoch=live.on_epoch, progress=False)
 history = fit(model, batches, recipe, valid=valid, **watch)
 
+# %% tags=["hide-input"]
+valid_losses = [epoch["valid_loss"] for epoch in history.epochs]
+assert history.stopped == "finished"
+assert valid_losses[-1] < valid_losses[0] / 2
+assert valid_losses[-1] < history.epochs[-1]["train_loss"] / 2
+
 # %%
 print("epoch  training loss  validation loss  next token right")
 for epoch in history.epochs:
     losses = f"{epoch['train_loss']:12.3f}{epoch['valid_loss']:16.3f}"
     print(f"{epoch['epoch']:5}{losses}{epoch['valid_accuracy']:17.1%}")
 print(f"trained for {history.seconds:.0f} seconds on {device}")
-
-# %% tags=["hide-input"]
-valid_losses = [epoch["valid_loss"] for epoch in history.epochs]
-assert history.stopped == "finished"
-assert valid_losses[-1] < valid_losses[0] / 2
-assert valid_losses[-1] < history.epochs[-1]["train_loss"] / 2
 
 # %% [markdown]
 # The validation loss is far below the training loss, though its sentences are new.
@@ -734,7 +734,9 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **training, validation, test part**: sentences to learn from, to choose by, and to report on.
+# - **training part**: sentences to learn from.
+# - **validation part**: sentences to choose by.
+# - **test part**: sentences to report on, once.
 # - **epoch**: one pass over all training pairs.
 # - **pre-norm**: layers that normalize their input, before attention or feed-forward network.
 # - **free-running**: said of a model that goes on from its own output.

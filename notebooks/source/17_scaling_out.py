@@ -181,7 +181,8 @@ assert gap_of_sums < 1e-12
 
 # %% tags=["hide-input"]
 ran = []  # the text of each cell from here on
-get_ipython().events.register("pre_run_cell", lambda cell: ran.append(cell.raw_cell))  # noqa: F821
+events = get_ipython().events  # noqa: F821
+events.register("pre_run_cell", lambda cell: ran.append(cell.raw_cell))
 
 
 # %%

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib import colormaps, pyplot
 
-from course_lib.figures import canvas, charts, matrices, palette
+from course_lib.figures import canvas, charts, matrices, palette, row_charts
 from course_lib.figures.matrices import Panel, attention_grid, attention_map, mask_grid, panels, signed_matrix
 from tests.helpers.figures import (
     SERIES,
@@ -25,9 +25,9 @@ FIGURES = {
     "mask_grid": lambda: mask_grid(np.eye(3, 4, dtype=bool), TGT, SRC, title="t"),
     "signed_matrix": lambda: signed_matrix(np.eye(3, 4), TGT, SRC, title="t"),
     "curves": lambda: charts.curves(SERIES, xlabel="x", ylabel="y", title="t"),
-    "bars": lambda: charts.bars(["a"], [1], xlabel="x", title="t"),
+    "bars": lambda: row_charts.bars(["a"], [1], xlabel="x", title="t"),
     "panels": lambda: panels([Panel(np.eye(3, 4), TGT, SRC, "a"), Panel(np.eye(2), "ab", "ab", "b")], title="t"),
-    "stacked_bars": lambda: charts.stacked_bars({"a": {"b": 1}}, xlabel="x", title="t"),
+    "stacked_bars": lambda: row_charts.stacked_bars({"a": {"b": 1}}, xlabel="x", title="t"),
 }
 
 
@@ -59,7 +59,7 @@ def test_the_laws_of_all_figures_can_fail():
 
     with pytest.raises(AssertionError, match="cut off"):
         law_stays_on_the_page(too_wide)
-    unstyled = charts.bars.__wrapped__
+    unstyled = row_charts.bars.__wrapped__
     with pytest.raises(AssertionError):
         law_looks_the_same_in_a_users_own_style(lambda: unstyled(["a"], [1], xlabel="x", title="t"))
 
@@ -75,7 +75,7 @@ def _of_one_size(title, width, height):
     ("draw", "sizing"),
     [
         (lambda title: attention_map(some_weights(3, 4), TGT, SRC, title=title), (matrices, "lay_out")),
-        (lambda title: charts.bars(["a", "b"], [1, 2], xlabel="x", title=title), (charts, "new_figure")),
+        (lambda title: row_charts.bars(["a", "b"], [1, 2], xlabel="x", title=title), (row_charts, "new_figure")),
     ],
     ids=["matrices", "charts"],
 )
@@ -93,7 +93,7 @@ def _on_a_page_of_one_size(axes, bars, sheet, title):
 
 
 def test_the_title_is_the_alternative_text():
-    figure = charts.bars(["a"], [1], xlabel="x", title="a finding that is longer than one line of this figure " * 3)
+    figure = row_charts.bars(["a"], [1], xlabel="x", title="a finding that is longer than one line of this figure " * 3)
     assert "\n" in figure.get_suptitle()
     _, metadata = figure._repr_png_()
     assert metadata["alt"].split() == ("a finding that is longer than one line of this figure " * 3).split()

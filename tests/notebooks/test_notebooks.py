@@ -299,7 +299,7 @@ def test_nbval_as_make_test_calls_it_can_fail(
     tmp_path: Path, root: Path, toy: NotebookNode, make_env: Callable[..., dict[str, str]]
 ) -> None:
     (flags,) = re.findall(r"^NBVAL := (.*)$", (root / "Makefile").read_text(), flags=re.MULTILINE)
-    assert "$(LESSONS) $(SOLUTIONS) $(NBVAL)" in (root / "Makefile").read_text()
+    assert "$(LESSONS) $(SOLUTIONS) tests $(NBVAL)" in (root / "Makefile").read_text()
     nbformat.write(toy, tmp_path / "good.ipynb")
     toy.cells[1].outputs[0].text = "another\n"
     nbformat.write(toy, tmp_path / "differs.ipynb")
