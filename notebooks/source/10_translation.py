@@ -162,7 +162,7 @@ assert result.exact_match >= 0.95
 # People translate in many ways, and a sentence with one other word is not worthless.
 # **BLEU** [@papineni2002, section 2] is the measure of the paper and of most others, and it asks two questions:
 #
-# 1. Of the output's **n-grams** (sequences of n tokens, n = 1, 2, 3, 4), which share stands in the reference too? Each counts at most as often as there: that is **clipping**. The four shares are multiplied, and the fourth root is taken.
+# 1. An **n-gram** is a sequence of n tokens. Of the output's n-grams, for n = 1, 2, 3 and 4, which share stands in the reference too? Each counts at most as often as there: that is **clipping**. The four shares are multiplied, and the fourth root is taken.
 # 2. Is the output too short? Then the **brevity penalty** exp(1 − reference length / output length) makes the score smaller.
 #
 # Both are computed over the whole test set, not sentence by sentence.
