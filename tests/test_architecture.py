@@ -169,6 +169,22 @@ def test_who_reaches_past_a_face_is_found():
         law_nobody_reaches_past_a_face({"grammar.splits": {"grammar.lexicon.verbs"}})
 
 
+def law_a_name_of_a_face_stands_for_one_thing(code):
+    """lazy_loader takes the last of two modules that offer the same name, without a word."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.keyword) and node.arg == "submod_attrs":
+            modules = eval(compile(ast.Expression(node.value), "face", "eval"))
+            names = [name for offered in modules.values() for name in offered]
+            assert len(set(names)) == len(names), {name for name in names if names.count(name) > 1}
+
+
+def test_a_name_of_a_face_stands_for_one_thing():
+    for path in LIBRARY.rglob("__init__.py"):
+        law_a_name_of_a_face_stands_for_one_thing(path.read_text(encoding="utf-8"))
+    with pytest.raises(AssertionError, match="share"):
+        law_a_name_of_a_face_stands_for_one_thing('attach("x", submod_attrs={"a": ["share"], "b": [*("share", "c")]})')
+
+
 def law_a_lesson_needs_few_modules(path):
     """What comes after the paper brings much together."""
     most = 8 if path.name < "13" else 14

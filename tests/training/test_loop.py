@@ -11,7 +11,7 @@ import torch
 
 from course_lib.data.batches import BucketedBatches
 from course_lib.training import run as run_module
-from course_lib.training.allocator import keep_freed_memory
+from course_lib.training.allocator import give_back_memory, keep_freed_memory
 from course_lib.training.config import TrainConfig
 from course_lib.training.evaluation import batch_loss, validate
 from course_lib.training.run import Run
@@ -341,3 +341,17 @@ def test_the_allocator_setting_says_whether_it_applies():
     assert keep_freed_memory() in (True, False)
     with mock.patch("course_lib.training.allocator.sys.platform", "darwin"):
         assert keep_freed_memory() is False
+
+
+def law_memory_is_given_back_every_second_step(every):
+    with mock.patch.object(run_module, "STEPS_BETWEEN_TRIMS", every):
+        with mock.patch.object(run_module, "give_back_memory") as given_back:
+            history = fit(tiny_model(), UNEQUAL, CONFIG)
+    assert len(history.losses) == 6 and given_back.call_count == 3
+
+
+def test_memory_is_given_back_now_and_then():
+    tells_apart(law_memory_is_given_back_every_second_step, 2, 1, 100)
+    assert give_back_memory() in (True, False)
+    with mock.patch("course_lib.training.allocator.sys.platform", "darwin"):
+        assert give_back_memory() is False
