@@ -397,7 +397,7 @@ assert 0.005 < exact[1] - exact[0] < 0.015  # ten sentences of a thousand
 # A recurrent model with attention is no straw man, then, on short sentences and one core.
 # Why did the Transformer replace it?
 # None of its steps must wait for the step before, so given hardware that computes all positions at once, it trains on far more text in the same time.
-# That is the argument of the paper's introduction, and lesson 15 measures it.
+# That is the argument of the paper's introduction, and lesson [15](15_alternatives.ipynb) measures it.
 #
 # ## Where it must fail
 #

@@ -1100,4 +1100,4 @@ Predictions()
 # int8 weights with a scale for each row keep the quality in a quarter of the bytes, and are faster only where one kernel does the whole work.
 # A student gains most where its teacher translates sentences for which there were no translations.
 #
-# **Next**: lesson 15 puts other architectures beside the Transformer, at equal parameters and equal time.
+# **Next**: lesson [15](15_alternatives.ipynb) puts other architectures beside the Transformer, at equal parameters and equal time.
