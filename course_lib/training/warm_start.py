@@ -16,26 +16,30 @@ def take_over(translator: Translator, start: Translator) -> None:
     """Copies the weights of `start`; of the embeddings each subword that both know takes its row.
 
     A subword that only the new translator has takes the mean of the rows of the pieces into which the merges of `start`
-    cut it; one with a character that `start` never saw keeps its random row.
+    cut it; one with a character that `start` never saw keeps its random row. Units that only the new feed-forward
+    networks have keep their random weights on the way in, and get 0 on the way out: at first they change nothing.
 
     Args:
         translator: is changed in place.
-        start: of the same architecture; its vocabulary may be another.
+        start: of the same architecture; its vocabulary may be another, its feed-forward networks narrower.
 
     Raises:
-        ValueError: if the two models differ in more than the vocabulary and the dropout.
+        ValueError: if the two models differ in more than the vocabulary, the dropout and a larger d_ff.
 
-    Reference: Gee et al. 2022, Fast Vocabulary Transfer.
+    References: Gee et al. 2022, Fast Vocabulary Transfer; Chen et al. 2016, Net2Net.
     """
     own, other = (one.model.config.to_dict() for one in (translator, start))
-    changed = sorted(name for name in own if own[name] != other[name] and name not in ("vocab_size", "dropout"))
+    free = {"vocab_size", "dropout"} | ({"d_ff"} if own["d_ff"] > other["d_ff"] else set())
+    changed = sorted(name for name in own if own[name] != other[name] and name not in free)
     if changed:
         raise ValueError(f"cannot start from this translator: its model differs in {changed}")
     pieces = SubwordDropout(start.tokenizer, [], 0.0)
     learned = start.model.state_dict()
     for name, tensor in translator.model.state_dict().items():
         if name not in EMBEDDINGS:
-            tensor.copy_(learned[name])
+            if name.endswith(".down.weight"):
+                tensor.zero_()
+            tensor[tuple(map(slice, learned[name].shape))] = learned[name]  # all of it, but for new units
             continue
         for token_id in range(translator.tokenizer.vocab_size):
             token = translator.tokenizer.token(token_id)

@@ -3,9 +3,6 @@
 import gzip
 import json
 import re
-import statistics
-import time
-from functools import partial
 
 import pytest
 from safetensors import safe_open
@@ -35,13 +32,6 @@ DROPPED = {  # reasons of `clean`, and how the card says them
     "characters": "characters outside Latin letters and common punctuation",
     "long": "more than 40 words",
 }
-SENTENCES = [
-    "Where is the train station?",
-    "I would like a cup of coffee, please.",
-    "We have to get up early tomorrow.",
-    "If I had more time, I would learn German.",
-    "The book that you gave me is very interesting.",
-]
 
 
 @pytest.fixture(scope="module")
@@ -60,37 +50,6 @@ def corpus():
         return load_corpus("tatoeba")
     except FileNotFoundError:
         pytest.skip("the snapshot of Tatoeba is not here (COURSE_DATA)")
-
-
-# --- light --------------------------------------------------------------------------------------
-
-
-def cpu_seconds(call):
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
-def is_light(load):
-    """Loads in a second and translates a sentence greedily in a tenth of one, median, of one core."""
-    load()
-    assert statistics.median(cpu_seconds(load) for _ in range(3)) <= 1
-    translator = load()
-    translator.translate(SENTENCES[0], beam_size=1)
-    times = [cpu_seconds(partial(translator.translate, text, beam_size=1)) for text in SENTENCES]
-    assert statistics.median(times) <= 0.1
-
-
-def with_a_wide_beam():
-    """Translates four times over, with a beam of eight."""
-    translator = Translator.from_pretrained("everyday")
-    translate = translator.translate
-    translator.translate = lambda text, beam_size: [translate(text, beam_size=8) for _ in range(4)]
-    return translator
-
-
-def test_it_is_light_enough_for_one_core(one_thread):
-    tells_apart(is_light, Translator.from_pretrained, with_a_wide_beam)
 
 
 def test_it_is_the_default():

@@ -87,8 +87,42 @@ def test_the_same_subwords_give_the_same_translator():
         assert new.translate(text, beam_size=1).text == start.translate(text, beam_size=1).text
 
 
+def law_new_units_change_nothing_at_first(take) -> None:
+    """A wider model translates as its start does, and new units that are not at 0 learn at the first step."""
+    start, new = translator(TEXTS, 80, seed=0), translator(TEXTS, 80, seed=1, d_ff=40)
+    old = start.model.config.d_ff
+    take(new, start)
+    ids = torch.tensor([new.tokenizer.encode(" ".join(TEXTS[:5]))])
+    ours, theirs = (one.model(ids, ids) for one in (new, start))
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    ours.square().sum().backward()
+    for name, weight in new.model.named_parameters():
+        if name.endswith(".down.weight"):
+            assert weight.grad[:, old:].any(dim=0).sum() >= 4, name  # of 8
+
+
+def random_units(new, start):
+    """New units speak at once."""
+    keep = {name: tensor.clone() for name, tensor in new.model.state_dict().items() if name.endswith(".down.weight")}
+    take_over(new, start)
+    for name, tensor in keep.items():
+        new.model.state_dict()[name][:, start.model.config.d_ff :] = tensor[:, start.model.config.d_ff :]
+
+
+def dead_units(new, start):
+    """New units neither hear nor speak, and never will."""
+    take_over(new, start)
+    for name, tensor in new.model.state_dict().items():
+        if ".up." in name:
+            tensor[start.model.config.d_ff :] = 0
+
+
+def test_new_units_change_nothing_at_first():
+    tells_apart(law_new_units_change_nothing_at_first, take_over, random_units, dead_units)
+
+
 def test_another_model_is_refused():
-    start, new = translator(TEXTS, 80, seed=0), translator(TEXTS, 80, seed=1, d_ff=40, norm_first=True)
+    start, new = translator(TEXTS, 80, seed=0), translator(TEXTS, 80, seed=1, d_ff=16, norm_first=True)
     with pytest.raises(ValueError, match=r"its model differs in \['d_ff', 'norm_first'\]"):
         take_over(new, start)
 
