@@ -1,0 +1,245 @@
+"""A translator for other runtimes, such as a page in a browser: two ONNX graphs that share one file of int8 weights."""
+
+import hashlib
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from course_lib.attention import MultiHeadAttention, attention_weights
+from course_lib.storage import replacing
+from course_lib.transformer import Embedding, Transformer, eval_mode
+from course_lib.translator import Translator
+
+WEIGHTS = "weights.bin"
+SMALLEST = 4096  # numbers: a tensor that has fewer stays as it is
+
+
+def heard(attn: MultiHeadAttention, x: Tensor, keys: Tensor, values: Tensor, audible: Tensor) -> tuple[Tensor, Tensor]:
+    """What MultiHeadAttention.attend says without a mask, with heads that can be switched off; and the weights.
+
+    Args:
+        x: (1, queries, d_model).
+        keys, values: of `keys_values`, (1, heads, keys, d_k).
+        audible: (heads,), 1.0, or 0.0 for a head that nobody hears.
+
+    Returns:
+        (1, queries, d_model) and (heads, queries, keys).
+    """
+    query = attn.query_proj(x).unflatten(-1, (attn.num_heads, -1)).transpose(1, 2)  # (1, heads, queries, d_k)
+    weights = attention_weights(query, keys)
+    context = weights @ values * audible[:, None, None]
+    return attn.output_proj(context.transpose(1, 2).flatten(2)), weights[0]
+
+
+def embedded(embedding: Embedding, ids: Tensor, positions: Tensor) -> Tensor:
+    """(1, length) ids at these positions (length,), to (1, length, d_model)."""
+    table = embedding.table
+    return table(ids) * math.sqrt(table.embedding_dim) + embedding.position.table[positions]
+
+
+class EncoderGraph(nn.Module):
+    """A whole source sentence: what the decoder's layers keep of it, and all attention weights."""
+
+    def __init__(self, model: Transformer):
+        super().__init__()
+        self.model = model
+
+    def forward(self, src: Tensor, audible: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Source ids and which heads are heard, to keys and values of each decoder layer, and the weights.
+
+        Args:
+            src: (1, src_len), with </s>.
+            audible: (layers, heads).
+
+        Returns:
+            (layers, heads, src_len, d_k) twice, and (layers, heads, src_len, src_len).
+        """
+        x = embedded(self.model.src_embedding, src, torch.arange(src.shape[1]))
+        seen = []
+        for layer, heard_here in zip(self.model.encoder.layers, audible.unbind(), strict=True):
+
+            def attend(x, attn=layer.self_attn, heard_here=heard_here):
+                context, weights = heard(attn, x, *attn.keys_values(x, x), heard_here)
+                seen.append(weights)
+                return context
+
+            x = layer.feed_forward_path(layer.self_attn_path(x, attend), layer.feed_forward)
+        memory = self.model.encoder.norm(x)
+        kept = [layer.cross_attn.keys_values(memory, memory) for layer in self.model.decoder.layers]
+        keys, values = (torch.cat(each) for each in zip(*kept, strict=True))
+        return keys, values, torch.stack(seen)
+
+
+class DecoderGraph(nn.Module):
+    """One decoder step with a key-value cache, and its attention weights."""
+
+    def __init__(self, model: Transformer):
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        token: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        memory_keys: Tensor,
+        memory_values: Tensor,
+        audible: Tensor,
+        audible_cross: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The newest target token, to the logits of the next one, the longer cache, and the weights of this step.
+
+        Args:
+            token: (1, 1); its position is the length of the cache.
+            keys, values: the cache, (layers, heads, past, d_k), past from 0 on.
+            memory_keys, memory_values: of EncoderGraph.
+            audible, audible_cross: (layers, heads), of both kinds of attention.
+
+        Returns:
+            (vocab,), the cache twice with past + 1, (layers, heads, past + 1) and (layers, heads, src_len).
+        """
+        position = torch.full((1,), keys.shape[2])
+        x = embedded(self.model.tgt_embedding, token, position)
+        kept, seen, seen_cross = [], [], []
+        for number, layer in enumerate(self.model.decoder.layers):
+
+            def attend(x, attn=layer.self_attn, number=number):
+                fresh = attn.keys_values(x, x)
+                past = keys[number : number + 1], values[number : number + 1]
+                kept.append([torch.cat(pair, dim=2) for pair in zip(past, fresh, strict=True)])
+                context, weights = heard(attn, x, *kept[-1], audible[number])
+                seen.append(weights[:, 0])
+                return context
+
+            def attend_memory(x, attn=layer.cross_attn, number=number):
+                memory = memory_keys[number : number + 1], memory_values[number : number + 1]
+                context, weights = heard(attn, x, *memory, audible_cross[number])
+                seen_cross.append(weights[:, 0])
+                return context
+
+            x = layer.self_attn_path(x, attend)
+            x = layer.feed_forward_path(layer.cross_attn_path(x, attend_memory), layer.feed_forward)
+        logits = self.model.generator(self.model.decoder.norm(x))[0, 0]
+        new_keys, new_values = (torch.cat(each) for each in zip(*kept, strict=True))
+        return logits, new_keys, new_values, torch.stack(seen), torch.stack(seen_cross)
+
+
+def export(translator: Translator, folder: str | Path) -> None:
+    """Writes encoder.onnx, decoder.onnx, their common weights.bin, tokenizer.json, and config.json with all sizes.
+
+    The weights are float32 in the graphs and on disk int8, each row with a scale, as in `storage.save_tensors`.
+
+    Args:
+        translator: with positions that are added to the tokens.
+        folder: is made if missing.
+
+    Raises:
+        ValueError: if its positions are not added.
+    """
+    model, folder = translator.model, Path(folder)
+    config = model.config
+    if config.position not in ("sinusoidal", "learned"):
+        raise ValueError(f"expected positions that are added to the tokens, got {config.position!r}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with eval_mode(model):
+        graphs = {"encoder": _encoder(model), "decoder": _decoder(model)}
+    with replacing(folder / WEIGHTS) as path, open(path, "wb") as file:
+        shared = _SharedWeights(file)
+        for name, graph in graphs.items():
+            shared.take(graph)
+            with replacing(folder / f"{name}.onnx") as target:
+                target.write_bytes(graph.SerializeToString())
+    translator.tokenizer.save(folder / "tokenizer.json")
+    sizes = {
+        name: (folder / name).stat().st_size for name in (WEIGHTS, "encoder.onnx", "decoder.onnx", "tokenizer.json")
+    }
+    (folder / "config.json").write_text(json.dumps(config.to_dict() | {"sizes": sizes}) + "\n", encoding="utf-8")
+
+
+def _encoder(model: Transformer):
+    src = torch.ones(1, 5, dtype=torch.long)
+    audible = torch.ones(model.config.num_layers, model.config.num_heads)
+    return _traced(
+        EncoderGraph(model),
+        {"src": src, "audible": audible},
+        ["memory_keys", "memory_values", "weights"],
+        {"src": {1: torch.export.Dim("src_len", min=1)}, "audible": None},
+    )
+
+
+def _decoder(model: Transformer):
+    config = model.config
+    lengths = {"keys": 3, "values": 3, "memory_keys": 5, "memory_values": 5}
+    shape = (config.num_layers, config.num_heads)
+    inputs = {"token": torch.ones(1, 1, dtype=torch.long)}
+    inputs |= {name: torch.zeros(*shape, length, config.d_k) for name, length in lengths.items()}
+    inputs |= {"audible": torch.ones(shape), "audible_cross": torch.ones(shape)}  # no two inputs may be one tensor
+    past, src_len = {2: torch.export.Dim("past", min=0)}, {2: torch.export.Dim("src_len", min=1)}
+    dynamic = {"keys": past, "values": past, "memory_keys": src_len, "memory_values": src_len}
+    outputs = ["logits", "new_keys", "new_values", "weights", "cross_weights"]
+    return _traced(DecoderGraph(model), inputs, outputs, {name: dynamic.get(name) for name in inputs})
+
+
+def _traced(graph: nn.Module, inputs: dict, outputs: list[str], dynamic: dict):
+    """The graph as an ONNX model with its weights inside."""
+    with warnings.catch_warnings():  # of PyTorch's own exporter, about itself
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            graph.eval(),
+            kwargs=inputs,
+            input_names=list(inputs),
+            output_names=outputs,
+            dynamic_shapes=dynamic,
+            dynamo=True,
+            verbose=False,
+        )
+    return program.model_proto
+
+
+class _SharedWeights:
+    """One file for the weights of several graphs; what two of them have is written once."""
+
+    def __init__(self, file: BinaryIO):
+        self.file = file
+        self.places: dict[bytes, int] = {}  # digest of the content to where it begins
+
+    def take(self, graph) -> None:
+        """Moves the large tensors of an ONNX model to the file; matrices as int8, with a scale for each output."""
+        from onnx import helper, numpy_helper
+
+        first, kept = [], []
+        for tensor in graph.graph.initializer:
+            values = numpy_helper.to_array(tensor)
+            if values.ndim != 2 or values.size < SMALLEST or values.dtype != np.float32:
+                kept.append(tensor)
+                continue
+            axis = 1 if tensor.name.endswith("weight") else 0  # the exporter has transposed the others
+            scale = np.maximum(np.abs(values).max(axis=axis, keepdims=True), 1e-12) / 127
+            whole, factor = f"{tensor.name}:int8", f"{tensor.name}:scale"
+            kept += [self._elsewhere(np.rint(values / scale).astype(np.int8), whole)]
+            kept += [self._elsewhere(scale.astype(np.float32), factor)]
+            first += [helper.make_node("Cast", [whole], [f"{tensor.name}:float"], to=1)]
+            first += [helper.make_node("Mul", [f"{tensor.name}:float", factor], [tensor.name])]
+        nodes = [*first, *graph.graph.node]
+        del graph.graph.initializer[:], graph.graph.node[:]
+        graph.graph.initializer.extend(kept)
+        graph.graph.node.extend(nodes)
+
+    def _elsewhere(self, values: np.ndarray, name: str):
+        from onnx import TensorProto, helper
+
+        content = np.ascontiguousarray(values).tobytes()
+        place = self.places.setdefault(hashlib.sha256(content).digest(), self.file.tell())
+        if place == self.file.tell():
+            self.file.write(content)
+        tensor = TensorProto(name=name, dims=values.shape, data_location=TensorProto.EXTERNAL)
+        tensor.data_type = helper.np_dtype_to_tensor_dtype(values.dtype)
+        for key, value in (("location", WEIGHTS), ("offset", place), ("length", len(content))):
+            tensor.external_data.add(key=key, value=str(value))
+        return tensor
