@@ -1,6 +1,7 @@
 """How Sphinx makes the book; `make book` lays out its sources first, see notebooks/source/book.py."""
 
 import os
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -40,6 +41,7 @@ napoleon_use_ivar = True
 html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["course.css"]
 html_copy_source = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
@@ -54,7 +56,15 @@ if "GITHUB_REPOSITORY" in os.environ:  # where it is published from
     html_theme_options["use_repository_button"] = True
 
 
+def lighten(app: Sphinx, error: Exception | None) -> None:
+    """Takes out what no reader's browser asks for: maps of the theme's scripts, and its templates."""
+    static = Path(app.outdir) / "_static"
+    for path in () if error else (*static.rglob("*.map"), *static.glob("webpack-macros.html")):
+        path.unlink()
+
+
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", as_rst, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", own_signature)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("build-finished", lighten, priority=900)

@@ -19,6 +19,7 @@ INDEX = """The library
 ===========
 
 All names below are of ``course_lib``: first the modules of the paper, then the faces from which one imports.
+The :ref:`index <genindex>` has them from A to Z.
 
 .. toctree::
    :maxdepth: 1
@@ -30,7 +31,7 @@ From ``course_lib`` itself come
 {names}
 """
 CODE = re.compile(r"(`[^`]+`)")
-SECTION = re.compile(r"[A-Z]\w+:$")
+SECTIONS = ("Args:", "Attributes:", "Returns:", "Yields:", "Raises:")
 
 
 def reference() -> dict[str, str]:
@@ -52,12 +53,14 @@ def public_names(module: ModuleType) -> list[str]:
 
 def as_rst(_app: Any, _kind: str, _name: str, _value: Any, _options: Any, lines: list[str]) -> None:
     """Makes reStructuredText of a docstring, in place: stars and bars mean themselves, drawings keep their lines."""
-    text, before = [], ""
+    text: list[str] = []
+    drawing, before = False, ""  # the last line that is not empty
     for line in lines:
-        drawn = line.startswith("    ") and text and not text[-1] and not before.startswith(" ")
-        if drawn and not SECTION.match(before):
+        if line and not line.startswith("    "):
+            drawing = False
+        elif line and text and not text[-1] and not before.startswith(" ") and before not in SECTIONS:
+            drawing = True
             text += ["::", ""]
-        drawing = text[-2:] == ["::", ""] or text and drawn
         text.append(line if drawing else "".join(map(_escaped, CODE.split(line))))
         before = line or before
     lines[:] = text

@@ -31,7 +31,8 @@ def folder(installed: None, root: Path, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def book(folder: Path) -> dict[str, WebPage]:
     """Every page by its address in the book."""
-    return {path.relative_to(folder).as_posix(): WebPage(path) for path in sorted(folder.rglob("*.html"))}
+    paths = [path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts]
+    return {path.relative_to(folder).as_posix(): WebPage(path) for path in paths}
 
 
 @pytest.fixture(scope="session")

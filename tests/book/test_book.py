@@ -204,8 +204,9 @@ def faces() -> list[str]:
 def law_every_public_name_is_explained(face: str, names: list[str], book: dict[str, WebPage]) -> None:
     """Its page has the name itself, or leads to where another page has it."""
     page = book[f"api/{face.partition('.')[2] or 'index'}.html"]
-    led = {link.partition("#")[2].rpartition(".")[2] for link in page.links if "#course_lib." in link}
-    lacking = [name for name in names if f"{face}.{name}" not in page.ids and name not in led]
+    led = {link.rpartition(".")[2] for link in page.links if "course_lib." in link.partition("#")[2]}
+    there = page.ids | {anchor.removeprefix("module-") for anchor in page.ids}
+    lacking = [name for name in names if f"{face}.{name}" not in there and name not in led]
     assert not lacking, f"the reference of {face} lacks {lacking}"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 LOADING = {"src", "srcset", "data", "poster"}  # attributes whose address a browser fetches
 FOLLOWED = {"next", "prev", "search", "index", "author", "canonical"}  # kinds of <link> that it does not fetch
-STYLE = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s;]+)""")
+STYLE = re.compile(r"""(?:url\(\s*|@import\s+(?!url))["']?([^"')\s;]+)""")
 
 
 class WebPage(HTMLParser):
