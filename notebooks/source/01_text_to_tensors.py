@@ -304,7 +304,7 @@ SPECIALS = ["<pad>", "<s>", "</s>", "<unk>"]
 
 
 def most_frequent(neighbors, vocab):
-    """The pair that occurs most often; of several, the one with the smallest numbers."""
+    """The pair that occurs most often; of equals, that with the smallest numbers."""
 
     def rank(pair):
         left, right = pair
