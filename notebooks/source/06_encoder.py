@@ -54,7 +54,7 @@ w2, b2 = random(d_ff, d_model), random(d_model)
 def one_token(vector):
     """d_model numbers to d_model numbers."""
     inner = [sum(vector * w1[:, unit]) + b1[unit] for unit in range(d_ff)]
-    inner = torch.stack([max(unit, 0 * unit) for unit in inner])  # the ReLU
+    inner = torch.stack(inner).clamp(min=0)  # max(0, …)
     return torch.stack([sum(inner * w2[:, out]) + b2[out] for out in range(d_model)])
 
 
@@ -203,7 +203,7 @@ for name, part in base_layer.named_children():
 
 # %% [markdown]
 # Two thirds.
-# The two *paths* come next: what surrounds each sub-layer. Their few parameters belong to the norms.
+# The two *paths* come next: they are what surrounds each sub-layer, and their few parameters belong to the norms.
 #
 # ## Residuals: learn the difference
 #
@@ -214,7 +214,7 @@ for name, part in base_layer.named_children():
 # The same holds for the gradient on its way back.
 # A sum hands its gradient to both of its terms, so what arrives from above reaches x directly, in addition to what comes through the sub-layer.
 # How much does that matter if a sub-layer passes on almost nothing?
-# We scale the output of ours down to a thousandth.
+# We divide the output of our feed-forward network by a thousand.
 
 # %%
 def quiet(x):
@@ -497,7 +497,7 @@ def output_and_gradient(run):
     return output, torch.autograd.grad(output.square().sum(), leaf)[0]
 
 
-# %%
+# %% tags=["hide-input"]
 embedded, outputs = random(*ids.shape, 64), {}  # (batch, src_len, d_model)
 for norm_first in (False, True):
     layer = OurEncoderLayer(64, 4, 256, 0.1, norm_first=norm_first).double().eval()
@@ -564,8 +564,8 @@ for text in texts:
 from course_lib.experiments import CHILDREN, draw_names, look_up
 
 gives_to = draw_names(1, torch.Generator().manual_seed(7))  # (batch, children)
-print("child         ", *(f"{child:5}" for child in CHILDREN))
-print("gives to      ", *(f"{CHILDREN[i]:5}" for i in gives_to[0]))
+print("child           ", *(f"{child:5}" for child in CHILDREN))
+print("gives to        ", *(f"{CHILDREN[i]:5}" for i in gives_to[0]))
 for times in (1, 2):
     reached = look_up(gives_to, times)[0]
     print(f"after {times} look-up{'s' if times > 1 else ' '}", end="")
@@ -730,7 +730,7 @@ for name in ("norm only", "residual, post-norm", "residual, pre-norm"):
 # The gradient travels from right to left.
 # With neither, almost nothing arrives at the bottom: the **vanishing gradient**.
 # With residuals alone it explodes: each sub-layer adds an amount in proportion to its input, so vectors grow by a factor from layer to layer, and so do gradients on the way back.
-# The three stacks with a norm look healthy.
+# The three stacks with a norm look healthy: their curves are nearly flat.
 #
 # Try other depths and other weights.
 

@@ -264,7 +264,7 @@ def torch_layer(ours, config):
     return theirs
 
 
-# %%
+# %% tags=["hide-input"]
 hidden = {"tgt_mask": ~future_mask[0, 0]}  # in PyTorch's layer, True means hidden
 hidden["tgt_key_padding_mask"] = batch.tgt_in == PAD_ID
 hidden["memory_key_padding_mask"] = batch.src == PAD_ID

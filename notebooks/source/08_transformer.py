@@ -168,7 +168,7 @@ torch.testing.assert_close(*(m(batch.src, batch.tgt_in) for m in (one_way, other
 
 # %%
 of_memory = Predict(
-    "d_model is 64. Which shape does the memory have, for this one pair?",
+    "d_model is 64. What is the shape of the memory, for this one pair?",
     ["(1, 64)", "(1, 6, 64)", "(1, 7, 64)"],
     section="The shape at every station",
 )
@@ -273,7 +273,7 @@ for name, config in (("base", base), ("big", big)):
     for part, size in by_hand[name].items():
         print(f"    {part:28}{size:12,}  {size / total:4.0%}")
 first_place = max(by_hand["base"], key=by_hand["base"].get)
-largest.reveal(first_place, because="each of the 12 has 8 · d_model², an attention 4")
+largest.reveal(first_place, because="each has twice what an attention has")
 
 # %% [markdown]
 # The attention that gave the paper its title holds less than a third of base, and the embedding matrix as much as all 18 attentions together.
@@ -331,7 +331,7 @@ assert ArchitectureMap(base).view["parameters"] == base.num_parameters
 # The vocabulary is the first suspect, because section 5.1 says "about 37000 tokens".
 # With which vocabulary sizes would our count round to the printed number?
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 fitting = {}
 for name, config, printed in (("base", base, 65), ("big", big, 213)):
     without = config.num_parameters - config.vocab_size * config.d_model
@@ -354,7 +354,7 @@ for config, printed, gap in ((base, 65, 0.03), (big, 213, 0.01)):
 
 # %% [markdown]
 # No single vocabulary explains both numbers.
-# Neither do three separate matrices, nor attention without biases, as section 3.2.2 writes it (the folded cell tries both).
+# Neither do three separate matrices, nor attention without biases, as section 3.2.2 writes it (a folded cell tries both).
 # The paper does not say what its count includes, so the gap stays unexplained: less than 3 % for base, less than 1 % for big.
 #
 # ## Where do the FLOPs go?
