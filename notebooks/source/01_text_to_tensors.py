@@ -62,7 +62,6 @@ assert words("The cat sees the dog.")[-2] == "dog"
 
 # %% [markdown]
 # *The cat sleeps .* are four symbols.
-# The course often uses this sentence where a small matrix is wanted.
 #
 # ## A number for each word?
 #
@@ -202,7 +201,8 @@ assert cost["characters"][1] > 4 * cost["words"][1]
 # Words give short sequences, but a long list that is never complete.
 # Characters give a short, complete list, but long sequences.
 # **Subwords** are in between: frequent words stay whole, rare ones are spelled from pieces.
-# Which pieces? We let the text decide.
+# Which pieces?
+# We let the text decide.
 #
 # ## Byte-pair encoding by hand
 #
@@ -395,7 +395,8 @@ assert lengths == sorted(lengths, reverse=True) and lengths[-1] == 4
 # Only the boundaries between the symbols disappear, one merge after another.
 #
 # Now merge by hand, a step at a time.
-# Which pair is next, and why? And what must you add to the text so that *sleeps* is whole before *cat*?
+# Which pair is next, and why?
+# What must you add to the text so that *sleeps* is whole before *cat*?
 
 # %%
 text = " ".join(tiny)
@@ -712,7 +713,8 @@ assert len(leaked) > 100
 # %% [markdown]
 # With the leak, the test contains no unknown word, so it hides a problem that real use will have.
 # And the numbers of the leaked words are useless: no training sentence has them, so the model never learns what they mean.
-# Subwords leave no word unknown. Do they leak as well?
+# Subwords leave no word unknown.
+# Do they leak as well?
 
 # %% tags=["hide-input"]
 mean_length, subwords = {}, {}
@@ -911,7 +913,7 @@ assert lengths != sorted(lengths)
 
 # %% [markdown]
 # The price: the sentences of a batch resemble each other.
-# So the batches come in random order, and in each **epoch** (a pass over all pairs) the pairs of one length are dealt into new batches.
+# So the batches come in random order, and in each **epoch** (a pass over all pairs) the pairs of similar length are shuffled into new batches.
 #
 # ## Embedding: from ids to vectors
 #
@@ -969,7 +971,7 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # A good reason: the paper, like our models, uses the table twice, and the two uses want numbers of different sizes.
 #
 # - At the *input*, a position vector is added to each row (lesson [02](02_position.ipynb)). The row should not drown in it.
-# - At the *output*, the decoder's last vector is compared with each row by a dot product, one score for each token of the vocabulary (**weight tying**). At the start the scores should be near 1, or the untrained model is far too sure of its guesses.
+# - At the *output*, the decoder's last vector is compared with each row by a dot product, one score for each token of the vocabulary (**weight tying**). At the start these scores should be small, of a size near 1, or the untrained model is far too sure of its guesses.
 #
 # We take d_model = 512, as the paper does, and fill the table with random numbers: first with standard deviation 1, then with 1/√d_model.
 # Random vectors stand in for the decoder's last ones.
@@ -1023,7 +1025,7 @@ of_drowned.reveal(round(100 * recognized["without"]))
 assert recognized["with √d_model"] == 1 and recognized["without"] < 0.5
 
 # %% [markdown]
-# So much for the start.
+# That is before training.
 # The table is learned, so training may make its rows as long as it likes, with the factor or without it.
 # Does it?
 # We compare a fresh model of the size of `course` with the trained one.

@@ -278,7 +278,8 @@ class OurLayerNorm(nn.Module):
 # The variance divides by the number of features, not by one less.
 # And a small ε stands *under the root*: without it, a token whose features are all equal would give 0/0.
 #
-# Is it what the library and PyTorch compute? We try tokens of very different sizes.
+# Is it what the library and PyTorch compute?
+# We try tokens of very different sizes.
 
 # %%
 from course_lib.blocks import LayerNorm
@@ -792,7 +793,8 @@ assert ((0.65 < per_layer) & (per_layer < 0.8)).all()
 # Residuals carry each token's own vector past every averaging step, and one often reads that this solves the problem.
 # For pre-norm it does.
 # For post-norm it does not: after 24 layers less than a thousandth is left, and residuals alone do little better.
-# Why? How much does a layer change its input?
+# Why?
+# Let us see how much a layer changes its input.
 
 # %%
 for name in ("residual only", "residual, post-norm", "residual, pre-norm"):
@@ -923,11 +925,11 @@ assert late[0] < 0.5 < late[1] and all(share < 0.2 and x < 0.01 for share, x in 
 assert sum(warm[0]) < sum(table["post-norm"][0])
 
 # %% [markdown]
-# So it *is* the rate, together with the order.
+# So it *is* the rate, together with the order of norm and sum.
 # At the smallest rate post-norm learns, and a warm-up only costs time.
 # At three times that rate, two seeds of three only guess, with all tokens in one vector, and the third starts to learn too late; with a warm-up all three learn.
 # At ten times it fails with and without.
-# A warm-up does not make post-norm robust; it allows a larger rate.
+# A warm-up does not make post-norm robust, but it allows a larger rate; the paper's six post-norm layers were trained with one.
 # Pre-norm learns at every rate here, and needs no warm-up for it.
 #
 # Lesson [09](09_training.ipynb) asks the same of the whole model.
@@ -974,7 +976,7 @@ for text in (cat_text, dog_text):
 # %% [markdown]
 # The cat is *sie*, the dog is *er*, because the noun *Katze* is feminine and *Hund* is masculine.
 # The two English sentences have the same *it* at the same place.
-# After which sub-layer do the two vectors of *it* differ most?
+# After which sub-layer do the two vectors of *it* come apart?
 
 # %% tags=["hide-input"]
 @torch.no_grad()

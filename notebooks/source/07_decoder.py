@@ -187,7 +187,7 @@ assert weights.shape == (3, 7)
 #
 # So the model uses attention in three ways (section 3.2.3):
 #
-# | | queries from | keys and values from | hidden |
+# | | queries from | keys and values from | hidden by the mask |
 # |---|---|---|---|
 # | encoder self-attention | the source | the source | padding |
 # | decoder self-attention | the target | the target | padding and the future |
@@ -569,7 +569,8 @@ assert all(0.8 < favorite < 0.97 for favorite in favorites)
 
 # %% [markdown]
 # On the left is the newest token that it has read, on the right are the three most probable next tokens.
-# The second is always far behind, but the favorite never comes near 100 %. Why?
+# The second is always far behind, but the first, the favorite, never comes near 100 %.
+# Why?
 #
 # One suspect is how the model was trained.
 # With **label smoothing** [@szegedy2016] the training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary (section 5.4; lesson [09](09_training.ipynb)).
@@ -699,7 +700,8 @@ assert parted > 0
 
 # %% [markdown]
 # After the first mistake, teacher-forced predictions no longer form a sentence: each one continues the reference, not what was predicted before it.
-# Free running shows the other side: a model that was trained on true tokens only must continue from its own mistakes. This is **exposure bias** [@ranzato2016].
+# Free running shows the other side: a model that was trained on true tokens only must continue from its own mistakes.
+# This is **exposure bias** [@ranzato2016].
 #
 # **A common mistake**: computing BLEU on teacher-forced predictions.
 # A translator is scored on what it writes in free running.

@@ -889,7 +889,7 @@ low = [next((n for n, loss in enumerate(run) if loss < 0.05), 100) for run in to
 print("steps until the loss is below 0.05, shifted:", *below, " not shifted:", *low)
 faster = max(low) < min(below)
 how = "it falls faster" if faster else "it falls more slowly"
-unshifted.reveal(how, because="the answer stands in front of it")
+unshifted.reveal(how, because="each position can read its own answer")
 
 # %% tags=["hide-input"]
 curves(
@@ -943,7 +943,8 @@ for right, swapped, repeated in found["not shifted"]:
 # They ignore the source and copy: position *t* reads the very token that it must predict.
 # The causal mask does not help, because it lets a position see itself.
 #
-# In the figure, they are ahead even before the first step. Why?
+# In the figure, they are ahead even before the first step.
+# Why?
 # Perhaps because the residual connections carry the row of the token that was read to the end, where the tied matrix compares it with the same row.
 # If so, an untrained *untied* model should hardly ever repeat what it reads.
 
@@ -1012,7 +1013,7 @@ for rates in needed.values():  # the best rate is not the largest that was tried
 
 # %% [markdown]
 # It can, but even at its best rate it takes far more steps, with every seed.
-# A model that passes this test may still train badly on a corpus: one memorized batch is a test of the wiring, and no more.
+# And a model that memorizes one batch quickly may still train badly on a corpus: this is a test of the wiring, and no more.
 #
 # ## Your predictions
 
