@@ -319,7 +319,7 @@ assert (plain.var(dim=-1, correction=0) - 1).abs().max() < 1e-3
 
 # %%
 of_affine = Predict(
-    "What does the norm make of 3 x + 5, compared with what it makes of x?",
+    "What does the norm return for 3 x + 5, compared with x?",
     ["three times as much", "the same plus 5", "the same"],
     section="Layer normalization",
 )
@@ -579,8 +579,8 @@ for times in (1, 2):
 
 # %%
 of_hops = Predict(
-    "Two look-ups in a row: can one layer learn them, if it is made twice as wide?",
-    ["one layer can", "only the wide one can", "neither can"],
+    "Can one layer learn two look-ups in a row, or a layer that is twice as wide?",
+    ["both can", "only the wide one can", "neither can"],
     section="What is depth good for?",
 )
 of_hops
@@ -775,7 +775,7 @@ told = {0: "neither", 1: f"{gone[0]}-norm's" if gone else "", 2: "both"}[len(gon
 of_collapse.reveal(told)
 
 # %% tags=["hide-input"]
-title = "Without residuals tokens become one vector at once, in post-norm bit by bit"
+title = "Without residuals tokens merge at once, in post-norm layer by layer"
 series = {name: (range(depth + 1), share) for name, share in own.items()}
 curves(series, ylabel="own share", title=title, **x_axis)
 
@@ -840,7 +840,7 @@ for name, norms in parameter_gradient.items():
     print(f"{name:15} layer 1: {means[0]:.1g}, layer 24: {means[-1]:.1g}")
 
 # %% tags=["hide-input"]
-title = "At the top post-norm moves W₂ several times as hard, and W_Q not at all"
+title = "Near the output, post-norm's gradient is larger for W₂ and vanishes for W_Q"
 series = {n: (range(1, depth + 1), each) for n, each in parameter_gradient.items()}
 labels = dict(xlabel="layer", ylabel="gradient norm of the matrix", title=title)
 curves(series, **labels, log_y=True)
@@ -907,7 +907,7 @@ of_rates.reveal(sum(learns))
 
 # %% tags=["hide-input"]
 series = {way: (rates, torch.tensor(shares).T) for way, shares in table.items()}
-title = "Post-norm learns at small rates, a warm-up buys a larger one"
+title = "Post-norm learns at small rates, and a warm-up allows a larger one"
 labels = dict(xlabel="learning rate", ylabel="share of right answers", title=title)
 curves(series, **labels, log_x=True)
 

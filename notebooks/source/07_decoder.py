@@ -24,14 +24,13 @@ from torch import nn
 
 from course_lib import Tokenizer, Transformer, Translator, greedy, record_attention
 from course_lib.figures import Panel, bars, curves, mask_grid, panels
+from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
 translator = Translator.from_pretrained("course")
 model, tokenizer = translator.model.to(device).double(), translator.tokenizer
-ids_of = model.config
-BOS_ID, EOS_ID, PAD_ID = ids_of.bos_id, ids_of.eos_id, ids_of.pad_id
 
 # %% [markdown]
 # We take the small `course` translator apart.
@@ -718,10 +717,10 @@ with torch.no_grad(), record_attention(model) as maps:
 # Last layer, mean over its heads: (tgt_len, src_len).
 cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
 axes = dict(kind="weights", xlabel="source: key", ylabel="target: query")
-names = {"rows named by what they read": tgt_in}
-names["rows named by what they predict"] = tgt_out
+names = {"rows labeled by what they read": tgt_in}
+names["rows labeled by what they predict"] = tgt_out
 drawn = [Panel(cross_map, tokens(ids), source, n, **axes) for n, ids in names.items()]
-panels(drawn, title="One map, named twice: what a row predicts is what it looks up")
+panels(drawn, title="One map, labeled twice: a row looks up what it predicts")
 
 # %% tags=["hide-input"]
 best = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
@@ -743,7 +742,7 @@ assert tokens([tgt_out[row] for row in (1, 2, 4)]) == ["▁Katze", "▁sieht", "
 
 # %%
 of_rows = Predict(
-    "Named by what it *reads*, how often is a row's largest weight on a linked word?",
+    "How often is a row's largest weight on a word linked to the one that it *reads*?",
     ["more often than chance", "about as often as chance, or less"],
     section="Which token does a row explain?",
 )
@@ -787,7 +786,7 @@ averaged = many_maps.cross[-1].mean(dim=1).cpu()  # the last layer, as above
 by_predicted, by_read, chance = agreement(averaged)
 of_rows.reveal(of_rows.choices[0 if by_read > chance else 1])
 bars(
-    ["named by what it predicts", "named by what it reads", "drawn at random"],
+    ["linked to what it predicts", "linked to what it reads", "drawn at random"],
     [100 * by_predicted, 100 * by_read, 100 * chance],
     xlabel="rows whose largest weight is on a linked source token (%)",
     title="A row of the map belongs to the token that it predicts",
