@@ -840,7 +840,7 @@ for name, norms in parameter_gradient.items():
     print(f"{name:15} layer 1: {means[0]:.1g}, layer 24: {means[-1]:.1g}")
 
 # %% tags=["hide-input"]
-title = "Near the output, post-norm's gradient is larger for W₂ and vanishes for W_Q"
+title = "At the top, post-norm's gradient is large for W₂, near 0 for W_Q"
 series = {n: (range(1, depth + 1), each) for n, each in parameter_gradient.items()}
 labels = dict(xlabel="layer", ylabel="gradient norm of the matrix", title=title)
 curves(series, **labels, log_y=True)
