@@ -507,7 +507,8 @@ for ours, shown in zip(tree.nodes, explorer.tree.nodes, strict=True):
 
 # %%
 whose_errors = Predict(
-    "Of the outputs of greedy decoding that differ from the reference, how many are search errors?",
+    "Of the outputs of greedy decoding that differ from the reference, "
+    "how many are search errors?",
     unit="%",
     off_by=5,
     section="Whose error is it?",
@@ -628,7 +629,9 @@ assert hits[1] < hits[2] < hits[4] <= hits[8] <= hits[320]
 @torch.no_grad()
 def raw_logits(src, ids):
     tgt_in = torch.tensor([[bos_id, *ids]], device=device)
-    return model(src, tgt_in)[0, -1].index_fill(0, torch.tensor([pad_id, bos_id]), -math.inf)
+    logits = model(src, tgt_in)[0, -1]
+    logits[[pad_id, bos_id]] = -math.inf
+    return logits
 
 
 mistakes = {
@@ -735,7 +738,8 @@ for alpha in (0.0, 0.6, 2.0):
 half = len(double) // 2
 alphas = (0, 0.3, 0.6, 1, 1.5, 2, 3)
 texts = {
-    alpha: [tokenizer.decode(pick(tree, alpha)) for tree in trees[8]] for alpha in alphas
+    alpha: [tokenizer.decode(pick(tree, alpha)) for tree in trees[8]]
+    for alpha in alphas
 }
 chosen_on = [bleu(each[:half], both[:half]).score for each in texts.values()]
 best_alpha = alphas[chosen_on.index(max(chosen_on))]
@@ -1015,7 +1019,8 @@ assert 0 in [bleu([text], [text]).score for text in perfect]
 reference = ["Sie sagte: „Der Hund schläft heute nicht.“"]
 ascii_quotes = ['Sie sagte: "Der Hund schläft heute nicht."']
 for tokens in ("13a", "intl"):
-    print(f"quotes, {tokens:6}{bleu(ascii_quotes, reference, tokenize=tokens).score:5.1f}")
+    score = bleu(ascii_quotes, reference, tokenize=tokens).score
+    print(f"quotes, {tokens:6}{score:5.1f}")
 written = ["Die E-Mail-Adresse steht auf der Web-Seite."]
 wanted_text = ["Die E-Mail-Anschrift steht auf der Web-Seite."]
 print(f"hyphens, whole {bleu(written, wanted_text, tokenize='none').score:5.1f}")
