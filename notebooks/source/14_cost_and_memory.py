@@ -1051,7 +1051,7 @@ from course_lib.figures import dots
 figure = dots(
     {side: bleu[side] for side in order},
     xlabel="BLEU on 200 unseen sentences, greedy",
-    title="4,000 more sentences help, and the teacher’s translations do as well as true ones",
+    title="4,000 more pairs help; those from the teacher do as well as true ones",
 )
 means = [sum(bleu[side]) / len(bleu[side]) for side in order]
 of_student.reveal(of_student.choices[means.index(max(means[:4]))])
