@@ -477,6 +477,7 @@ _ = figure.axes[0].errorbar(shown, range(len(shown)), xerr=np.array(ends).T, **s
 figure
 
 # %% tags=["hide-input"]
+print("error rates of the first and second half, in each direction")
 for name, found in ways.items():
     print(
         f"{name:12}",
@@ -811,7 +812,7 @@ of_alone.reveal(round(100 * best_alone))
 # %% tags=["hide-input"]
 panels(
     [Panel(alone, places, [*heads, "none"], "the only head left", "weights")],
-    title="All heads of a layer off costs more than the single costs added up",
+    title="All heads of a layer off cost more than the single costs added up",
     words={"weights": "exact match"},
 )
 
