@@ -90,6 +90,6 @@ def test_each_task_runs_from_end_to_end(task, monkeypatch):
     monkeypatch.setattr(families, "EXAMINED", 8)
     for name in [name for name in vars(family_models) if name.startswith("train_")]:
         train = getattr(family_models, name)
-        monkeypatch.setattr(families, name, lambda *given, train=train, **named: train(*given, **named, steps=2))
+        monkeypatch.setattr(families, name, lambda *given, train=train, **named: train(*given, **named | {"steps": 2}))
     results = families.run({"task": task}, 0, None)
     assert "valid" in results and all(not isinstance(value, torch.Tensor) for value in results.values())
