@@ -619,7 +619,7 @@ assert 64 < crossing <= 1024
 #
 # - A processor likes attention's few large matrix products best; the recurrence is n small ones, one after another.
 # - An LSTM has four times the matrices of the simple recurrence in the table.
-# - Softmax and projections, which the table leaves out, pull the other way, but not as far.
+# - Softmax and projections, which the table leaves out, pull the other way.
 #
 # So n = d is where the *terms* cross; seconds must be measured, on the machine that will do the work.
 # On a GPU, a sequence of small steps costs even more, and that was the paper's argument: "our model can be trained significantly faster".
