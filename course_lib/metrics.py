@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+import numpy as np
 import sacrebleu
 
 References = Sequence[str | Sequence[str]]  # for each output one reference, or several
@@ -115,6 +116,47 @@ def share_estimate(count: int, total: int, *, level: float = 0.95) -> Estimate:
         raise ValueError(f"expected a count from 0 to a total above 0, got {count} of {total}")
     interval = binomtest(count, total).proportion_ci(level, method="wilson")
     return Estimate(count / total, float(interval.low), float(interval.high))
+
+
+def bleu_difference(
+    outputs: Sequence[str], others: Sequence[str], references: References, *, samples: int = 1000, seed: int = 0
+) -> Estimate:
+    """How much higher the BLEU of some outputs is than that of others, with the 95 % interval of a paired bootstrap.
+
+    Args:
+        outputs, others: translations of the same sentences.
+        references: as in bleu.
+        samples: how often the sentences are drawn again, with replacement, for both sides alike.
+        seed: of the draws.
+
+    Raises:
+        ValueError: as bleu.
+
+    Reference: Koehn 2004.
+    """
+    lists = _as_lists(outputs, references)
+    sums = [_ngram_counts(texts, lists) for texts in (outputs, others)]
+    drawn = np.random.default_rng(seed).integers(len(lists), size=(samples, len(lists)))
+    ours, theirs = ([_score(counts[rows].sum(axis=0)) for rows in drawn] for counts in sums)
+    low, high = np.quantile(np.subtract(ours, theirs), (0.025, 0.975))
+    return Estimate(*map(float, (_score(sums[0].sum(axis=0)) - _score(sums[1].sum(axis=0)), low, high)))
+
+
+def _ngram_counts(outputs: Sequence[str], lists: list[list[str]]) -> np.ndarray:
+    """What each sentence adds to the corpus score; (sentences, counts)."""
+    if len(outputs) != len(lists):
+        raise ValueError(f"expected references for each output, got {len(outputs)} outputs and {len(lists)}")
+    return np.array([_sentence_counts(output, texts) for output, texts in zip(outputs, lists, strict=True)])
+
+
+def _sentence_counts(output: str, references: list[str]) -> list[int]:
+    found = sacrebleu.corpus_bleu([output], [[text] for text in references])
+    return [found.sys_len, found.ref_len, *found.counts, *found.totals]
+
+
+def _score(counts: np.ndarray) -> float:
+    lengths, ngrams = counts[:2].tolist(), counts[2:].tolist()
+    return sacrebleu.BLEU.compute_bleu(ngrams[:4], ngrams[4:], *lengths).score
 
 
 def _corpus_bleu(outputs: Sequence[str], lists: list[list[str]], tokenize: str, lowercase: bool) -> Bleu:

@@ -6,7 +6,16 @@ from statistics import mean, stdev
 import pytest
 import sacrebleu
 
-from course_lib.metrics import Bleu, Estimate, bleu, exact_match, mean_estimate, share_estimate, tokenized_bleu
+from course_lib.metrics import (
+    Bleu,
+    Estimate,
+    bleu,
+    bleu_difference,
+    exact_match,
+    mean_estimate,
+    share_estimate,
+    tokenized_bleu,
+)
 from tests.helpers.laws import raised, tells_apart
 
 # A short perfect sentence and a long bad one: their mean says 50, but most of the text is wrong.
@@ -179,3 +188,44 @@ def test_a_share_has_wilsons_interval():
     tells_apart(interval_of_a_share, share_estimate, with_walds_interval)
     for count, total in ((3, 2), (-1, 2), (0, 0)):
         assert f"got {count} of {total}" in str(raised(ValueError, lambda c=count, t=total: share_estimate(c, t)))
+
+
+# --- differences --------------------------------------------------------------------------------
+
+NUMBERS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht"]
+COUNTED = [" ".join(NUMBERS[k % 8 :] + NUMBERS[: k % 8]) for k in range(40)]
+GOOD = [text.replace("acht", "neun") if k % 2 else text for k, text in enumerate(COUNTED)]
+BAD = [text.replace("eins", "neun") for text in GOOD]
+
+
+def law_difference_is_of_pairs(difference) -> None:
+    """It is that of the two scores, 0 for sure between equals, and the interval is narrow where both err alike."""
+    found = difference(BAD, GOOD, COUNTED)
+    assert found.value == pytest.approx(bleu(BAD, COUNTED).score - bleu(GOOD, COUNTED).score)
+    assert found.low < found.value < found.high < 0
+    assert difference(GOOD, GOOD, COUNTED) == Estimate(0.0, 0.0, 0.0)
+    assert difference(GOOD, BAD, COUNTED).low == pytest.approx(-found.high, abs=1)
+
+
+def redrawn_apart(outputs, others, references):
+    """Draws other sentences for the other side."""
+    ours, theirs = (
+        bleu_difference(texts, [""] * len(texts), references, seed=k) for k, texts in enumerate((outputs, others))
+    )
+    return Estimate(ours.value - theirs.value, ours.low - theirs.high, ours.high - theirs.low)
+
+
+def of_sentences(outputs, others, references):
+    """Compares means over sentences."""
+    rows = zip(outputs, others, references, strict=True)
+    return mean_estimate([bleu([o], [r]).score - bleu([b], [r]).score for o, b, r in rows])
+
+
+def test_difference_is_of_pairs():
+    tells_apart(law_difference_is_of_pairs, bleu_difference, redrawn_apart, of_sentences)
+
+
+@pytest.mark.parametrize("outputs, others", [(GOOD[:-1], GOOD), (GOOD, GOOD[:-1]), ([], [])])
+def test_difference_needs_a_reference_for_each(outputs, others):
+    with pytest.raises(ValueError, match="expected references for each output"):
+        bleu_difference(outputs, others, COUNTED)

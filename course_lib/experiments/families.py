@@ -1,5 +1,6 @@
 """One block, many models: each family on a small task, judged by examples that it never saw."""
 
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -65,10 +66,10 @@ def sentences_to_write(seed: int) -> tuple[list[str], list[str]]:
     return [pair.src for pair in corpus.train], [pair.src for pair in corpus.test]
 
 
-def examine_writer(seed: int) -> dict:
+def examine_writer(seed: int, steps: int = 600) -> dict:
     """Bits a character on unseen sentences, and what 100 drawn sentences consist of."""
     texts, unseen = sentences_to_write(seed)
-    model = train_writer(texts, seed=seed)
+    model = train_writer(texts, seed=seed, steps=steps)
     with torch.no_grad():
         nats = next_loss(model, pad([CHARACTERS.closed(text) for text in unseen])).item()
     start = torch.full((100, 1), BOS_ID)
@@ -152,6 +153,7 @@ TASKS = {
     "digits": examine_digits,
     "captions": examine_captions,
     "writer": examine_writer,
+    "long writer": partial(examine_writer, steps=3000),
     "parser": examine_parser,
     "masked": examine_masked,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import deepcopy
+from string import ascii_letters
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +28,7 @@ from course_lib.transformer import Transformer, eval_mode
 
 SIZES = dict(d_model=64, num_heads=4, num_layers=2, d_ff=128, max_len=96, norm_first=True)
 CAPTIONS = WordIds(CAPTION_WORDS)
-CHARACTERS = WordIds(sorted(" '.,?abcdefghijklmnopqrstuvwxyzAMP"))
+CHARACTERS = WordIds(sorted(" ',.?" + ascii_letters))
 
 
 def fit(

@@ -93,7 +93,7 @@ class CostCalculator(CourseWidget):
         """The parts as bars."""
         parts = self.parts()
         name = max(parts, key=parts.get)
-        title = f"{self.view['name']}: the most is for {name}"
+        title = f"{self.view['name']}; largest part: {name}"
         return bars(
             list(parts), [size / 1e6 for size in parts.values()], xlabel="MB", title=title, value_format="{:,.1f}"
         )

@@ -57,4 +57,4 @@ class DepthExplorer(CourseWidget):
         ratio = short(norms[0] / norms[-1])
         title = f"{self.view['name']}: the gradient at the bottom is {ratio} times the one at the top"
         series = {"gradient": (range(len(norms)), norms)}
-        return curves(series, xlabel="layers passed", ylabel="norm of the gradient", title=title, log_y=True)
+        return curves(series, xlabel="layers passed", ylabel="gradient norm", title=title, log_y=True)

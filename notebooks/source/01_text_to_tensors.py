@@ -62,11 +62,10 @@ assert words("The cat sees the dog.")[-2] == "dog"
 
 # %% [markdown]
 # *The cat sleeps .* are four symbols.
-# The course often uses this sentence where a small matrix is wanted.
 #
 # ## A number for each word?
 #
-# The first idea: list all words that we know, and number them.
+# The first idea: list all the words of the training text, and number them.
 # Is that enough for sentences that we have not seen?
 # We measure it on the course corpus: 4,000 pairs to make the list from, and 500 others to test it.
 
@@ -80,7 +79,7 @@ assert not {pair.src for pair in corpus.train} & {pair.src for pair in corpus.te
 
 # %% [markdown]
 # A list of *n* words keeps the *n* most frequent ones.
-# Everything else becomes one and the same sign: unknown.
+# All other words are treated as one and the same: unknown.
 
 # %%
 of_unknown = Predict(
@@ -133,7 +132,7 @@ for shares in map(list, (each.values() for each in unknown.values())):
     assert shares == sorted(shares, reverse=True) and shares[-1] > 0
 
 # %% [markdown]
-# German has more forms: *der, die, das, den, dem, des* are all *the*.
+# German words have more forms: *der, die, das, den, dem, des* are all *the*.
 # And even with every word of 4,000 sentences on the list, some words are unknown.
 # Which ones?
 
@@ -157,8 +156,8 @@ assert {"der", "die", "das", "den", "dem", "des"} < known
 # A person who knows *bleiben* and *bleibt* can guess *bleibst*.
 # A word list cannot: to it, *bleibst* is as foreign as any other word.
 #
-# And this is the friendly case, because our grammar has a small, closed lexicon.
-# Real language is open: names, compounds and inventions never end.
+# And this is the easy case, because the course corpus is written by a grammar with a small, closed lexicon.
+# Real language is open: there is always another name, compound or invention.
 # This is the **open vocabulary problem**.
 
 # %% tags=["nbval-check-output"]
@@ -177,8 +176,8 @@ assert percent_unknown(ranked["English"], unseen["English"]) < 1
 # %% [markdown]
 # ## A number for each character?
 #
-# Characters solve the problem in a few dozen numbers: every word can be spelled.
-# What do they cost?
+# With a few dozen characters, every word can be spelled.
+# What does that cost?
 
 # %% tags=["nbval-check-output"]
 train_texts = [text for pair in corpus.train for text in pair[:2]]
@@ -199,22 +198,23 @@ assert cost["characters"][1] > 4 * cost["words"][1]
 # %% [markdown]
 # More than four times as many symbols for the same sentence, and each of them says little.
 #
-# Words: short sequences, a long list with holes.
-# Characters: a short list without holes, long sequences.
+# Words give short sequences, but a long list that is never complete.
+# Characters give a short, complete list, but long sequences.
 # **Subwords** are in between: frequent words stay whole, rare ones are spelled from pieces.
-# Which pieces? We let the text decide.
+# Which pieces?
+# We let the text decide.
 #
 # ## Byte-pair encoding by hand
 #
 # Section 5.1 encodes sentences with **byte-pair encoding** [@sennrich2016, section 3.2].
 # The recipe is short.
 # Start from characters.
-# Count which two symbols stand side by side most often, and merge them into a new symbol.
+# Find the two symbols that stand side by side most often, and merge them into a new symbol.
 # Repeat.
 #
 # Our tiny text is three sentences.
 # Merges never cross a word, so we cut the text into words first.
-# A space becomes the sign `▁` in front of its word, so that nothing is lost.
+# A space becomes the character `▁` in front of the next word, so that nothing is lost.
 # (Sennrich and his coauthors mark the end of a word instead.)
 
 
@@ -234,8 +234,7 @@ for piece, count in counts.items():
 assert "".join(pieces(tiny[0])) == "▁The▁cat▁sleeps."
 
 # %% [markdown]
-# The code keeps each different word once, with its count.
-# That is the whole text, only shorter.
+# The code keeps each distinct word once, with its count: all that counting pairs needs.
 
 # %%
 of_neighbors = Predict(
@@ -295,22 +294,34 @@ assert after == before - neighbors["h", "e"]
 # One new symbol, `he`, and the text is five symbols shorter.
 #
 # Now again and again, until the vocabulary has the size that we want or nothing is left to merge.
-# That is all of the training, in a dozen lines.
 # Symbols are numbered: four special ones that we come to below, the characters, then the merged symbols as they are made.
+# Where several pairs share the highest count, we take the one with the smallest numbers.
+# That is the whole training:
 
 
 # %%
 SPECIALS = ["<pad>", "<s>", "</s>", "<unk>"]
 
 
-def learn_bpe(texts, vocab_size, choose=min):
+def most_frequent(neighbors, vocab):
+    """The pair that occurs most often; of equals, that with the smallest numbers."""
+
+    def rank(pair):
+        left, right = pair
+        return -neighbors[pair], vocab[left], vocab[right]
+
+    return min(neighbors, key=rank)
+
+
+# %%
+def learn_bpe(texts, vocab_size, choose=most_frequent):
     """Texts to a numbered vocabulary of at most vocab_size, and merges in order."""
     counts = Counter(piece for text in texts for piece in pieces(text))
     parts = {piece: list(piece) for piece in counts}
     symbols, merges = SPECIALS + sorted(set("".join(counts))), []
     vocab = {symbol: number for number, symbol in enumerate(symbols)}
     while len(vocab) < vocab_size and (neighbors := count_pairs(parts, counts)):
-        pair = choose(neighbors, key=lambda p: (-neighbors[p], *map(vocab.get, p)))
+        pair = choose(neighbors, vocab)
         merges.append(pair)
         vocab.setdefault("".join(pair), len(vocab))
         parts = {piece: merge(symbols, pair) for piece, symbols in parts.items()}
@@ -318,8 +329,7 @@ def learn_bpe(texts, vocab_size, choose=min):
 
 
 # %% [markdown]
-# `min` takes the pair with the highest count.
-# Where several share it, the smaller numbers decide; a section of its own looks at that below.
+# On the tiny text it can go on until every word is whole:
 
 # %% tags=["nbval-check-output"]
 vocab, merges = learn_bpe(tiny, vocab_size=1_000)
@@ -341,8 +351,7 @@ for size in (21, 25, 30):  # a smaller vocabulary is the beginning of a larger o
     )
 
 # %% [markdown]
-# The frequent words are whole first.
-# *sleeps* occurs once and comes last.
+# Frequent words become whole first; *sleeps*, which occurs once, comes last.
 # Here is what the merges do to *The cat sleeps.*
 
 
@@ -383,10 +392,11 @@ assert lengths == sorted(lengths, reverse=True) and lengths[-1] == 4
 
 # %% [markdown]
 # Every line spells the same text.
-# Only the borders between the symbols disappear, one merge after another.
+# Only the boundaries between the symbols disappear, one merge after another.
 #
 # Now merge by hand, a step at a time.
-# Which pair is next, and why? And what must you add to the text, so that *sleeps* is whole before *cat*?
+# Which pair is next, and why?
+# What must you add to the text so that *sleeps* is whole before *cat*?
 
 # %%
 text = " ".join(tiny)
@@ -433,14 +443,14 @@ assert tokenize("dogs", vocab, merges) == ["▁dog", "s"]
 assert "<unk>" not in tokenize("The sheep sees the ghost.", vocab, merges)
 
 # %% [markdown]
-# Words that the tiny text never had, from pieces that it had.
-# Not all pieces are pretty: nobody told the algorithm what a syllable is.
+# Words that the tiny text never had, made of pieces that it had.
+# Not all pieces make sense: nobody told the algorithm what a syllable is.
 #
 # ## With the library
 #
 # `course_lib.tokenizer.Tokenizer` builds on the `tokenizers` library, which does the same work in Rust.
-# Do both learn the same?
-# We learn twice: from the tiny text until nothing is left to merge, and from all 4,000 pairs, English and German together, up to 300 subwords.
+# Does it learn the same merges as our loop?
+# We compare them twice: on the tiny text until nothing is left to merge, and on all 4,000 pairs, English and German together, up to 300 subwords.
 
 # %% tags=["nbval-check-output"]
 import json
@@ -494,16 +504,16 @@ assert len(tied) == 7 and merges[1] in tied
 
 # %% [markdown]
 # The recipe does not say which one to take, so every program has a rule of its own.
-# Ours, and the library's, goes by number: the smallest number of the left symbol wins, then that of the right one.
-# `T he` wins, because capital letters have smaller Unicode numbers than small ones, and `▁` the largest of all here.
+# Ours, which is also the library's, compares the numbers of the left symbols, then those of the right ones.
+# `T he` wins because characters are numbered in Unicode order, in which capitals come before small letters and `▁` comes last.
 #
-# How much hangs on the rule?
+# How much depends on the rule?
 # We learn 300 subwords with another one: of tied pairs, the one that comes first in the text.
 
 
 # %% tags=["nbval-check-output"]
-def first_in_text(neighbors, key):
-    return max(neighbors, key=neighbors.get)
+def first_in_text(neighbors, vocab):
+    return max(neighbors, key=neighbors.get)  # a Counter remembers who came first
 
 
 other_vocab, other_merges = learn_bpe(train_texts, 300, choose=first_in_text)
@@ -517,14 +527,14 @@ assert 270 < len(shared) < 300 and moved > 30
 
 # %% [markdown]
 # Few subwords differ, but dozens of the others have another number.
-# A model that learned with one numbering would read the other one wrongly.
-# So a tokenizer is saved with its model, and never learned again.
+# A model trained with one numbering would misread the other.
+# So a tokenizer is saved with its model, and never trained again.
 #
 # ## How many subwords?
 #
 # A larger vocabulary makes shorter sequences.
-# At one end stand characters.
-# What stands at the other end, when nothing is left to merge?
+# With no merges at all, the tokens are characters.
+# What are they when nothing is left to merge?
 
 # %%
 characters = {symbol for piece in all_pieces for symbol in piece}
@@ -555,7 +565,7 @@ assert all(largest.tokens(text) == pieces(text) for text in train_texts)
 assert round(largest.vocab_size, -3) == 3_000
 
 # %% [markdown]
-# At the other end stand words: with about 3,000 subwords every word of the training text is one token.
+# They are words: with about 3,000 subwords every word of the training text is one token.
 # An unseen word is still spelled from pieces.
 #
 # The paper has about 37,000 subwords for English and German together.
@@ -579,11 +589,11 @@ assert all(whole) and len(tokenizer.tokens("mice")) == 3
 
 # %% [markdown]
 # Most words are one token, among them all words of our four pairs.
-# *mice* is three and *Mäuse* two, and the model does not mind: it sees tokens, never words.
+# *mice* is three tokens and *Mäuse* two, and the model does not mind: it sees tokens, never words.
 #
 # ## And back again: is anything lost?
 #
-# Joining needs no rules: put the tokens side by side, and read `▁` as a space.
+# Decoding needs no merges: put the tokens side by side, and read `▁` as a space.
 
 # %% tags=["nbval-check-output"]
 print(*tokenizer.tokens(from_life[0]))
@@ -597,8 +607,8 @@ assert all(back)
 assert by_hand == "The cat sleeps."
 
 # %% [markdown]
-# All sentences come back, and *kitten* and *windowsill* too, which no list of our words has.
-# Now four strange texts: one with an emoji, one with spaces around it and a tab in it, one with two spaces between words, and one with an *ä* that is written as *a* and two dots.
+# All sentences come back, even with *kitten* and *windowsill*, which are in none of our word lists.
+# Now four strange texts: one with an emoji, one with spaces around it and a tab in it, one with two spaces between words, and one with an *ä* that is written as *a* followed by two combining dots.
 
 # %%
 of_strange = Predict(
@@ -630,18 +640,18 @@ assert list(returned.values()) == [False, False, True, False]
 assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
 
 # %% [markdown]
-# A character that training never had becomes `<unk>`: that is a loss.
-# The other two changes are wanted.
-# A text is stripped, and every white space becomes a space.
+# A character that the training text never had becomes `<unk>`: that is a loss.
+# The other two changes are intended.
+# Space at both ends is stripped, and a tab becomes a space.
 # And Unicode can write *ä* in two ways that look alike.
-# The tokenizer composes them first (NFC), so that both give the same ids.
+# The tokenizer first composes the two characters into one (NFC), so that both spellings give the same ids.
 #
 # ## The vocabulary
 #
 # Each subword has a number, its **id**.
 # The first four ids are special.
 #
-# - `<pad>`, 0: fills the shorter rows of a batch.
+# - `<pad>`, 0: fills up the shorter rows of a batch.
 # - `<s>`, 1: begins the target, so that the decoder has something to start from.
 # - `</s>`, 2: ends a sentence; the decoder writes it when it is done.
 # - `<unk>`, 3: stands for a character that is not in the vocabulary.
@@ -659,24 +669,6 @@ assert (PAD_ID, BOS_ID, EOS_ID, UNK_ID) == (0, 1, 2, 3)
 assert tokenizer.encode("😀")[-1] == UNK_ID
 
 # %% [markdown]
-# What if somebody types `</s>` in the middle of a sentence?
-# Will the translator believe that the sentence is over?
-# The course's tokenizer has a safety switch; we also open the same vocabulary without it.
-
-# %% tags=["nbval-check-output"]
-typed = "The cat</s> sleeps."
-unsafe = tokenizers.Tokenizer.from_str(tokenizer.to_json())
-print("with the switch   ", tokenizer.tokens(typed))
-print("without the switch", unsafe.encode(typed).tokens)
-
-# %% tags=["hide-input"]
-assert not {PAD_ID, BOS_ID, EOS_ID} & set(tokenizer.encode(typed))
-assert EOS_ID in unsafe.encode(typed).ids
-
-# %% [markdown]
-# With the switch it is text, like any other, and signs that training never had become `<unk>`.
-# Without it, whoever types a sentence can end it.
-#
 # ## One vocabulary for two languages
 #
 # Section 5.1 learns one **shared vocabulary** from both languages together.
@@ -696,15 +688,15 @@ assert {tokenizer.encode(word)[0] for word in ("Maria", "in", "will")} < set(com
 assert len(common) < len(english) / 4
 
 # %% [markdown]
-# They share less than a quarter of the English ones: punctuation, names, short pieces, and a few words such as *in*.
-# Some are traps: *will* is a future in English and a wish in German (*er will*, he wants).
-# The model has to learn from the neighbors which one it reads.
+# Less than a quarter of the English tokens are shared: punctuation, names, short pieces, and a few words such as *in*.
+# Some are traps: *will* marks the future in English and a wish in German (*er will*, he wants).
+# The model has to learn from the context which one it reads.
 #
 # ## From the training part only
 #
 # **A common mistake**: many tutorials build the vocabulary from training, validation and test sentences together.
-# What changes?
-# We train on 500 pairs only, as somebody with little data would.
+# What does that change?
+# We take only 500 training pairs, as somebody with little data would.
 
 # %% tags=["nbval-check-output"]
 few = [text for pair in corpus.train[:500] for text in pair[:2]]
@@ -719,9 +711,10 @@ print(f"{len(leaked)} words have a number that no training sentence uses")
 assert len(leaked) > 100
 
 # %% [markdown]
-# With the leak the test contains no unknown word, and so it hides a problem that real use will have.
-# The leaked words gain nothing: no training sentence has them, so the model never learns what they mean.
-# Subwords have no unknown words, and leak as well:
+# With the leak, the test contains no unknown word, so it hides a problem that real use will have.
+# And the numbers of the leaked words are useless: no training sentence has them, so the model never learns what they mean.
+# Subwords leave no word unknown.
+# Do they leak as well?
 
 # %% tags=["hide-input"]
 mean_length, subwords = {}, {}
@@ -737,7 +730,7 @@ print(f"{differ} of 1,000 subwords differ")
 assert mean_length["all three"] < mean_length["train only"] and differ > 50
 
 # %% [markdown]
-# The leaky vocabulary is cut to fit the test: its sentences come out shorter.
+# They do: the leaky vocabulary fits the test, whose sentences come out shorter.
 # A test that shaped the vocabulary is no test on unseen text.
 #
 # ## From ids to a batch
@@ -760,9 +753,10 @@ except ValueError as error:
 assert "expected sequence of length" in refused
 
 # %% [markdown]
-# A tensor has no ragged edge.
-# So we fill the shorter rows with `<pad>`, up to the longest row *of this batch*.
+# The rows of a tensor must all have the same length.
+# So we fill up the shorter rows with `<pad>`, to the length of the longest row *of this batch*.
 # By hand: a rectangle of padding, with the sentences written over it.
+# `pad` from `course_lib` does the same.
 
 
 # %% tags=["nbval-check-output"]
@@ -801,12 +795,11 @@ assert shown.count("<pad>") == int((~real).sum()) and len(shown) == src.numel()
 assert torch.equal(real.sum(dim=1), torch.tensor([len(row) for row in rows]))
 
 # %% [markdown]
-# `src != PAD_ID` tells real tokens from padding.
-# Lesson [05](05_masks.ipynb) makes a mask of it.
+# `src != PAD_ID` tells real tokens from padding; lesson [05](05_masks.ipynb) turns it into a mask.
 #
 # **A common mistake**: "the sentences have a fixed number of words".
 # They have any length.
-# **Padding** belongs to a batch, not to a sentence: next to other sentences, the same sentence gets another amount of it.
+# **Padding** belongs to a batch, not to a sentence: the same sentence gets more or less of it, depending on the others.
 
 # %% tags=["nbval-check-output"]
 for others in ([0], [0, 1], [0, 3]):
@@ -814,8 +807,8 @@ for others in ([0], [0, 1], [0, 3]):
 
 # %% [markdown]
 # The target is padded in the same way.
-# It comes in two versions: `tgt_in`, which starts with `<s>`, and `tgt_out`, which ends with `</s>`.
-# Lesson [08](08_transformer.ipynb) uses both; here we note their shapes.
+# It comes in two versions: `tgt_in`, which starts with `<s>`, is what the decoder reads, and `tgt_out`, which ends with `</s>`, is what it should write.
+# Lesson [07](07_decoder.ipynb) explains why; here we note their shapes.
 
 # %% tags=["nbval-check-output"]
 from course_lib.data import encode_pairs, make_batch
@@ -834,19 +827,19 @@ assert other.src.shape[1] != other.tgt_in.shape[1]
 
 # %% [markdown]
 # **A common mistake**: "source and target should have the same length, M = N".
-# Each side is padded for itself, and the two lengths are equal only by accident.
+# Each side is padded on its own, and the two lengths are equal only by chance.
 #
 # ## Less padding: bucketing
 #
-# The model computes padding like everything else, and the results are thrown away.
-# **Bucketing** puts sentences of like length into one batch.
+# The model computes on padding as on everything else, and the results are thrown away.
+# **Bucketing** puts sentences of similar length into one batch.
 # Section 5.1: "Sentence pairs were batched together by approximate sequence length."
 # How much does that save?
 # Three plans for the 4,000 training pairs:
 #
 # 1. one length for all, that of the longest sentence;
 # 2. 80 pairs at random in each batch, padded to the longest of the batch;
-# 3. `BucketedBatches`: pairs of like length together, at most 1,024 tokens of each language in a batch, padding included.
+# 3. `BucketedBatches`: pairs of similar length together, at most 1,024 tokens of each language in a batch, padding included.
 
 # %%
 from course_lib.data import BucketedBatches
@@ -865,7 +858,7 @@ for plan in plans.values():
 assert abs(len(bucketed) - len(at_random)) <= 1
 
 # %% [markdown]
-# Every plan has every pair exactly once, and the last two have as many batches, give or take one.
+# Every plan has every pair exactly once, and the last two have the same number of batches, give or take one.
 
 # %%
 of_padding = Predict(
@@ -900,8 +893,8 @@ assert shares["by length"] < shares["at random"] / 5
 assert shares["at random"] < shares["one length"]
 
 # %% [markdown]
-# Against random batches, bucketing cuts the share of padding to less than a fifth.
-# It also keeps the *size* of a batch even: short sentences come many at a time, long ones few.
+# Bucketing cuts the padding of random batches to less than a fifth.
+# It also keeps the size of a batch even: many short sentences at a time, or a few long ones.
 
 # %% tags=["nbval-check-output", "hide-input"]
 shapes = [tuple(make_batch([encoded[i] for i in plan]).src.shape) for plan in bucketed]
@@ -919,12 +912,12 @@ assert {frozenset(plan) for plan in later} != {frozenset(plan) for plan in bucke
 assert lengths != sorted(lengths)
 
 # %% [markdown]
-# The price: the sentences of a batch are alike.
-# So the batches come in random order, and in each **epoch** (a pass over all pairs) pairs meet other pairs of their length.
+# The price: the sentences of a batch resemble each other.
+# So the batches come in random order, and in each **epoch** (a pass over all pairs) the pairs of similar length are shuffled into new batches.
 #
 # ## Embedding: from ids to vectors
 #
-# An id is a name, not a quantity: it would mean nothing to add two of them.
+# An id is a name, not a quantity: adding two of them would mean nothing.
 # So each token gets a vector of **d_model** numbers, its **embedding**: a row of a table that the model learns.
 # We start with d_model = 8, and a table of random numbers.
 # One token at a time:
@@ -942,7 +935,7 @@ print(tuple(table.shape), tuple(ids.shape), tuple(embedded.shape))
 assert torch.equal(embedded, table[ids])
 
 # %% [markdown]
-# Indexing with all ids at once does the same as the loop.
+# Indexing with all ids at once, `table[ids]`, does the same as the loop.
 #
 # People also draw this step as a matrix product: each token is a **one-hot** row, with a 1 at its id.
 # Is that the same?
@@ -975,12 +968,13 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # ## Times √d_model
 #
 # Section 3.4 multiplies the rows by √d_model, and does not say why.
-# Two users of the table want rows of different sizes.
+# A good reason: the paper, like our models, uses the table twice, and the two uses want numbers of different sizes.
 #
-# - The *input* adds a position vector (lesson 02), and a token should not drown in it.
-# - The *output*, in the paper and in our models, compares the decoder's last vector with every row of the same table (**weight tying**), and the scores should be of a size near 1 when training starts, or the first guesses are far too sure of themselves.
+# - At the *input*, a position vector is added to each row (lesson [02](02_position.ipynb)). The row should not drown in it.
+# - At the *output*, the decoder's last vector is compared with each row by a dot product, one score for each token of the vocabulary (**weight tying**). At the start these scores should be small, of a size near 1, or the untrained model is far too sure of its guesses.
 #
-# Here is d_model = 512, with rows of two sizes: numbers with standard deviation 1, and with 1/√d_model.
+# We take d_model = 512, as the paper does, and fill the table with random numbers: first with standard deviation 1, then with 1/√d_model.
+# Random vectors stand in for the decoder's last ones.
 
 # %%
 from course_lib.position import sinusoidal
@@ -1001,9 +995,9 @@ assert math.isclose(position.square().mean(), 0.5, rel_tol=1e-4)
 assert math.isclose(scores, 1, rel_tol=0.02)
 
 # %% [markdown]
-# Large rows suit the input, where positions have mean square 0.5, and make the output's scores 22 times too large.
-# Small rows suit the output, and at the input they are 256 times weaker than a position.
-# The factor serves both: the table starts small, and the input takes it times √d_model.
+# Large rows suit the input, where positions have mean square 0.5, but they make the output's scores 22 times too large.
+# Small rows suit the output, but at the input their mean square is 256 times smaller than a position's.
+# The factor serves both: the table starts small, and only the input multiplies it by √d_model.
 #
 # What would happen at the input without it?
 # We add a random position to each token, and ask which row of the table the sum is most like.
@@ -1031,7 +1025,7 @@ of_drowned.reveal(round(100 * recognized["without"]))
 assert recognized["with √d_model"] == 1 and recognized["without"] < 0.5
 
 # %% [markdown]
-# That is the *start*.
+# That is before training.
 # The table is learned, so training may make its rows as long as it likes, with the factor or without it.
 # Does it?
 # We compare a fresh model of the size of `course` with the trained one.
@@ -1052,8 +1046,8 @@ grown = trained.norm(dim=1).mean() / fresh.norm(dim=1).mean()
 assert 1.2 < grown < 1.6
 
 # %% [markdown]
-# It does: on average the trained rows are 1.4 times as long as the fresh ones, and they differ more from each other.
-# So √d_model is no law about sizes; it is a good place to start from, for one table with two uses.
+# It does: on average the trained rows are 1.4 times as long as the fresh ones, and their lengths differ more.
+# So √d_model is no law about sizes; it is a good starting point for one table with two uses.
 
 # %% [markdown]
 # ## Who learns?
@@ -1081,7 +1075,7 @@ assert touched == in_batch
 
 # %% [markdown]
 # This is why the table learns nothing about leaked words, and why a rare token learns only from the few batches that have it.
-# (Lesson [08](08_transformer.ipynb) uses the same table a second time, as the output layer, and there every row takes part.)
+# (At the output, where lesson [08](08_transformer.ipynb) uses the table again, every row takes part.)
 #
 # ## A padded position still has a vector
 #
@@ -1105,13 +1099,13 @@ assert (zeroed.weight[PAD_ID] + sinusoidal(5, 128)).any(dim=1).all()
 
 # %% [markdown]
 # PyTorch's `padding_idx` starts that row at zero, and no gradient ever reaches it.
-# It does not hide the padding: with a position added, the vector is not zero any more.
-# What helps is a mask: lesson [05](05_masks.ipynb).
+# It does not hide the padding: once a position is added, the vector is no longer zero.
+# What hides it is a mask (lesson [05](05_masks.ipynb)).
 #
 # ## What the rows learn
 #
 # A fresh table is noise.
-# What does it look like after training?
+# And a trained one?
 # We take the table of the small course translator, and ask which rows point in the same direction.
 
 # %%
@@ -1133,9 +1127,8 @@ assert nearest and len(genders) == 4 and len(set(genders)) == 1  # of house
 # But what do a cat, a jacket and a bag have in common?
 # Their German nouns are feminine (f): *die Katze, die Jacke, die Tasche*.
 # The dog is among masculine ones (m: *der Hund, der Ball*), the house among neuter ones (n: *das Haus, das Sofa*).
-# Nobody told the model what gender is, and an English noun has none.
-# But the model had to write *der*, *die* or *das*.
-# Here, tokens that are translated with the same forms have similar rows.
+# Nobody told the model what gender is, and English nouns have none.
+# But the model had to write *der*, *die* or *das*, and tokens that are translated with the same forms came to have similar rows.
 #
 # ## All of it in one line
 #
@@ -1181,8 +1174,7 @@ assert sets[0] == sets[1] and len(sets[0]) == 6 and d_model == 128
 assert not torch.equal(shown[0].values, shown[1].values)
 
 # %% [markdown]
-# The same six vectors.
-# Only the order of the rows differs, and nothing *in* a vector says where it stands.
+# The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands.
 
 # %% [markdown]
 # ## Your predictions
@@ -1193,13 +1185,13 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **open vocabulary problem**: however long a list of words is, real text has words that are not on it.
+# - **open vocabulary problem**: however long a list of words is, real text contains words that are not on it.
 # - **subwords**: frequent words and pieces of rare ones.
 # - **byte-pair encoding**: learning subwords by merging the most frequent pair of neighbors, again and again.
 # - **id**: the number of a token.
 # - **shared vocabulary**: one vocabulary for both languages.
-# - **padding**: `<pad>` behind shorter sentences, so that a batch is a rectangle.
-# - **bucketing**: putting sentences of like length into one batch.
+# - **padding**: `<pad>` after shorter sentences, so that a batch is a rectangle.
+# - **bucketing**: putting sentences of similar length into one batch.
 # - **epoch**: one pass over all training pairs.
 # - **d_model**: how many numbers stand for a token.
 # - **embedding**: the row of numbers that stands for a token; also the module that looks it up.
@@ -1209,11 +1201,11 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A list of words has holes, and characters make long sequences; subwords keep frequent words whole and spell the rest.
+# A list of words is never complete, and characters make long sequences; subwords keep frequent words whole and spell the rest.
 # Byte-pair encoding merges the most frequent pair of neighbors again and again; with the same rule for ties, our loop learns exactly the library's merges.
 # Text comes back from ids, except for characters never seen and for unified white space and accents; the vocabulary is learned from the training part only.
-# A batch is (batch, length): padding belongs to the batch, is no zero, and bucketing by length makes it small.
-# An embedding looks up a row for each id, (batch, length, d_model); the factor √d_model lets one table start small enough for the output and large enough for the input, and from there training decides.
+# A batch has the shape (batch, length); padding belongs to the batch, its vectors are not zero, and bucketing by length keeps it small.
+# An embedding looks up a row for each id, which gives (batch, length, d_model); the factor √d_model lets one table start small enough for the output and large enough for the input, and from there training decides.
 #
 # **Practice**: [assignment 01](assignments/release/01_text_to_tensors/01_text_to_tensors.ipynb): exercises that are checked at once, and a question to answer in words.
 #

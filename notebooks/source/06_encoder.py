@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 06 · The encoder: one layer, many layers
 #
-# **Question.** Attention lets tokens look at each other. What else does an encoder layer need, so that many of them can stand on top of each other and still learn?
+# **Question.** Attention lets tokens look at each other. What else does an encoder layer need, so that many layers can be stacked and still learn?
 #
 # **Afterwards you can**
 #
@@ -35,11 +35,11 @@ def random(*shape):
 # %% [markdown]
 # ## A network for each position
 #
-# *The cat sleeps .* are four tokens.
-# Attention lets them look at each other.
-# Then a **feed-forward network** works on each of them alone: max(0, x W₁ + b₁) W₂ + b₂ (section 3.3).
-# W₁ goes *up* from d_model to d_ff, W₂ comes back *down*.
-# In the paper they are 512 and 2048; we keep the factor of four.
+# An encoder layer has two **sub-layers**.
+# The first is self-attention, in which tokens look at each other.
+# The second, a **feed-forward network**, works on each token alone: max(0, x W₁ + b₁) W₂ + b₂ (section 3.3).
+# W₁ goes *up* from d_model to d_ff numbers, W₂ comes back *down*.
+# In the paper that is 512 and 2048; we keep the factor of four.
 #
 # Here is what happens to one token, number by number.
 
@@ -53,8 +53,8 @@ w2, b2 = random(d_ff, d_model), random(d_model)
 
 def one_token(vector):
     """d_model numbers to d_model numbers."""
-    inner = [max(0, sum(vector * w1[:, unit]) + b1[unit]) for unit in range(d_ff)]
-    inner = torch.stack([torch.as_tensor(unit).double() for unit in inner])
+    inner = [sum(vector * w1[:, unit]) + b1[unit] for unit in range(d_ff)]
+    inner = torch.stack(inner).clamp(min=0)  # max(0, …)
     return torch.stack([sum(inner * w2[:, out]) + b2[out] for out in range(d_model)])
 
 
@@ -62,7 +62,7 @@ print("in: ", *(f"{number:6.2f}" for number in x[1]))
 print("out:", *(f"{number:6.2f}" for number in one_token(x[1])))
 
 # %% [markdown]
-# As a class, for all tokens at once.
+# The same as a class, for all tokens at once:
 
 
 # %%
@@ -127,7 +127,9 @@ assert moved[1] > 0.1 and (moved[[0, 2, 3]] == 0).all()
 
 # %% [markdown]
 # Only *cat* moves; the other differences are exactly zero.
-# For every pair at once, beside self-attention, the gradient tells how strongly the output at one position depends on the input at another.
+#
+# Self-attention is different.
+# For both sub-layers we measure how strongly the output at each position depends on the input at every other: the size of the gradient.
 
 # %% tags=["hide-input"]
 from course_lib.attention import MultiHeadAttention
@@ -161,12 +163,12 @@ assert (reach["self-attention"] > 0).all()
 assert (reach["feed-forward network"][off_diagonal] == 0).all()
 
 # %% [markdown]
-# So the two sub-layers share the work: attention carries things *between* tokens, the feed-forward network works on what each token has.
+# So the two sub-layers divide the work: attention moves information *between* tokens, and the feed-forward network processes what each token has.
 #
 # ### Why the ReLU?
 #
-# Without the ReLU there would be two matrices in a row, W₁ W₂, and that is one matrix of d_model × d_model: 512 weights here would do the work of 64, and no d_ff, however large, would help.
-# The ReLU switches hidden units off, and for each token others.
+# Without the ReLU there would be two matrices in a row, and their product W₁ W₂ is one matrix of d_model × d_model: here 512 weights would do the work of 64, and a larger d_ff would not help.
+# The ReLU switches hidden units off, different ones for each token (█ is on).
 
 # %%
 with torch.no_grad():
@@ -184,11 +186,11 @@ for token, units in enumerate(on):
     torch.testing.assert_close(x[token] @ matrix + bias, out[token])
 
 # %% [markdown]
-# Each token gets one matrix again, but a matrix of its own, made of the units that are on for it.
+# So each token is still multiplied by one matrix, but by a matrix of its own, made of the units that are on for it.
 #
 # ### What it costs
 #
-# How many parameters of one layer of the paper's base model does the network hold?
+# What share of the parameters of one layer does the network hold, in the paper's base model?
 
 # %% tags=["nbval-check-output"]
 from course_lib.blocks import EncoderLayer
@@ -201,17 +203,18 @@ for name, part in base_layer.named_children():
 
 # %% [markdown]
 # Two thirds.
-# The two *paths* are what comes next; their few parameters belong to the norms.
+# The two *paths* come next: they are what surrounds each sub-layer, and their few parameters belong to the norms.
 #
 # ## Residuals: learn the difference
 #
 # Section 3.1 puts a **residual connection** [@he2016] around each sub-layer: x + sublayer(x).
 # The sub-layer does not have to produce the whole new vector, only what to add to the old one.
-# If it gives 0, its input passes unchanged.
+# If it returns 0, its input passes unchanged.
 #
-# The same holds on the way back.
-# A sum hands its gradient to both of its parts, so what comes from above reaches x directly, plus what comes through the sub-layer.
-# We take a sub-layer that is nearly silent: its output is a thousandth.
+# The same holds for the gradient on its way back.
+# A sum hands its gradient to both of its terms, so what arrives from above reaches x directly, in addition to what comes through the sub-layer.
+# How much does that matter if a sub-layer passes on almost nothing?
+# We divide the output of our feed-forward network by a thousand.
 
 # %%
 def quiet(x):
@@ -234,14 +237,15 @@ torch.testing.assert_close(beside, from_above + through)
 assert through.norm() < 0.1 * from_above.norm() < 0.95 * beside.norm()
 
 # %% [markdown]
-# There is a second road, around every sub-layer.
-# It needs equal widths, and that is why every sub-layer of the model, and the embedding, produces d_model numbers (section 3.1).
+# The gradient can always go around a sub-layer.
+# Adding needs equal widths, and that is why every sub-layer of the model, and the embedding, produces d_model numbers (section 3.1).
 #
 # ## Layer normalization
 #
-# A sum of many parts grows.
+# A sum to which every layer adds grows.
 # So each sum is normalized.
-# **Layer normalization** [@ba2016] gives the features of each token mean 0 and variance 1, then a learned scale and shift to each feature.
+# **Layer normalization** [@ba2016] gives the features of each token mean 0 and variance 1, and then applies a learned scale and shift to each feature.
+# By hand, and as a class:
 
 
 # %%
@@ -274,7 +278,8 @@ class OurLayerNorm(nn.Module):
 # The variance divides by the number of features, not by one less.
 # And a small ε stands *under the root*: without it, a token whose features are all equal would give 0/0.
 #
-# We compare it with the library's and with PyTorch's, on tokens of very different sizes.
+# Is it what the library and PyTorch compute?
+# We try tokens of very different sizes.
 
 # %%
 from course_lib.blocks import LayerNorm
@@ -314,7 +319,7 @@ assert (plain.var(dim=-1, correction=0) - 1).abs().max() < 1e-3
 
 # %%
 of_affine = Predict(
-    "What does the norm make of 3 x + 5, compared with what it makes of x?",
+    "What does the norm return for 3 x + 5, compared with x?",
     ["three times as much", "the same plus 5", "the same"],
     section="Layer normalization",
 )
@@ -331,8 +336,8 @@ of_affine.reveal(told, because="mean and size are taken out")
 assert is_same and not torch.allclose(3 * uneven + 5, uneven, rtol=0.5)
 
 # %% [markdown]
-# The same, up to ε: a token's overall level and size are forgotten.
-# That is the price, and the purpose.
+# The same, up to ε: the norm forgets a token's overall level and size.
+# That is its purpose, and its price.
 #
 # **A common mistake**: `x.std()` in a hand-written norm.
 # PyTorch's `std` and `var` divide by one less than the number of features, unless told otherwise.
@@ -345,13 +350,13 @@ for width in (8, 512):
     print(f"{width:4} features: every number is {ratio:.4f} of what it should be")
 
 # %% [markdown]
-# At 512 features it is a tenth of a percent: easy to miss, and enough to make a loaded model differ.
+# At 512 features it is a tenth of a percent: easy to miss, and enough to change what a loaded model computes.
 #
 # ### It is not batch normalization
 #
 # **Batch normalization** takes mean and variance over all tokens of the batch, one feature at a time.
 # Then a sentence's result depends on the sentences that happen to be in its batch.
-# We keep our sentence and change its neighbor.
+# We put our sentence into two batches: next to a neighbor of small numbers, and next to one of large numbers.
 
 
 # %% tags=["nbval-check-output"]
@@ -364,7 +369,7 @@ two_batches = [torch.stack([uneven, size * random(4, d_model)]) for size in (1, 
 for name, kind in (("layer norm", norm), ("batch norm", batch_norm)):
     first, second = (kind(batch)[0] for batch in two_batches)  # our sentence
     moved = (first - second).abs().max()
-    print(f"{name}: our sentence moves by {'0' if moved == 0 else 'more than 0.1'}")
+    print(f"{name}: our sentence changes by up to {moved:.3g}")
 
 # %% tags=["hide-input"]
 assert (batch_norm(two_batches[0])[0] - batch_norm(two_batches[1])[0]).abs().max() > 0.1
@@ -372,7 +377,7 @@ assert (batch_norm(two_batches[0])[0] - batch_norm(two_batches[1])[0]).abs().max
 # %% [markdown]
 # **A common mistake**: the wrong axis.
 # With `dim=-2` in place of `dim=-1` the norm runs over the positions.
-# The shape stays the same and nothing crashes, but its influence is that of attention: every token sees every other, the future and the padding included, past all masks.
+# The shape stays the same and nothing crashes, but now every token influences every other, the future and the padding included, past all masks.
 
 # %% tags=["hide-input", "nbval-check-output"]
 def normalize_wrongly(x):
@@ -389,7 +394,7 @@ assert (influence(normalize_wrongly, uneven) > 0).all()
 # ## Dropout
 #
 # In training, **dropout** [@srivastava2014] sets each number to 0 with probability p, and divides the others by 1 − p.
-# The division keeps the mean, so that in use, when nothing is dropped, the next layer meets numbers of the size it has learned from.
+# The division keeps the mean, so that after training, when nothing is dropped, the next layer gets numbers of the size that it was trained on.
 
 # %%
 p, ones = 0.1, torch.ones(1_000_000)
@@ -403,12 +408,12 @@ assert torch.allclose(dropped.unique(), torch.tensor([0, 1 / (1 - p)]))
 assert torch.equal(nn.Dropout(p).eval()(ones), ones)
 
 # %% [markdown]
-# Section 5.4 puts it on the output of each sub-layer, *before* it is added to x, and on the sum of embeddings and positions; p is 0.1 in the base model.
+# Section 5.4 applies it to the output of each sub-layer, *before* it is added to x, and to the sum of embeddings and positions; p is 0.1 in the base model.
 #
 # ## The layer
 #
 # Now we have all parts.
-# The paper's layer has two sub-layers, and the same path around each, LayerNorm(x + Dropout(Sublayer(x))).
+# The paper puts the same path around both sub-layers: LayerNorm(x + Dropout(Sublayer(x))).
 # This order is called **post-norm**.
 # Many later models compute x + Dropout(Sublayer(LayerNorm(x))) instead, which is **pre-norm**.
 
@@ -446,8 +451,8 @@ class OurEncoderLayer(nn.Module):
 
 
 # %% [markdown]
-# We compare it with the library's and with `torch.nn.TransformerEncoderLayer`, in both orders: outputs and gradients, with random numbers in all parameters, because scales of 1 and biases of 0 hide mistakes.
-# The sentences are a short and a long one, padded to one batch; the tokenizer is that of the `course` translator.
+# That is the whole layer.
+# We compare it with the library's and with `torch.nn.TransformerEncoderLayer`, on a short and a long sentence in one padded batch, cut by the tokenizer of the `course` translator.
 
 # %% tags=["nbval-check-output"]
 from course_lib import Translator
@@ -493,7 +498,7 @@ def output_and_gradient(run):
     return output, torch.autograd.grad(output.square().sum(), leaf)[0]
 
 
-# %%
+# %% tags=["hide-input"]
 embedded, outputs = random(*ids.shape, 64), {}  # (batch, src_len, d_model)
 for norm_first in (False, True):
     layer = OurEncoderLayer(64, 4, 256, 0.1, norm_first=norm_first).double().eval()
@@ -519,13 +524,12 @@ assert not torch.allclose(post, pre, rtol=0.1)
 
 # %% [markdown]
 # The same function three times, in evaluation mode.
-# In training PyTorch's layer is another one: it also drops attention weights and hidden units of the feed-forward network, which the paper does not.
+# In training PyTorch's layer differs: it also drops attention weights and hidden units of the feed-forward network, which the paper does not.
 #
-# With the very same weights the two *orders* are two different functions.
-# A file of weights does not say which one it was trained for.
+# With the very same weights the two *orders* are two different functions, and a file of weights does not say which one it was trained for.
 #
-# **A common mistake**: "annotated" code that stands beside the paper's text and is pre-norm.
-# Both exist, and one has to say which: our `EncoderLayer` is post-norm, and pre-norm with `norm_first=True`.
+# **A common mistake**: pre-norm code beside the paper's post-norm text.
+# Both orders exist, so one has to say which: our `EncoderLayer` is post-norm, and pre-norm with `norm_first=True`.
 #
 # ## The stack
 #
@@ -544,36 +548,39 @@ for text in texts:
 
 # %% [markdown]
 # src_len × d_model, everywhere: that is what lets us stack as many layers as we like.
-# The output, the **memory**, has one vector for each source token; only the width is fixed.
+# The output, called the **memory**, has one vector for each source token: a longer sentence has a longer memory.
 #
 # ## What is depth good for?
 #
-# Eight children draw names; each gives a present to the child whose name it drew.
-# At each child's place the model reads whom that child gives to.
-# The question: *to whom does the child give that I give to?*
+# A puzzle that needs no language.
+# Eight children draw names, and each gives a present to the child it drew.
+# The input has one token for each child: the name that it drew.
+# The model must say, at each child's position: *I give to someone; whom does that child give to?*
 #
-# That takes one **look-up**: go to the place of the child that I give to, and read.
-# Attention does look-ups, so one layer should do.
-# And one step further, with two look-ups in a row?
+# That takes one **look-up**: go to the position of the child I give to, and read the name there.
+# Attention does look-ups, so one layer should be enough.
+# And for two look-ups in a row, one child further along?
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import CHILDREN, draw_names, look_up
 
 gives_to = draw_names(1, torch.Generator().manual_seed(7))  # (batch, children)
-print("child         ", *(f"{child:5}" for child in CHILDREN))
-print("gives to      ", *(f"{CHILDREN[i]:5}" for i in gives_to[0]))
+print("child           ", *(f"{child:5}" for child in CHILDREN))
+print("gives to        ", *(f"{CHILDREN[i]:5}" for i in gives_to[0]))
 for times in (1, 2):
     reached = look_up(gives_to, times)[0]
     print(f"after {times} look-up{'s' if times > 1 else ' '}", end="")
     print("", *(f"{CHILDREN[i]:5}" for i in reached))
 
 # %% [markdown]
-# `Chaser` is an embedding, a stack of encoder layers, and the embedding's table once more, to score the eight children at each place.
+# Ada gives to Ben, and Ben to Gil, so after one look-up the answer at Ada's position is Gil.
+#
+# `Chaser` is a small model for this puzzle: an embedding, a stack of our encoder layers, and at each position a score for each of the eight children.
 
 # %%
 of_hops = Predict(
-    "Two look-ups in a row: can one layer learn them, if it is made twice as wide?",
-    ["one layer can", "only the wide one can", "neither can"],
+    "Can one layer learn two look-ups in a row, or a layer that is twice as wide?",
+    ["both can", "only the wide one can", "neither can"],
     section="What is depth good for?",
 )
 of_hops
@@ -595,8 +602,8 @@ for num_layers, times in ((1, 1), (1, 2), (2, 2)):
 assert shares[1, 1] > 0.95 and shares[2, 2] > 0.95 and shares[1, 2] < 0.5
 
 # %% [markdown]
-# Is that one seed, or one rate?
-# A record has three seeds, each side at the better of two rates and with 1,200 steps, and also a layer with twice the d_model (`python -m course_lib.experiments depth` makes the record).
+# Is that luck, or a bad learning rate?
+# A longer experiment, recorded by `python -m course_lib.experiments depth`, has three seeds, 1,200 steps, for each model the better of two rates, and also a layer with twice the d_model.
 
 # %%
 from course_lib.experiments import final_results, read_record
@@ -613,18 +620,20 @@ of_hops.reveal(of_hops.choices[2 if neither else 0])
 assert neither and min(accuracy["two layers"]) > 0.95
 
 # %% [markdown]
-# One layer gets about a third right, however wide it is; answering with one's own name would get a quarter.
-# The second look-up must start where the first one has ended, and within one layer all queries are made before anything has been looked up.
+# One layer gets about a third right, with twice the width too; always answering with one's own name would get a quarter.
+# The second look-up must start where the first one ended, but within one layer all queries are made before anything has been looked up.
 # So depth is not more of the same: a layer can ask about what the layer below has found.
 # That a single layer cannot compose two functions, unless it is very wide, can be proved [@peng2024].
 #
-# A word like *it* asks for the same; we come back to it at the end.
+# Words such as *it* need the same; we come back to them at the end.
 #
 # ## How deep can we go?
 #
 # If two layers do more than one, why not 24?
-# Residuals and norms are there for depth, so we leave them out.
-# `Switched` is the path around a sub-layer with a switch for each part.
+# Residuals and norms are there for depth, so we see what happens without them.
+# We look at four things: the gradient at every depth, how different the tokens stay, the gradients of the parameters, and at last what the model learns.
+#
+# `Switched` is the path around a sub-layer with a switch for each part (and no dropout).
 
 
 # %%
@@ -671,7 +680,7 @@ draws = draw_names(16, torch.Generator().manual_seed(1))
 # ### The gradient at every depth, before training
 #
 # 24 layers, five ways to build them, three seeds.
-# We send a batch up, and the gradient of its loss back down, and note the **gradient norm** at each depth.
+# We send a batch up and the gradient of its loss back down, and record the **gradient norm** at each depth.
 
 # %%
 of_bottom = Predict(
@@ -718,12 +727,13 @@ for name in ("norm only", "residual, post-norm", "residual, pre-norm"):
     assert (ratios[name].log10().abs() < 2).all()
 
 # %% [markdown]
-# The line is the mean of the seeds, the band reaches from the smallest to the largest.
-# With neither, the bottom gets next to nothing: the **vanishing gradient**.
-# With residuals alone it explodes, because each sub-layer adds in proportion to what it gets, so that sizes multiply from layer to layer, and so do gradients on the way back.
-# With a norm, all three look healthy.
+# Lines are means over the seeds, bands reach from the smallest to the largest.
+# The gradient travels from right to left.
+# With neither, almost nothing arrives at the bottom: the **vanishing gradient**.
+# With residuals alone it explodes: each sub-layer adds an amount in proportion to its input, so vectors grow by a factor from layer to layer, and so do gradients on the way back.
+# The three stacks with a norm look healthy: their curves are nearly flat.
 #
-# Try other depths, and other weights.
+# Try other depths and other weights.
 
 # %% tags=["hide-input"]
 from course_lib.widgets import DepthExplorer
@@ -738,9 +748,9 @@ torch.testing.assert_close(shown, gradient_norm["residual, pre-norm"][0].double(
 # %% [markdown]
 # ### A healthy gradient is not enough
 #
-# The size of a gradient does not say what it is about.
-# So we ask how different the tokens still are.
-# We take their mean out of all vectors; what is left of the length is their **own share**: near 0, all tokens have the same vector.
+# A stack can pass gradients on and still lose its information.
+# So we ask how different the tokens of a sequence still are.
+# We subtract their mean from all vectors, and call what is left of their length the **own share**: near 0, all tokens have the same vector.
 
 # %%
 of_collapse = Predict(
@@ -765,7 +775,7 @@ told = {0: "neither", 1: f"{gone[0]}-norm's" if gone else "", 2: "both"}[len(gon
 of_collapse.reveal(told)
 
 # %% tags=["hide-input"]
-title = "Without residuals tokens become one vector at once, in post-norm bit by bit"
+title = "Without residuals tokens merge at once, in post-norm layer by layer"
 series = {name: (range(depth + 1), share) for name, share in own.items()}
 curves(series, ylabel="own share", title=title, **x_axis)
 
@@ -777,13 +787,14 @@ per_layer = (falls[:, 24] / falls[:, 4]) ** 0.05
 assert ((0.65 < per_layer) & (per_layer < 0.8)).all()
 
 # %% [markdown]
-# Attention does it: each layer puts an average over all tokens' values in their place, and averages of averages soon agree.
-# Without residuals five layers are enough to bring all tokens together, down to rounding (**rank collapse** [@dong2021]).
+# The cause is attention: each layer replaces the tokens by averages over all of them, and averages of averages soon agree.
+# Without residuals five layers are enough to make all tokens equal, down to rounding (**rank collapse** [@dong2021]).
 #
-# Residuals carry each token's own vector past every mixing step, and one often reads that this settles it.
+# Residuals carry each token's own vector past every averaging step, and one often reads that this solves the problem.
 # For pre-norm it does.
-# For post-norm it does not: after 24 layers less than a thousandth is left, and with residuals alone it is no better.
-# How much does a layer change what it gets?
+# For post-norm it does not: after 24 layers less than a thousandth is left, and residuals alone do little better.
+# Why?
+# Let us see how much a layer changes its input.
 
 # %%
 for name in ("residual only", "residual, post-norm", "residual, pre-norm"):
@@ -800,15 +811,15 @@ for name, ends_small in (("residual only", False), ("residual, pre-norm", True))
         assert (moves[-1] < 0.5 * moves[0]) == ends_small
 
 # %% [markdown]
-# In pre-norm the sum grows, and what a sub-layer adds keeps its size, so each layer changes the sum less than the one before.
-# In the other two every layer adds in full proportion, and most of what attention adds is the same for all tokens.
-# So in post-norm the own share is multiplied by about 0.7, layer after layer.
+# In pre-norm the sum grows while what a sub-layer adds keeps its size, so each layer changes the sum less than the one before.
+# In the other two, every layer still changes its input by more than half, and most of what attention adds is the same for all tokens.
+# So in post-norm each layer multiplies the own share by about 0.7.
 #
 # ### What the parameters get
 #
-# A gradient that reaches the vectors must still move the parameters.
-# @xiong2020 look at those, and find that post-norm's are too large near the output.
-# We take two matrices of each layer: W₂ of the feed-forward network, and W_Q of the attention.
+# Training moves parameters, not vectors, so we also need *their* gradients.
+# @xiong2020 find that post-norm's are too large near the output.
+# We take two matrices of each layer: W₂ of the feed-forward network, and W_Q, which makes the queries of attention.
 
 # %%
 from course_lib.experiments import chase_loss
@@ -829,7 +840,7 @@ for name, norms in parameter_gradient.items():
     print(f"{name:15} layer 1: {means[0]:.1g}, layer 24: {means[-1]:.1g}")
 
 # %% tags=["hide-input"]
-title = "At the top post-norm moves W₂ several times as hard, and W_Q not at all"
+title = "At the top, post-norm's gradient is large for W₂, near 0 for W_Q"
 series = {n: (range(1, depth + 1), each) for n, each in parameter_gradient.items()}
 labels = dict(xlabel="layer", ylabel="gradient norm of the matrix", title=title)
 curves(series, **labels, log_y=True)
@@ -840,15 +851,14 @@ assert (last["W₂, post-norm"] > 2 * last["W₂, pre-norm"]).all()
 assert (last["W_Q, post-norm"] < 1e-5).all() and (last["W_Q, pre-norm"] > 1e-3).all()
 
 # %% [markdown]
-# Both findings at once.
-# Near the output, post-norm's feed-forward networks get gradients several times as large as pre-norm's, as Xiong et al. predict: theirs do not depend on the depth, pre-norm's shrink with its root.
-# And W_Q there gets nothing, less than a hundred-thousandth: if all tokens are the same vector, it makes no difference where a query looks.
-# So the first steps are large, and they train everything but the attention.
+# Near the output, post-norm's W₂ gets gradients several times as large as pre-norm's, as Xiong et al. predict.
+# And its W_Q gets almost nothing, less than a hundred-thousandth: if all tokens have the same vector, it makes no difference where a query looks.
+# So the first steps of post-norm are large at the top, and hardly change where the attention there looks.
 #
 # ### Which rate lets it learn?
 #
-# Six layers, as in the paper, one look-up, which a single layer learns.
-# First one rate, live: without residuals, then with them in both orders.
+# Now we train: six layers, as in the paper, on one look-up, which a single layer learns.
+# First at one learning rate: without residuals, then with them in both orders.
 
 # %%
 @torch.no_grad()
@@ -874,9 +884,9 @@ rights = [chased_share(each, 1) for each in trained.values()]
 assert max(rights[:2]) < 0.5 < 0.95 < rights[2] and max(tops[:2]) < 0.1 < tops[2]
 
 # %% [markdown]
-# Post-norm has its residuals, and its tokens become one vector all the same; a model with one vector has one answer for all places.
+# Post-norm has its residuals, and its tokens become one vector all the same; and one vector can only give one answer, the same at all positions.
 # Is it the rate?
-# The record has three rates, three seeds, and each order also with a **warm-up**: the rate grows from 0 during the first 100 of 300 steps (section 5.3 of the paper takes 4,000 steps).
+# The recorded experiment has three rates, three seeds, and each order also with a **warm-up**: the rate grows from 0 during the first 100 of 300 steps (the paper takes 4,000 steps, section 5.3).
 
 # %%
 of_rates = Predict(
@@ -897,7 +907,7 @@ of_rates.reveal(sum(learns))
 
 # %% tags=["hide-input"]
 series = {way: (rates, torch.tensor(shares).T) for way, shares in table.items()}
-title = "Post-norm learns at small rates, a warm-up buys a larger one"
+title = "Post-norm learns at small rates, and a warm-up allows a larger one"
 labels = dict(xlabel="learning rate", ylabel="share of right answers", title=title)
 curves(series, **labels, log_x=True)
 
@@ -915,19 +925,19 @@ assert late[0] < 0.5 < late[1] and all(share < 0.2 and x < 0.01 for share, x in 
 assert sum(warm[0]) < sum(table["post-norm"][0])
 
 # %% [markdown]
-# So it *is* the rate, together with the order.
-# At the smallest rate post-norm learns; its tokens, half merged at the start, come apart, and a warm-up only costs time.
-# At three times that rate two seeds of three keep guessing, their tokens one vector, and the third begins to learn when the steps are nearly over; with a warm-up all three learn.
+# So it *is* the rate, together with the order of norm and sum.
+# At the smallest rate post-norm learns, and a warm-up only costs time.
+# At three times that rate, two seeds of three only guess, with all tokens in one vector, and the third starts to learn too late; with a warm-up all three learn.
 # At ten times it fails with and without.
-# A warm-up does not make post-norm robust; it buys a larger rate, by the small first steps in which the tokens come apart.
-# Pre-norm learns everywhere here, and needs no warm-up for it.
+# A warm-up does not make post-norm robust, but it allows a larger rate; the paper's six post-norm layers were trained with one.
+# Pre-norm learns at every rate here, and needs no warm-up for it.
 #
-# Lesson [09](09_training.ipynb) asks the same of the whole model, in a table of both orders with and without warm-up.
+# Lesson [09](09_training.ipynb) asks the same of the whole model.
 #
 # ### Does pre-norm need a final norm?
 #
 # Post-norm ends with a norm.
-# Pre-norm ends with a sum, and its implementations put one more norm behind the last layer, ours too.
+# Pre-norm ends with a sum, so implementations, ours too, add one more norm after the last layer.
 # What happens without it?
 
 # %%
@@ -948,9 +958,9 @@ for rate in rates:
     assert min(accuracy[f"pre-norm, no final norm, {rate:g}"]) > 0.9
 
 # %% [markdown]
-# Without it the loss starts well above that of guessing, because the sum has grown, and with it the logits.
+# Without it the loss starts well above that of guessing, because the sum has grown, and the scores with it.
 # But it learns all the same, at each of the rates, and about as well as with the norm.
-# So "needs" is too much said: the final norm gives a better start, and here that is all.
+# So "need" is too strong: the final norm gives a better start, and here that is all.
 #
 # ## What a stack does to "it"
 #
@@ -966,7 +976,7 @@ for text in (cat_text, dog_text):
 # %% [markdown]
 # The cat is *sie*, the dog is *er*, because the noun *Katze* is feminine and *Hund* is masculine.
 # The two English sentences have the same *it* at the same place.
-# After which sub-layer do the two vectors of *it* differ most?
+# After which sub-layer do the two vectors of *it* come apart?
 
 # %% tags=["hide-input"]
 @torch.no_grad()
@@ -1010,10 +1020,11 @@ assert {words[position] for position in by_size[:2]} == {"The", "it"}
 assert apart["memory"][it] > 3 * apart["feed-forward 1"][it]
 
 # %% [markdown]
-# We leave out the word that was exchanged.
+# (The figure leaves out the word that we exchanged.)
 # At the embedding all other words are equal, to the last bit.
-# In the memory two have changed most: *it*, which must become *sie* or *er*, and *The*, which must become *die* or *der*.
-# And *it* changes in the second layer: what to look for, an animal that may be hungry, takes one layer, and finding it takes another.
+# In the memory two differ most: *it*, which must become *sie* or *er*, and *The*, which must become *die* or *der*.
+# And for *it* that happens in the second layer.
+# That fits the puzzle of the children: a layer first has to find out what to look for before another can look it up.
 
 # %% [markdown]
 # ## Your predictions
@@ -1024,29 +1035,30 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
+# - **sub-layers**: the parts of a layer that have a path of their own, in the encoder self-attention and the feed-forward network.
 # - **feed-forward network**: two linear layers with a ReLU between them, the same at each position.
-# - **residual connection**: x + sublayer(x), a second road for vectors and gradients.
+# - **residual connection**: x + sublayer(x), a direct way around a sub-layer for vectors and gradients.
 # - **layer normalization**: mean 0 and variance 1 for each token over its features, then a learned scale and shift.
 # - **batch normalization**: the same for each feature over all tokens of the batch.
 # - **dropout**: setting numbers to 0 at random in training, and dividing the others by 1 − p.
 # - **post-norm**: the norm after the sum, LayerNorm(x + Sublayer(x)), as in the paper.
 # - **pre-norm**: the norm before the sub-layer, x + Sublayer(LayerNorm(x)).
 # - **memory**: the encoder's output, one vector for each source token.
-# - **look-up**: reading, at one place, what stands at another.
+# - **look-up**: reading at one position what stands at another.
 # - **gradient norm**: the length of a gradient, as one vector.
 # - **vanishing gradient**: one that shrinks from layer to layer on its way down.
-# - **own share**: what is left of the vectors' length without the mean over the tokens.
+# - **own share**: the share of the vectors' length that is left when the mean over the tokens is subtracted.
 # - **rank collapse**: all tokens of a sequence becoming one and the same vector.
 # - **warm-up**: raising the learning rate from 0 in the first steps.
 
 # %% [markdown]
 # ## Summary
 #
-# An encoder layer is self-attention, where tokens meet, and a feed-forward network, which works on each of them alone; around each stands a path of dropout, residual and layer norm.
+# An encoder layer is self-attention, where tokens meet, and a feed-forward network, which works on each of them alone; around each is a path of dropout, residual and layer norm.
 # The feed-forward network goes up to d_ff, through a ReLU, and back down; it holds two thirds of the layer.
 # Layer normalization is per token and over features, with the biased variance and ε under the root; post-norm puts it after the sum, pre-norm before the sub-layer, and these are different functions.
 # Depth lets a layer ask about what the layer below has found: two look-ups in a row take two layers.
-# A healthy gradient is not enough: a deep post-norm stack starts with all tokens in nearly one vector, and learns only at a small rate, which a warm-up can raise, while pre-norm keeps its tokens apart.
+# A healthy gradient is not enough: a deep post-norm stack starts with nearly the same vector for all tokens and learns only at a small rate, which a warm-up can raise, while pre-norm keeps its tokens apart.
 #
 # **Practice**: [assignment 06](assignments/release/06_encoder/06_encoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #

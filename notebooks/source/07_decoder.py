@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 07 · The decoder: one token after another
 #
-# **Question.** The encoder has read the English sentence. How does the decoder write German from its memory, when the German is not there yet?
+# **Question.** The encoder has turned the English sentence into its memory. How does the decoder write a German sentence from it, one token after another?
 #
 # **Afterwards you can**
 #
@@ -24,23 +24,22 @@ from torch import nn
 
 from course_lib import Tokenizer, Transformer, Translator, greedy, record_attention
 from course_lib.figures import Panel, bars, curves, mask_grid, panels
+from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
 translator = Translator.from_pretrained("course")
 model, tokenizer = translator.model.to(device).double(), translator.tokenizer
-ids_of = model.config
-BOS_ID, EOS_ID, PAD_ID = ids_of.bos_id, ids_of.eos_id, ids_of.pad_id
 
 # %% [markdown]
 # We take the small `course` translator apart.
-# It computes in float64 today, so that "equal" can mean equal to nine digits.
+# Here it computes in float64, so that "equal" can mean equal to nine digits.
 #
 # ## What the decoder must do
 #
-# The decoder has the memory of the source, and the tokens that it has written so far.
-# From these it predicts the next token, and then it reads that one too.
+# The decoder has the memory of the source and the tokens that it has written so far.
+# From these it predicts the next token, which it then reads in turn.
 # Such a model is **autoregressive** (section 3).
 
 # %%
@@ -66,14 +65,14 @@ of_count.reveal(len(tgt_out), because="the end is predicted too")
 
 # %% [markdown]
 # Without `</s>` the decoder could not say that it is done.
-# And it starts from `<s>`, a token that is only ever read: attention has one output row for each query, so with no token there would be no row to predict from.
+# And `<s>` is there to start from: attention has one output row for each query, so with no token there would be no row to predict from.
 #
 # ## Shifted right
 #
-# The last token of each line is what the decoder *reads* at that position: `tgt_in`.
-# The token behind the arrow is what it must *predict* there: `tgt_out`.
-# What is predicted at one position is read at the next: the target is **shifted right**, as figure 1 of the paper says.
-# `make_batch` does it for many pairs, and pads.
+# In each line above, the last token before the arrow is the one that the decoder *reads* at that position: together they are `tgt_in`.
+# The token after the arrow is what it must *predict* there: `tgt_out`.
+# What is predicted at one position is read at the next: the input is the target **shifted right**, as figure 1 of the paper says.
+# `make_batch` does this for many pairs, and pads them.
 
 # %% tags=["nbval-check-output"]
 from course_lib.data import Pair, encode_pairs, load_course, make_batch
@@ -93,7 +92,8 @@ assert (tgt_in, tgt_out) == (batch.tgt_in[1].tolist(), batch.tgt_out[1].tolist()
 assert (batch.tgt_in[:, 0] == BOS_ID).all() and BOS_ID not in batch.tgt_out
 
 # %% [markdown]
-# Now with the causal mask of lesson 05: each row is a prediction, each column a token that is read.
+# The causal mask of lesson [05](05_masks.ipynb) says what each position may read.
+# Each row is a prediction, each column a token that is read:
 
 # %% tags=["hide-input"]
 from course_lib.masks import causal_mask, padding_mask
@@ -109,10 +109,10 @@ for t, token in enumerate(tgt_out):
     assert visible == [BOS_ID, *tgt_out[:t]] and token not in visible
 
 # %% [markdown]
-# Position *t* sees itself, on the diagonal.
-# That is no cheating, because what stands there is the token *before* the one it predicts.
+# Position *t* may look at itself, on the diagonal.
+# That is not cheating, because the token there is the one *before* the token that it predicts.
 #
-# **A common mistake**: "in training the whole target is fed in."
+# **A common mistake**: feeding in the target without the shift.
 
 # %%
 of_answers = Predict(
@@ -133,15 +133,15 @@ of_answers.reveal(seen["tgt_out"], because="each stands on the diagonal")
 assert seen == {"tgt_in": 0, "tgt_out": 7}
 
 # %% [markdown]
-# Lesson [08](08_transformer.ipynb) trains such a model and shows what it learns: to copy.
+# Lesson [08](08_transformer.ipynb) trains such a model, and shows that all it learns is to copy.
 #
 # ## Attention between two sentences
 #
-# Self-attention with a causal mask is not new.
-# New is **cross-attention**, which the paper calls encoder-decoder attention (section 3.2.3): the queries come from the decoder, the keys and values from the encoder's output.
+# Self-attention with a causal mask is known from lesson 05.
+# What is new is **cross-attention**, which the paper calls encoder-decoder attention (section 3.2.3): the queries come from the decoder, the keys and values from the encoder's output.
 #
-# We make it small, with every size different.
-# Three target tokens are written, the source has seven, and even the widths differ: 6 features in the decoder, 8 in the memory.
+# First a small example in which every size is different, so that shapes tell us where things come from.
+# Three target tokens have been written, the source has seven, and even the widths differ: 6 features in the decoder, 8 in the memory.
 
 # %% tags=["nbval-check-output"]
 generator = torch.Generator().manual_seed(0)
@@ -177,23 +177,23 @@ torch.testing.assert_close(context, theirs, rtol=1e-9, atol=1e-12)
 assert weights.shape == (3, 7)
 
 # %% [markdown]
-# A row for each query, a column for each key.
-# Both lengths are what the sentences have, and one grows with each step.
+# A row of weights for each query, a column for each key.
+# The two lengths need not agree, and the target's grows with each step.
 # The widths need not agree either: W_K and W_V must fit the memory, W_Q the decoder.
-# The paper has one width, d_model = 512, on both sides.
+# (The paper has one width, d_model = 512, on both sides.)
 #
 # ## The decoder layer
 #
 # So the model uses attention in three ways (section 3.2.3):
 #
-# | | queries from | keys and values from | hidden |
+# | | queries from | keys and values from | hidden by the mask |
 # |---|---|---|---|
 # | encoder self-attention | the source | the source | padding |
 # | decoder self-attention | the target | the target | padding and the future |
 # | cross-attention | the target | the memory | padding of the source |
 #
 # The decoder layer has three sub-layers: the two of the encoder layer, and cross-attention between them.
-# Around each stands the residual path of lesson 06.
+# Around each is the residual path of lesson [06](06_encoder.ipynb).
 
 # %%
 from course_lib.blocks import FeedForward, Residual
@@ -217,8 +217,8 @@ class OurDecoderLayer(nn.Module):
 
 
 # %% [markdown]
-# We compare it with the library's and with `torch.nn.TransformerDecoderLayer`, on our padded batch: the first sentence has four tokens, the others six.
-# The weights are those of the translator's first layer, which is pre-norm, and those of a fresh post-norm model, with every parameter moved at random.
+# We compare it with the library's and with `torch.nn.TransformerDecoderLayer`, on our padded batch of sentences with four and six tokens.
+# We do so twice: with the weights of a small random post-norm model, and with those of the translator's first layer, which is pre-norm.
 
 # %%
 torch.manual_seed(0)
@@ -263,7 +263,7 @@ def torch_layer(ours, config):
     return theirs
 
 
-# %%
+# %% tags=["hide-input"]
 hidden = {"tgt_mask": ~future_mask[0, 0]}  # in PyTorch's layer, True means hidden
 hidden["tgt_key_padding_mask"] = batch.tgt_in == PAD_ID
 hidden["memory_key_padding_mask"] = batch.src == PAD_ID
@@ -288,10 +288,10 @@ for inputs, *outputs in compared:
         torch.testing.assert_close(grad, grads[0], rtol=1e-9, atol=1e-8)
 
 # %% [markdown]
-# The same function, in both orders, and so are its gradients: *in evaluation mode*.
-# In training, PyTorch's layer also drops attention weights and hidden units of the feed-forward network; the paper and we drop only the outputs of sub-layers.
+# The same function in both orders, and (in the folded cell) the same gradients.
+# As with the encoder layer, that holds in evaluation mode: PyTorch's has more places of dropout.
 #
-# Here is the way of the first three target tokens, `<s> Die Katze`, through a post-norm layer of d_model = 16, with the source of seven tokens.
+# Here is the path of the first three target tokens, `<s> Die Katze`, through a post-norm layer of d_model = 16, with the source of seven tokens:
 
 # %% tags=["hide-input"]
 with torch.no_grad(), record_attention(fresh) as three:
@@ -331,15 +331,14 @@ assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
 assert logits.shape == (3, 2000) and out.shape == (1, 3, 16)
 
 # %% [markdown]
-# Residual paths and norms are left out of the drawing: they change no shape.
+# The drawing leaves out residual paths and norms, which change no shape.
 # x keeps its shape, so layers can be stacked.
 #
 # ## One memory for all layers
 #
 # The encoder has several layers too.
-# Which of them does a decoder layer listen to?
-# The paper's answer is "the output of the encoder" (section 3.2.3): the *last* one's, for every decoder layer.
-# Each projects keys and values of its own from it.
+# Which of them does a decoder layer read?
+# The paper says "the output of the encoder" (section 3.2.3): every decoder layer reads what the *last* encoder layer wrote, and projects keys and values of its own from it.
 #
 # **A common mistake**: "keys and values come from the corresponding encoder layer."
 # We try both.
@@ -371,9 +370,9 @@ assert (decode_with([first, last]) - whole).abs().max() > 0.1
 # ## From vectors to tokens
 #
 # The decoder ends with a vector for each target position.
-# The **generator** multiplies it with a matrix of d_model × vocab: one logit for each subword (section 3.4).
-# A softmax makes probabilities of them.
-# We feed the target in and look at the most probable token of each position.
+# The **generator** multiplies it by a matrix of d_model × vocab, which gives one logit for each subword (section 3.4).
+# A softmax turns the logits into probabilities.
+# We feed `tgt_in` to the translator and look at the most probable token at each position.
 
 # %% tags=["nbval-check-output"]
 src, one_in = batch.src[1:2], batch.tgt_in[1:2]
@@ -392,8 +391,8 @@ with torch.no_grad():
     torch.testing.assert_close(model(src, one_in), logits, rtol=1e-9, atol=1e-9)
 
 # %% [markdown]
-# Figure 1 ends with a softmax, and our `Transformer` returns logits, because in training the softmax is *inside* the loss.
-# Applied twice, it does not crash, and even a model that gives the right token all the probability pays for it.
+# Figure 1 ends with a softmax, but our `Transformer` returns logits, because in training the softmax is *inside* the loss, `F.cross_entropy`.
+# If it is applied twice, nothing crashes, but even a perfect model has a high loss:
 
 # %% tags=["nbval-check-output"]
 right = torch.tensor(tgt_out)
@@ -405,9 +404,9 @@ print(f"softmax once: {once:.2f} nats a token, twice: {twice:.2f}")
 # %% [markdown]
 # ## One pass or many?
 #
-# Above we fed the whole shifted target in and got seven predictions from *one* pass.
+# Above, the whole shifted target went in, and *one* pass gave seven predictions.
 # This is **teacher forcing** [@williams1989]: each position reads the true tokens before it, whatever the model would have written.
-# Translating goes one token at a time: seven passes, each one token longer.
+# Translation goes one token at a time: seven passes, each one token longer.
 
 # %%
 of_positions = Predict(
@@ -451,16 +450,16 @@ torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
 # The same logits, and (in the folded cell) the same gradients: one pass teaches what seven passes would teach.
-# The causal mask does that: position *t* cannot tell whether later tokens exist.
+# The causal mask makes that possible: position *t* cannot tell whether later tokens exist.
 #
-# Step by step, 21 of 28 positions are old work; lesson [11](11_decoding.ipynb) keeps them in a cache.
+# Step by step, 21 of the 28 positions are computed again; lesson [11](11_decoding.ipynb) keeps them in a cache.
 #
 # ## Does anything leak?
 #
-# Lesson 05 tested one attention; here is a whole decoder of two layers.
-# How does the log-probability of the right token at *t* depend on each vector that goes in?
-# We compare three decoders: the right one, one without the causal mask, and one whose cross-attention asks the wrong way round, with queries from the memory and keys from the target.
-# Source and target have seven tokens each, so no shape warns us.
+# Lesson 05 tested the mask of one attention; now we test a whole decoder of two layers.
+# Row *t* of the test: how does the log-probability of the right token at *t* depend on each input vector?
+# We compare three decoders: the right one, one without the causal mask, and one whose cross-attention is the wrong way round, with queries from the memory and keys from the target.
+# Source and target have seven tokens each, so no error of shapes warns us.
 
 
 # %%
@@ -510,12 +509,12 @@ assert all((each[future] > 0).all() for each in wrong)
 
 # %% [markdown]
 # In the right decoder the zeros are exact.
-# Swapped, every position mixes all target tokens, and the causal mask of the self-attention cannot prevent it.
+# With queries and keys swapped, every position mixes all target tokens, and the causal mask of the self-attention cannot prevent it.
 #
 # ## The source enters through the memory, and nowhere else
 #
-# `decode` gets the ids of the source as well as the memory.
-# What for?
+# `decode` takes the ids of the source as well as the memory.
+# What are they for?
 
 # %%
 of_ids = Predict(
@@ -548,8 +547,8 @@ assert stays == [True, False, False]
 #
 # ## Writing
 #
-# Now the decoder works on its own words, which is called **free running**.
-# Encode once, start from `<s>`, take the most probable token (greedy decoding), read it, go on until `</s>`.
+# Now the decoder reads its own output, which is called **free running**.
+# We encode once and start from `<s>`; then we take the most probable token (greedy decoding), append it, and repeat until `</s>`.
 
 # %%
 favorites, written = [], [BOS_ID]
@@ -568,13 +567,14 @@ assert written == [BOS_ID, *tgt_out] and tokenizer.decode(written) == german
 assert all(0.8 < favorite < 0.97 for favorite in favorites)
 
 # %% [markdown]
-# On the left is the newest token that it has read, on the right are its three favorites for the next.
-# Whatever comes second is far behind; still, the favorite never comes near 100 %.
+# On the left is the newest token that it has read, on the right are the three most probable next tokens.
+# The second is always far behind, but the first, the favorite, never comes near 100 %.
+# Why?
 #
-# The model's training gives a reason to suspect.
-# With **label smoothing** [@szegedy2016] the target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary (section 5.4; lesson [09](09_training.ipynb)).
-# A suspicion needs a control: the same model, trained in the same way, *without* it.
-# We let a tiny decoder memorize 32 short pairs, three times with each amount of smoothing.
+# One suspect is how the model was trained.
+# With **label smoothing** [@szegedy2016] the training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary (section 5.4; lesson [09](09_training.ipynb)).
+# To find out, we need a control: a model trained in the same way *without* it.
+# We let a tiny Transformer memorize 32 short pairs, three times with each amount of smoothing.
 
 # %%
 of_smoothing = Predict(
@@ -638,11 +638,11 @@ for amount, runs in pupils.items():
     assert all(abs(p - (1 - amount)) < 0.05 and share > 0.98 for p, share in runs)
 
 # %% [markdown]
-# Every pupil has learned the pairs, and what it gives its favorite is what its training asked for: nearly all without smoothing, a little under 90 % and 80 % with it.
-# So a favorite at 90 % is no sign of doubt; here it is the training target that shows.
+# Every model has learned the pairs, and gives its favorite what its training asked for: nearly all without smoothing, a little under 90 % and 80 % with it.
+# So a favorite at 90 % is no sign of doubt: it reflects the training target.
 #
 # Go through a translation step by step, with this sentence or one of your own.
-# What does the decoder look at when it chooses the noun, and what when it chooses its article?
+# What does the decoder look at when it chooses a noun, and what when it chooses the article?
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
@@ -659,9 +659,9 @@ with written_for(english, stepper.text):
 # %% [markdown]
 # ## Teacher forcing against free running
 #
-# For this sentence, teacher forcing predicted what free running writes.
+# For this sentence, teacher forcing predicted what free running wrote.
 # Is that always so?
-# We take 200 new sentences and do both.
+# We do both with 200 new sentences, and count those that come out right, token for token.
 
 # %%
 many = make_batch(encode_pairs(tokenizer, corpus.test)).to(device)
@@ -679,9 +679,8 @@ print(f"right: {sum(forced_right)} teacher forced, {sum(free_right)} free runnin
 assert forced_right == free_right and sum(free_right) > 180
 
 # %% [markdown]
-# The same sentences are right, token for token.
-# It must be so: as long as every prediction is right, the decoder reads the true tokens either way.
-# After a first mistake the two part: free running goes on from the mistake, teacher forcing puts the true token back.
+# They are the same sentences, and must be: as long as every prediction is right, the decoder reads the true tokens either way.
+# After the first mistake the two part: free running goes on from the mistake, and teacher forcing puts the true token back.
 # Here are sentences where that made a difference.
 
 # %% tags=["hide-input"]
@@ -699,18 +698,18 @@ for number, (pair, ids) in enumerate(zip(corpus.test, outputs, strict=True)):
 assert parted > 0
 
 # %% [markdown]
-# Behind the first mistake, each position of teacher forcing answers a text that nobody wrote.
-# A model that has only ever read true tokens must go on from its own: this is **exposure bias** [@ranzato2016].
+# After the first mistake, teacher-forced predictions no longer form a sentence: each one continues the reference, not what was predicted before it.
+# Free running shows the other side: a model that was trained on true tokens only must continue from its own mistakes.
+# This is **exposure bias** [@ranzato2016].
 #
-# **A common mistake**: BLEU from teacher-forced predictions.
-# Whoever scores a translator lets it run free.
+# **A common mistake**: computing BLEU on teacher-forced predictions.
+# A translator is scored on what it writes in free running.
 #
 # ## Which token does a row explain?
 #
-# A decoder layer attends twice, so it has two kinds of maps.
-# Row *t* of the cross-attention is made by the query at position *t*.
-# That position has read one token, and it predicts another.
-# With which of the two should we label the row?
+# Row *t* of a cross-attention map comes from the query at position *t*.
+# That position reads one token, and predicts another.
+# Which of the two should label the row?
 
 # %% tags=["hide-input"]
 with torch.no_grad(), record_attention(model) as maps:
@@ -718,10 +717,10 @@ with torch.no_grad(), record_attention(model) as maps:
 # Last layer, mean over its heads: (tgt_len, src_len).
 cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
 axes = dict(kind="weights", xlabel="source: key", ylabel="target: query")
-names = {"rows named by what they read": tgt_in}
-names["rows named by what they predict"] = tgt_out
+names = {"rows labeled by what they read": tgt_in}
+names["rows labeled by what they predict"] = tgt_out
 drawn = [Panel(cross_map, tokens(ids), source, n, **axes) for n, ids in names.items()]
-panels(drawn, title="One map, named twice: what a row predicts is what it looks up")
+panels(drawn, title="One map, labeled twice: a row looks up what it predicts")
 
 # %% tags=["hide-input"]
 best = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
@@ -730,21 +729,20 @@ for row, word in ((1, "▁cat"), (2, "▁sees"), (4, "▁dog")):
 assert tokens([tgt_out[row] for row in (1, 2, 4)]) == ["▁Katze", "▁sieht", "▁Hund"]
 
 # %% [markdown]
-# The row of `▁Katze`, read, points at *sees*: the decoder is already looking for the verb.
+# The row that reads `▁Katze` points at *sees*: the decoder is already looking for the verb.
 # The row that predicts `▁Katze` points at *cat*.
 #
-# **A common mistake**: "row *t* explains word *t*."
-# Query *t* holds y_t and predicts y_{t+1}, where y_0 is `<s>`.
-# So name the row by the token that it predicts, or say which you mean.
+# **A common mistake**: "row *t* explains the token that is read at *t*."
+# So name a row by the token that it predicts, or say which of the two you mean.
 #
 # One sentence proves little.
-# The grammar of the course corpus knows which words belong together.
-# For each row of 200 sentences we take the source token with the largest weight: is it linked with the token that the row *predicts*, or with the one that it *reads*?
-# Chance is what a source token drawn at random would score.
+# The grammar that wrote the course corpus also tells which source and target words belong together: the corpus has them as links.
+# For each row of 200 sentences we take the source token with the largest weight: is it linked to the token that the row *predicts*, or to the one that it *reads*?
+# Chance is the score of a source token drawn at random.
 
 # %%
 of_rows = Predict(
-    "Named by what it *reads*, how often is a row's largest weight on a linked word?",
+    "How often is a row's largest weight on a word linked to the one that it *reads*?",
     ["more often than chance", "about as often as chance, or less"],
     section="Which token does a row explain?",
 )
@@ -788,7 +786,7 @@ averaged = many_maps.cross[-1].mean(dim=1).cpu()  # the last layer, as above
 by_predicted, by_read, chance = agreement(averaged)
 of_rows.reveal(of_rows.choices[0 if by_read > chance else 1])
 bars(
-    ["named by what it predicts", "named by what it reads", "drawn at random"],
+    ["linked to what it predicts", "linked to what it reads", "drawn at random"],
     [100 * by_predicted, 100 * by_read, 100 * chance],
     xlabel="rows whose largest weight is on a linked source token (%)",
     title="A row of the map belongs to the token that it predicts",
@@ -802,9 +800,9 @@ for layer in many_maps.cross:
         assert predicted_share > read_share + 0.2
 
 # %% [markdown]
-# Read the wrong way, the map is no better than chance.
-# That holds for each head of both layers, not only for their mean.
-# Here they all are, for a sentence of your own: point at a German token, and see what was looked at to predict it.
+# Labeled the wrong way, the map is no better than chance.
+# And in each head of both layers, the predicted token does better than the one that is read.
+# Here are all heads, for a sentence of your own: point at a German token, and see what the decoder looked at to predict it.
 
 # %% tags=["hide-input"]
 from course_lib.widgets import AttentionExplorer
@@ -825,13 +823,13 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **autoregressive**: said of a model that reads what it has written so far, to predict the next token.
+# - **autoregressive**: said of a model that predicts the next token from those that it has written so far.
 # - **shifted right**: said of the decoder's input, which begins with `<s>` and ends one token before the target.
 # - **cross-attention**: attention whose queries come from the decoder, and whose keys and values come from the memory.
 # - **generator**: the last linear layer, from d_model to one logit for each subword.
 # - **teacher forcing**: reading the true tokens before each position, whatever the model would have written.
 # - **free running**: reading what the model has written itself.
-# - **exposure bias**: training on true tokens only, and having to go on from one's own in use.
+# - **exposure bias**: a model is trained on true tokens only, but in use must continue from its own.
 # - **label smoothing**: a training target that gives the right token a little less than 1, and spreads the rest.
 
 # %% [markdown]
@@ -839,8 +837,8 @@ Predictions()
 #
 # The decoder reads `<s>` and the target shifted right, and predicts the target up to and including `</s>`.
 # Each of its layers has masked self-attention, attention to the memory, and a feed-forward network, each in a residual path with a norm.
-# In the second of them, queries come from the decoder, and every layer projects keys and values of its own from the encoder's final output.
-# Thanks to the causal mask one parallel pass gives what one step for each token would give, so training is parallel, and only translating goes token by token.
+# In the attention to the memory, queries come from the decoder, and every layer projects keys and values of its own from the encoder's final output.
+# Thanks to the causal mask, one parallel pass gives what one step for each token would give, so training is parallel, and only translation goes token by token.
 # Row *t* of a cross-attention map belongs to the token that position *t* predicts.
 #
 # **Practice**: [assignment 07](assignments/release/07_decoder/07_decoder.ipynb): exercises that are checked at once, and a question to answer in words.

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # 09 · Training: what one step does, and what makes thousands of them work
 #
-# **Question.** The model of lesson 08 learned eight sentences by heart. What does it take until it solves a task on inputs that it has never seen?
+# **Question.** The model of lesson 08 memorized eight sentences. What does it take to solve a task on inputs that it has never seen?
 #
 # **Afterwards you can**
 #
-# 1. compute the training loss by hand, without its padding, and say why smoothed labels never let it reach 0;
+# 1. compute the training loss by hand, leaving the padding out, and say why smoothed labels never let it reach 0;
 # 2. write the training loop: schedule, backward pass, clipping, Adam's step;
-# 3. train a small Transformer, choose its hyper-parameters honestly, stop it, resume it, average it, and say what a warm-up is for.
+# 3. train a small Transformer, choose its hyper-parameters honestly, say what a warm-up is for, average checkpoints, and resume a stopped run.
 #
 # **You need** batches ([01](01_text_to_tensors.ipynb)), the two orders of norms ([06](06_encoder.ipynb)) and the whole model ([08](08_transformer.ipynb)).
 # **Time**: {minutes} minutes to read, under 100 seconds to run.
@@ -31,8 +31,8 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # ## The loss
 #
 # Training makes one number small: the loss.
-# To see what it measures, we take a model that is trained already, the small translator `course`, in float64.
-# It gets four pairs of very different lengths.
+# To see what it measures, we take a trained model, the small translator `course`, in float64, and four sentence pairs.
+# Shorter sentences are padded to the length of the longest.
 
 # %% tags=["nbval-check-output"]
 from course_lib import Translator
@@ -42,17 +42,19 @@ from course_lib.tokenizer import EOS_ID, PAD_ID, Tokenizer
 translator = Translator.from_pretrained("course")
 model, subwords = translator.model.double(), translator.tokenizer
 english = "The old woman gives the child a red apple."
-german = "Die alte Frau gibt dem Kind einen roten Apfel."
-pairs = [Pair("The cat sleeps.", "Die Katze schläft."), Pair(english, german)]
-pairs[1:1] = [Pair("The cat sees the dog.", "Die Katze sieht den Hund.")]
-pairs[2:2] = [Pair("The dog sees the cat.", "Der Hund sieht die Katze.")]
+pairs = [
+    Pair("The cat sleeps.", "Die Katze schläft."),
+    Pair("The cat sees the dog.", "Die Katze sieht den Hund."),
+    Pair("The dog sees the cat.", "Der Hund sieht die Katze."),
+    Pair(english, "Die alte Frau gibt dem Kind einen roten Apfel."),
+]
 batch = make_batch(encode_pairs(subwords, pairs))
 real = batch.tgt_out != PAD_ID  # (batch, tgt_len)
-print(f"{real.sum()} real tokens in {real.numel()} places")
+print(f"{real.sum()} real tokens in {real.numel()} positions")
 
 # %% [markdown]
-# At every place the model gives a probability to each of its 2,000 subwords.
-# The **cross-entropy** of a token is −log of the probability that its true subword gets: 0 if the model is certain and right, without bound if it is certain and wrong.
+# At each position the model assigns a probability to each of its 2,000 subwords.
+# The **cross-entropy** of a token is −log of the probability of its true subword: 0 if the model is certain and right, without bound if it is certain and wrong.
 # The loss is the mean over the *real* tokens, in nats per token.
 # First in a loop:
 
@@ -85,22 +87,22 @@ ours = label_smoothed_loss(logits[real], batch.tgt_out[real])  # a sum over toke
 assert math.isclose(ours / batch.num_tokens, by_hand, rel_tol=1e-9)
 
 # %% [markdown]
-# (e to the power of the loss is called **perplexity**: the model is as unsure as among so many equal choices.)
+# (e to the power of the loss is called **perplexity**: the model is as unsure as if it chose among that many equally likely subwords.)
 #
-# **A common mistake**: averaging the padding in.
-# There are two ways: to count `<pad>` as a word to be predicted, or to leave it out of the sum and still divide by all places.
-# We widen the batch with more padding; the sentences stay the same.
+# **A common mistake**: letting the padding into the mean.
+# One can count `<pad>` as a subword to be predicted, or leave it out of the sum and still divide by the number of all positions.
+# To see what each does, we widen the batch with padding; the sentences stay the same.
 
 # %%
 padded = Predict(
     "20 more columns of padding. Which loss grows?",
-    ["over real tokens only", "with padding as a word", "divided by all places"],
+    ["over real tokens only", "<pad> as a subword", "divided by all positions"],
     section="The loss",
 )
 padded
 
 # %%
-ways = ("over real tokens only", "with padding as a word", "divided by all places")
+ways = ("over real tokens only", "<pad> as a subword", "divided by all positions")
 found = []
 for columns in (0, 20):
     src, tgt_in, tgt_out = (
@@ -114,7 +116,7 @@ for columns in (0, 20):
 for way, before, after in zip(ways, *found, strict=True):
     print(f"{way:24}{before:8.3f} → {after:.3f}")
 grown = next(way for way, a, b in zip(ways, *found, strict=True) if b > 1.01 * a)
-padded.reveal(grown, because="it asks for what the model has never learned")
+padded.reveal(grown, because="the model never learned to predict <pad>")
 
 # %% tags=["hide-input"]
 (right, as_word, divided), (right_wide, as_word_wide, divided_wide) = found
@@ -122,13 +124,13 @@ assert math.isclose(right, right_wide, rel_tol=1e-9)
 assert as_word_wide > as_word > 10 * right and divided_wide < 0.5 * divided
 
 # %% [markdown]
-# The mean over real tokens does not move.
-# The second way asks for something that nobody will ever need; the third makes a batch with much padding count less.
+# The mean over real tokens does not change.
+# The second way trains the model on something that nobody needs; under the third a batch with much padding counts for less.
 #
 # ## Label smoothing
 #
-# **Label smoothing** means softer targets; the paper takes ε = 0.1 [section 5.4; @szegedy2016].
-# The target is no longer "this subword, with probability 1": it gives 1 − ε to the true subword, and spreads ε evenly over the vocabulary.
+# **Label smoothing** softens the targets; the paper takes ε = 0.1 [section 5.4; @szegedy2016].
+# Instead of probability 1 for the true subword, the target gives it 1 − ε and spreads ε evenly over the vocabulary.
 
 
 # %%
@@ -150,9 +152,9 @@ torch.testing.assert_close(by_hand, built_in, rtol=1e-9, atol=0)
 assert 8 < by_hand / torchs < 12
 
 # %% [markdown]
-# About ten times as large as the plain loss.
-# Is the model so bad, or can this loss not be small?
-# Suppose that the true subword gets probability p and all others share the rest evenly.
+# The smoothed loss is about ten times the plain one.
+# Is the model that bad, or can this loss not get small?
+# Suppose that the model gives probability p to the true subword and that all others share the rest evenly.
 
 # %%
 lowest_at = Predict(
@@ -190,12 +192,12 @@ label_smoothed_loss(ideal, torch.tensor([7]), smoothing=0.1).backward()
 assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 
 # %% [markdown]
-# The plain loss is never content, so it pushes the logits apart without end.
-# The smoothed loss has a floor, the target's own entropy: 1.085 nats for 2,000 subwords.
-# A training loss near it is a very good one.
+# The plain loss keeps falling as p approaches 1, so it pushes the logits apart without end.
+# The smoothed loss has a floor, the entropy of the target: 1.085 nats for 2,000 subwords.
+# A training loss close to the floor is a very good one.
 #
 # The translator was trained with ε = 0.1.
-# Which probability does it give to the true subwords of 200 sentences of its corpus?
+# What probability does it give to the true subwords of 200 sentences of its corpus?
 
 # %%
 from course_lib.data import load_course
@@ -214,21 +216,22 @@ for share_below in (0.25, 0.5, 0.75):
     assert abs(of_true.quantile(share_below) - share) < 0.03
 
 # %% [markdown]
-# Near 0.9, as the theory says.
-# The paper notes that smoothing hurts perplexity and improves accuracy and BLEU.
+# Close to 0.9, where the smoothed loss is lowest.
+# The paper notes that smoothing hurts perplexity but improves accuracy and BLEU.
 #
 # ## One step of Adam
 #
-# Now the loss has a gradient, and each weight must move.
-# The paper uses **Adam** [@kingma2015] with β₁ = 0.9, β₂ = 0.98 and ε = 10⁻⁹ (section 5.3; this ε is another one).
-# For each weight it keeps two running means: m of the gradient, v of its square.
+# The loss has a gradient; how far should each weight move?
+# The paper uses **Adam** [@kingma2015] with β₁ = 0.9, β₂ = 0.98 and ε = 10⁻⁹ (section 5.3; not the ε of label smoothing).
+# For each weight it keeps two running means: m of the gradient and v of its square.
 # Each step multiplies m by β₁ and v by β₂, so old gradients fade.
-# Both start at 0, so early on they are too small; dividing by 1 − βᵗ corrects that.
+# Both start at 0 and are too small at first; dividing by 1 − βᵗ at step t corrects that.
+# Then the weight moves by −lr · m / (√v + ε), where lr is the learning rate.
 
 
 # %%
 def adam_loop(gradients, lr, beta1=0.9, beta2=0.98, eps=1e-9):
-    """Where one weight, from 0 on, is after each gradient."""
+    """Where one weight that starts at 0 is after each gradient."""
     weight, m, v, found = 0.0, 0.0, 0.0, []
     for step, g in enumerate(gradients, start=1):
         m = beta1 * m + (1 - beta1) * g
@@ -241,8 +244,8 @@ def adam_loop(gradients, lr, beta1=0.9, beta2=0.98, eps=1e-9):
 
 # %%
 first_step = Predict(
-    "One weight has a first gradient of 10⁻⁶, another one of 10⁶. Which moves further "
-    "in the first step of Adam?",
+    "The first gradient of one weight is 10⁻⁶, that of another is 10⁶. Which weight "
+    "moves further in the first step of Adam?",
     ["the first", "the second", "both move equally far"],
     section="One step of Adam",
 )
@@ -254,7 +257,7 @@ for size, move in moves.items():
     print(f"gradient {size:5.0e}: moves by {move:.2f} learning rates")
 equal = max(moves.values()) < 1.01 * min(moves.values())
 told = "both move equally far" if equal else "the second"
-first_step.reveal(told, because="after one step m / √v is only the sign")
+first_step.reveal(told, because="after one gradient m / √v is only its sign")
 
 # %% tags=["hide-input"]
 torch.manual_seed(0)
@@ -270,12 +273,13 @@ for size in (1e-6, 1.0, 1e6):  # our loop is torch's Adam
 assert equal and all(abs(move - 1) < 0.01 for move in moves.values())
 
 # %% [markdown]
-# Keep this in mind: the first step moves nearly *every* weight of the model by the full learning rate, on the word of one batch.
+# So the first step moves nearly *every* weight of the model by the full learning rate, on the evidence of a single batch.
+# That is one reason to start with a small rate.
 #
 # ### What β₂ and ε do
 #
-# v forgets at the pace of β₂: in about 1 / (1 − β₂) steps, 50 for the paper's 0.98 and 1,000 for PyTorch's default 0.999.
-# A gradient of 1 becomes 10 for fifty steps, and 1 again.
+# β₂ sets how long v remembers: about 1 / (1 − β₂) steps, 50 for the paper's 0.98 and 1,000 for PyTorch's default of 0.999.
+# What if a gradient of 1 rises to 10 for fifty steps and then returns to 1?
 
 # %% tags=["hide-input"]
 def step_sizes(gradients, **options):
@@ -290,8 +294,8 @@ curves(
     {"β₂ = 0.98": (range(600), quick), "β₂ = 0.999": (range(600), slow)},
     xlabel="step",
     ylabel="move (learning rates)",
-    title="A longer memory oversteps more, and lags longer",
-    marks={"gradient × 10": (200, None), "gradient as before": (250, None)},
+    title="With β₂ = 0.999 the steps overshoot more and stay small for longer",
+    marks={"gradient rises to 10": (200, None), "gradient is 1 again": (250, None)},
 )
 
 # %% tags=["hide-input"]
@@ -299,8 +303,12 @@ assert max(slow) > 1.5 * max(quick) and math.isclose(quick[199], 1, rel_tol=1e-6
 assert quick[-1] > 0.8 and slow[-1] < 0.5
 
 # %% [markdown]
-# ε decides which gradient counts as nothing.
-# Our model has such gradients: the bias of W_K adds the same to all scores of a query, which a softmax ignores, so its true gradient is 0, and the computer finds a rounding error.
+# With the longer memory, v is still small when the gradient rises, and still large 350 steps after it has fallen.
+#
+# ε decides which gradients count as 0.
+# Our model has such gradients.
+# The bias of W_K adds the same number to all scores of a query, and the softmax ignores it.
+# So its true gradient is 0, and what the computer finds is a rounding error.
 
 # %%
 F.cross_entropy(model(batch.src, batch.tgt_in)[real], true).backward()
@@ -317,13 +325,12 @@ assert 0 < rounding < 1e-12 and usual > 1e-6 and move < 1e-3
 assert abs(adam_loop([rounding], lr=1.0, eps=0.0)[0]) > 0.99
 
 # %% [markdown]
-# Without ε the rounding error moves the bias by a full learning rate, in an arbitrary direction.
+# Without ε the rounding error would move the bias by a full learning rate, in an arbitrary direction.
 #
 # ## The schedule
 #
-# The learning rate is not a constant.
-# Equation 3 of the paper is d_model^−0.5 · min(step^−0.5, step · warmup_steps^−1.5), with warmup_steps = 4000.
-# Two terms, and the smaller one counts.
+# The learning rate changes from step to step.
+# Equation 3 of the paper is d_model^−0.5 · min(step^−0.5, step · warmup_steps^−1.5), with warmup_steps = 4000: the smaller of two terms.
 
 
 # %% tags=["nbval-check-output"]
@@ -349,13 +356,13 @@ for step in (1, 17, 3999, 4000, 4001, 100_000):
     assert math.isclose(rates[step - 1], library, rel_tol=1e-12)
 
 # %% [markdown]
-# Up in a straight line, the **warm-up**, then down with the root of the step.
-# They meet at `warmup_steps`, where the rate is (d_model · warmup_steps)^−0.5 = 6.99 · 10⁻⁴.
+# The rate rises in a straight line, the **warm-up**, and then falls with the inverse square root of the step.
+# The two terms meet at `warmup_steps`, where the rate is (d_model · warmup_steps)^−0.5 = 6.99 · 10⁻⁴.
 
 # %%
 lower_peak = Predict(
-    "Which lowers the peak more?",
-    ["twice the warm-up", "twice the width", "neither"],
+    "Which lowers the peak more: doubling warmup_steps or doubling d_model?",
+    ["warmup_steps", "d_model", "both equally"],
     section="The schedule",
 )
 lower_peak
@@ -366,8 +373,8 @@ wider = rate_by_hand(4000, d_model=1024)
 print(f"peak / {max(rates) / longer:.3f} with the longer warm-up", end=", ")
 print(f"peak / {max(rates) / wider:.3f} with the wider model")
 same = math.isclose(longer, wider)
-more = "twice the warm-up" if longer < wider else "twice the width"
-lower_peak.reveal("neither" if same else more, because="each divides it by √2")
+more = "warmup_steps" if longer < wider else "d_model"
+lower_peak.reveal("both equally" if same else more, because="each divides it by √2")
 
 # %%
 ScheduleExplorer(d_model=512, warmup_steps=4000)
@@ -378,24 +385,24 @@ peak_step, peak_rate = ScheduleExplorer(d_model=512, warmup_steps=4000).view["pe
 assert peak_step == 4000 and math.isclose(peak_rate, max(rates))
 
 # %% [markdown]
-# The paper's rate depends on the step alone: it does not know when a run ends.
-# Our recipe for short runs falls **linearly** after the warm-up, and arrives near 0 with the last step.
+# The paper's rate depends on the step alone; it does not know when the run ends.
+# For short runs we shall also use a rate that falls linearly after the warm-up, to almost 0 at the last step.
 #
 # ## Clipping
 #
 # Now and then a batch has a huge gradient.
-# **Gradient clipping** [@pascanu2013] shortens the gradient of the whole model to a largest norm: all numbers get the same factor, so its direction stays.
+# **Gradient clipping** [@pascanu2013] limits the norm of the whole model's gradient: if it is too large, all numbers are multiplied by the same factor, so the direction stays.
 # But Adam divides by the size of the gradient anyway; why clip at all?
-# Because v remembers.
+# Because v remembers the huge one.
 
 # %% tags=["hide-input"]
 broken = [1.0] * 100 + [1000.0] + [1.0] * 500
 with_spike, clipped = step_sizes(broken), step_sizes([min(g, 1.0) for g in broken])
 curves(
-    {"as it is": (range(601), with_spike), "clipped to 1": (range(601), clipped)},
+    {"not clipped": (range(601), with_spike), "clipped to 1": (range(601), clipped)},
     xlabel="step",
     ylabel="move (learning rates)",
-    title="One broken batch nearly stops Adam for hundreds of steps, unless clipped",
+    title="Without clipping, one bad batch nearly stops Adam for hundreds of steps",
     marks={"gradient × 1000": (100, None)},
 )
 
@@ -403,13 +410,13 @@ curves(
 assert 200 < sum(move < 0.1 for move in with_spike[100:]) < 300 and min(clipped) > 0.99
 
 # %% [markdown]
-# The paper does not mention clipping; our recipe clips to a norm of 1.
+# The paper does not mention clipping; we clip to a norm of 1.
 #
 # ## A task: copy and reverse
 #
-# Now a whole run, with everything together.
-# The task needs no grammar: repeat some letters, or say them backwards, as the first word tells.
-# All commands are different, so those that we hold out are new.
+# Now a whole run.
+# The task needs no grammar: the first word says whether to copy the letters that follow or to reverse them.
+# No command occurs twice, so the ones that we hold out are new to the model.
 
 # %%
 import random
@@ -417,7 +424,7 @@ import string
 
 
 def make_pairs(count, rng):
-    """Different commands, each with what it asks for."""
+    """Distinct commands, each with its answer."""
     found = {}
     while len(found) < count:
         word = rng.choices(string.ascii_lowercase, k=rng.randint(3, 8))
@@ -443,7 +450,7 @@ assert all(len(tokenizer.tokens(text)) == len(text.split()) for text in texts)
 # %% [markdown]
 # Each word is one token: a letter, *copy* or *reverse*.
 # The model has one layer in each stack, in pre-norm order.
-# The recipe is what we have taken apart: smoothed labels, Adam, the paper's schedule with a shorter warm-up, clipping to 1.
+# The recipe puts the pieces together: smoothed labels, Adam, the paper's schedule with a shorter warm-up, and clipping to 1.
 
 # %%
 from course_lib import ModelConfig, Transformer
@@ -464,8 +471,8 @@ def new_model(seed):
 # %% [markdown]
 # ### The training loop
 #
-# Here it is, with PyTorch's own parts.
-# `LambdaLR` multiplies the optimizer's rate, here 1, by what a function of the step returns.
+# The loop uses PyTorch's own parts.
+# `LambdaLR` multiplies the optimizer's rate, here 1, by the value of a function of the step.
 
 
 # %%
@@ -525,8 +532,8 @@ for name, mine in ours.named_parameters():
 # %% [markdown]
 # ### Watch it learn
 #
-# Now `fit`, which shows its progress.
-# Three commands that it will never train on are answered after 100 steps, 200, 400, and at the end.
+# Now the long run, with `fit`, which shows its progress.
+# After 100, 200 and 400 steps and at the end, the model answers three commands that are not among its training pairs.
 
 # %%
 within_100 = Predict(
@@ -560,7 +567,7 @@ print(f"training loss, smoothed, at the end {ended:.2f}, its floor {floor:.2f}")
 print(f"validation loss, plain, at the end {history.epochs[-1]['valid_loss']:.2f}")
 _, first = live.translations[0]
 correct = sum(a == b for a, b in zip(first, watched.values(), strict=True))
-within_100.reveal(correct, because="so early it has learned which letters there are")
+within_100.reveal(correct, because="so early it repeats a single letter")
 
 # %% tags=["hide-input"]
 assert not set(watched) & {pair.src for pair in train_pairs} and correct == 0
@@ -568,11 +575,11 @@ assert history.losses[0] > 2 * ended
 assert floor < min(history.losses) and ended < floor + 0.4
 
 # %% [markdown]
-# Read the plot with care: the training loss is the smoothed one, which cannot fall below its floor, and the validation loss is the plain one, which can.
-# Comparing the two lines says nothing about overfitting.
+# Read the plot with care: the training loss is the smoothed one, which cannot fall below its floor; the validation loss is the plain one, which can.
+# So the gap between the two lines does not show whether the model memorizes its training pairs.
 #
-# The strict test: 500 commands that it has never seen, free-running, where the decoder reads only what it has written itself.
-# A single wrong letter counts as wrong.
+# The strict test is 500 new commands, free-running: the decoder reads only what it has written itself.
+# An answer with one wrong letter counts as wrong.
 
 
 # %%
@@ -580,7 +587,7 @@ from course_lib.training import score, validate
 
 
 def exact_match(model, pairs=test_pairs):
-    """Share of the commands that are answered without a mistake, greedily."""
+    """Share of the commands that greedy decoding answers without a mistake."""
     outputs = score(Translator(model, tokenizer), pairs, beam_size=1).outputs
     both = zip(pairs, outputs, strict=True)
     return sum(output == pair.tgt for pair, output in both) / len(pairs)
@@ -595,8 +602,8 @@ assert at_the_end > 0.5
 # %% [markdown]
 # ## Averaging and the last learning rate
 #
-# The rate is still high at the end, so each of the last steps moves the weights far.
-# The paper averages the weights of its last five checkpoints (section 6.1); we have kept those of three epochs.
+# At the end the rate is still high, so each step still moves the weights far.
+# The paper averages the weights of its last five checkpoints (section 6.1); we have kept those of the last three epochs.
 
 # %%
 averaging = Predict(
@@ -621,12 +628,12 @@ mean = sum(members) / len(members)
 print("losses of the members:", *(f"{loss:.3f}" for loss in members))
 print(f"their mean {mean:.3f}, loss of the average {averaged:.3f}")
 smaller = "smaller" if averaged < mean else "larger"
-averaging.reveal(smaller, because="the weights moved around a good place")
+averaging.reveal(smaller, because="the average lies nearer to a minimum")
 
 # %% [markdown]
-# It is as if the weights moved around a good place, and the average stood nearer to its middle.
+# It looks as if the weights circle a minimum, and the average lies nearer to it.
 # If so, there is another way to get there: let the rate fall.
-# Same first weights, same batches, same peak, linear decay; this time with the loop that we wrote.
+# We keep the first weights, the batches and the peak, decay linearly, and this time use the loop that we wrote.
 
 # %%
 calm, linear = new_model(0).train(), replace(recipe, decay="linear")
@@ -636,9 +643,9 @@ calm.eval()
 results = {"averaged": (averaged, exact_match(learner.model))}
 results["linear decay"] = validate(calm, valid)["valid_loss"], exact_match(calm)
 last_loss = history.epochs[-1]["valid_loss"]
-print(f"{'as it ended':14}loss {last_loss:.3f}, {at_the_end:.1%} right")
+print(f"{'end of the run':16}loss {last_loss:.3f}, {at_the_end:.1%} right")
 for name, (loss, right) in results.items():
-    print(f"{name:14}loss {loss:.3f}, {right:.1%} right")
+    print(f"{name:16}loss {loss:.3f}, {right:.1%} right")
 
 # %% tags=["hide-input"]
 name = "encoder.layers.0.feed_forward.up.weight"
@@ -649,16 +656,16 @@ assert results["averaged"][1] > 0.9 and results["linear decay"][1] > 0.95
 assert results["linear decay"][0] < last_loss
 
 # %% [markdown]
-# Both are far better than the end of the run, the first without a single step of training.
-# A linear decay must know when the run ends; the paper's schedule can go on for as long as one likes.
-# (One run of each, with seed 0.)
+# Both are far better than the end of the run, and averaging takes no training at all.
+# A linear decay must know when the run ends; the paper's schedule can go on forever.
+# (This is one run of each, with seed 0.)
 #
 # ## Choosing hyper-parameters
 #
-# We took the rate and the warm-up from somewhere.
-# A plain method to choose is **random search** [@bergstra2012]: draw some candidates, train each for a short while, keep the one with the best validation loss.
-# Rates are drawn on a logarithmic scale, because factors matter and differences do not.
-# Six candidates, one epoch each, with our loop.
+# So far the peak rate and the warm-up were guesses.
+# A simple way to choose them is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss.
+# Rates are drawn on a logarithmic scale, because factors matter, not differences.
+# We try six candidates for one epoch each, with our loop.
 
 
 # %%
@@ -681,9 +688,9 @@ for _ in range(6):
 winner = min(tried, key=tried.get)
 
 # %% [markdown]
-# The winner was chosen *because* its number was small, with this seed and on these 500 commands.
-# So its number is no fair report.
+# The winner was chosen *because* its loss was small with this seed and on these 500 commands, so this loss is too flattering to report.
 # We train the winner again with three new seeds, and only then look at the test part.
+# Beside it we train the rate that we would have guessed.
 
 # %%
 test = BucketedBatches(encode_pairs(tokenizer, test_pairs), 512)
@@ -706,19 +713,98 @@ assert sum(again) / 3 < sorted(tried.values())[1]
 assert sum(usual) < sum(again)
 
 # %% [markdown]
-# The winner is far better than most of the others, and still no better than the rate of 0.004 that we had guessed: six draws are few, and none came near it.
-# The search had no number of its own to tell us that; the new runs have.
-# Whoever reports a tuned model must say how many runs the tuning took: six here, and none on the test part.
-# One epoch favors what learns fast; the best rate of a long run may be smaller.
+# The winner clearly beats the other five, and still it is no better than a guess of 0.004: six draws are few.
+# A report of a tuned model should say how many runs the tuning took: six here, none of them on the test part.
+# And one epoch favors rates that learn fast; the best rate for a long run may be smaller.
+#
+# ## Warm-up and the order of norms
+#
+# What is the warm-up for?
+# In a new post-norm model the gradients near the output are large, and according to @xiong2020 that is why it needs one; a pre-norm model does not (lesson [06](06_encoder.ipynb)).
+# We test it two by two: pre-norm or post-norm, with a warm-up of 100 steps or without one, so that the rate starts at its peak.
+# A model of three layers in each stack learns to copy three to six letters; after the warm-up the rate falls linearly to 0.
+#
+# For each of the four combinations we first try four peak rates, with one seed, and note the share of validation inputs copied without a mistake.
+# (The runs are recorded by `python -m course_lib.experiments warmup`.)
+
+# %%
+without_warm_up = Predict(
+    "The peak rate is 0.005, without a warm-up. Which order learns next to nothing?",
+    ["pre-norm", "post-norm", "both", "neither"],
+    section="Warm-up and the order of norms",
+)
+without_warm_up
+
+# %%
+from course_lib.experiments import final_results, read_record, train_copier
+
+record = read_record("records/warmup.json")
+copied = {}  # by side of the comparison and rate, in the runs that choose
+for one in record["runs"]:
+    if one["stage"] == "tuning":
+        share = max(0.0, one["results"]["valid"])
+        copied.setdefault(one["side"], {})[one["choices"]["rate"]] = share
+print(f"{'peak rate':25}", *(f"{rate:7}" for rate in (0.001, 0.0025, 0.005, 0.01)))
+for side, rates in copied.items():
+    print(f"{side:25}", *(f"{rates[rate]:7.0%}" for rate in sorted(rates)))
+orders = ("pre-norm", "post-norm")
+bad = [norm for norm in orders if copied[f"{norm}, without"][5e-3] < 0.2]
+told = "both" if len(bad) == 2 else (bad or ["neither"])[0]
+without_warm_up.reveal(told, because="its first steps are too large for it")
+
+# %% [markdown]
+# But that is a result about one rate.
+# Now each combination gets its own best rate, three new seeds, and new inputs.
+
+# %%
+shares = final_results(record, "exact_match")
+own = {r["side"]: r["choices"]["rate"] for r in record["runs"] if r["stage"] == "final"}
+for side, seeds in shares.items():
+    told = " ".join(f"{share:4.0%}" for share in seeds)
+    print(f"{side:25}peak rate {own[side]:6}, three seeds: {told}")
+
+# %% tags=["hide-input"]
+assert bad == ["post-norm"] and all(len(seeds) == 3 for seeds in shares.values())
+assert own["post-norm, without"] < 5e-3
+
+# %% [markdown]
+# At its best rate, post-norm copies about half of the inputs without a warm-up, and three quarters or more with it.
+# Pre-norm copies 92 % to 98 % with or without a warm-up; without one, its best rate is half as high.
+# So here post-norm needs the warm-up, and pre-norm does not.
+# But both tolerate higher rates with it: at 0.01, pre-norm copies two thirds with a warm-up and 6 % without.
+#
+# What happens to post-norm when the first steps are much too large?
+# We train once at a rate of 0.02, and compare with guessing each letter by its frequency.
+
+# %%
+from collections import Counter
+
+from course_lib.experiments import copy_pairs
+
+_, losses = train_copier(norm_first=False, warmup_steps=1, rate=2e-2, seed=0)
+frequency = Counter(i for _, tgt in copy_pairs()[1] for i in (*tgt, EOS_ID))
+total = sum(frequency.values())
+by_frequency = -sum(n / total * math.log(n / total) for n in frequency.values())
+for i in (0, 60, 180):
+    print(f"loss of steps {i + 1} to {i + 20}: {sum(losses[i : i + 20]) / 20:.2f}")
+print(f"guessing by frequency: {by_frequency:.2f} nats")
+
+# %% tags=["hide-input"]
+assert abs(sum(losses[180:200]) / 20 - by_frequency) < 0.1
+
+# %% [markdown]
+# The loss does not explode: it falls to that of guessing by frequency, and stays there.
+# The norms keep all numbers in range, so a run that has failed looks like one that learns slowly.
+# In a plot of the loss, a line for guessing by frequency tells the two apart.
 #
 # ## Accumulation
 #
 # The paper's batches hold about 25,000 source and 25,000 target tokens (section 5.1).
 # What if that does not fit into memory?
-# `backward()` *adds* to the gradient, so we can send several **micro-batches** through the model, and step once.
-# It saves activations only; weights, gradients and moments stay (lesson [08](08_transformer.ipynb)).
-# Is it the same as one large batch?
-# Three short pairs are one micro-batch, the long pair is another.
+# `backward()` *adds* to the gradient, so we can send several **micro-batches** through the model before one step.
+# This saves memory for activations only; weights, gradients and moments stay (lesson [08](08_transformer.ipynb)).
+# Is the gradient that of one large batch?
+# The three short pairs are one micro-batch, the long pair is the other.
 
 
 # %%
@@ -765,18 +851,19 @@ assert min(states) == 1 < max(states)
 torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
 
 # %% [markdown]
-# Weighted by tokens, it is the large batch, to the last few digits.
+# Divided by all tokens of the step, it is the gradient of the large batch, up to rounding.
 #
-# **A common mistake**: each micro-batch's mean divided by their number.
+# **A common mistake**: averaging the means of the micro-batches.
 # That is right only if all have equally many tokens; here the long pair gets too much weight.
-# And if nobody divides, the gradient is about n times too long: Adam hides that, but the norm that clipping measures is n times too large.
+# And without any division, the gradient of n micro-batches is about n times too large: Adam hides that, but clipping measures a norm n times too large.
 #
-# ## Against learning by heart
+# ## Against overfitting
 #
-# Two things make memorizing harder.
+# A model **overfits** if it memorizes its training pairs instead of learning what carries over to new ones.
+# Two things make that harder.
 # **Dropout** [section 5.4; @srivastava2014; built in lesson [06](06_encoder.ipynb)] sets numbers to 0 at random in training.
-# **Weight decay** pulls all weights toward 0; the library's is **decoupled** [@loshchilov2019]: it takes lr · decay · weight off the weight itself, past m and v.
-# (Added to the gradient instead, it would be divided by √v like everything else, as the folded cell shows.)
+# **Weight decay** pulls all weights toward 0; the library's is **decoupled** [@loshchilov2019]: it subtracts lr · decay · weight from the weight directly, so m and v do not see it.
+# (Added to the gradient instead, as in L2 regularization, it would be divided by √v like everything else, as the folded cell shows.)
 
 # %% tags=["hide-input"]
 def what_is_left(optimizer_class, size, lr=0.01, weight_decay=0.1):
@@ -796,7 +883,7 @@ for name, kind in (("L2", torch.optim.Adam), ("decoupled", torch.optim.AdamW)):
     assert (left[1] - left[0] > 0.5) == (name == "L2")
 
 # %% [markdown]
-# A tiny model learns about a hundred short sentences, forty times over, with three seeds.
+# A tiny model learns about a hundred short sentences for forty epochs, with three seeds.
 
 # %%
 corpus = load_course(num_train=400, num_valid=400, num_test=1)
@@ -841,14 +928,14 @@ for end in ends.values():
     assert (end[:, 0] > bare_known).all() and end[:, 1].mean() < bare_new.mean() - 0.1
 
 # %% [markdown]
-# Both make the known sentences harder to learn and the new ones easier to predict.
-# (A hundred sentences are far too few for German, so all losses on new ones are high.)
+# Each raises the loss on the known sentences and lowers it on the new ones.
+# (A hundred sentences are far too few to learn German from, so all losses on new ones are high.)
 #
-# ## Stop and go on
+# ## Stop and resume
 #
-# A training of hours will be interrupted.
-# What must a checkpoint hold, so that the resumed run equals the uninterrupted one, bit for bit?
-# On the CPU we can demand exactly that, with dropout, so that chance plays a part too.
+# A run of several hours will be interrupted sooner or later.
+# What must a checkpoint hold so that the resumed run equals the uninterrupted one, bit for bit?
+# On the CPU we can demand exactly that; with dropout, so that random numbers play a part too.
 
 # %%
 import signal
@@ -869,9 +956,9 @@ def run(seed, **options):
 whole, whole_history = run(seed=0)
 
 # %% [markdown]
-# We press the stop button in the middle of the second epoch, by program.
+# In the middle of the second epoch, a signal does what the stop button of the notebook does.
 # `fit` finishes its step, writes `last.safetensors`, and returns.
-# Then a *new* model, with other first weights, goes on from that folder.
+# Then a *new* model, with other first weights, resumes from that folder.
 
 # %%
 middle = len(few.plan(0)) + len(few.plan(1)) // 2
@@ -896,9 +983,8 @@ assert resumed_history.losses == whole_history.losses and identical
 assert resumed_history.stopped == "finished"
 
 # %% [markdown]
-# Every weight is the same, to the last bit.
-# The file holds the weights, Adam's moments, the state of the random generator, and where the run stands.
-# Can one of these be left out?
+# The file holds the weights, Adam's moments, the state of the random generator, and the position in the run.
+# What happens if one of these is missing?
 
 # %%
 other_state = torch.Generator().manual_seed(5).get_state()
@@ -919,85 +1005,7 @@ assert {name.split(".")[0] for name in state} == {"model", "optimizer", "rng"}
 assert {"epoch", "batch", "step"} <= info.keys() and min(gaps) > 1e-4
 
 # %% [markdown]
-# Nothing crashes, and the run is another one.
-#
-# ## Warm-up and the order of norms
-#
-# Lesson [06](06_encoder.ipynb) compared the two orders of norms.
-# In a new post-norm model the gradients near the output are large, and that is why it needs a warm-up, say @xiong2020.
-# We test it in a table of two by two: pre-norm or post-norm, with a warm-up of 100 steps or without, which means that the rate starts at its peak.
-# Three layers in each stack learn to copy three to six of ten letters; the rate falls linearly to 0.
-#
-# Each cell gets its own rate: of four, the one that is best on a validation part, with one seed.
-# Then three new seeds are reported, on another part.
-# The record is made by `python -m course_lib.experiments warmup`.
-
-# %%
-without_warm_up = Predict(
-    "The peak rate is 0.005, without a warm-up. Which order copies next to nothing?",
-    ["pre-norm", "post-norm", "both", "neither"],
-    section="Warm-up and the order of norms",
-)
-without_warm_up
-
-# %%
-from course_lib.experiments import final_results, read_record, train_copier
-
-record = read_record("records/warmup.json")
-copied = {}  # by cell and rate, in the runs that choose
-for one in record["runs"]:
-    if one["stage"] == "tuning":
-        share = max(0.0, one["results"]["valid"])
-        copied.setdefault(one["side"], {})[one["choices"]["rate"]] = share
-for cell, rates in copied.items():
-    print(f"{cell:25}", *(f"{rate:.1e}: {rates[rate]:4.0%} " for rate in sorted(rates)))
-orders = ("pre-norm", "post-norm")
-bad = [norm for norm in orders if copied[f"{norm}, without"][5e-3] < 0.2]
-told = "both" if len(bad) == 2 else (bad or ["neither"])[0]
-without_warm_up.reveal(told, because="its first steps are too large for it")
-
-# %%
-shares = final_results(record, "exact_match")
-own = {r["side"]: r["choices"]["rate"] for r in record["runs"] if r["stage"] == "final"}
-for cell, seeds in shares.items():
-    told = " ".join(f"{share:4.0%}" for share in seeds)
-    print(f"{cell:25}at its own rate, {own[cell]:.1e}, three seeds: {told}")
-
-# %% tags=["hide-input"]
-assert bad == ["post-norm"] and all(len(seeds) == 3 for seeds in shares.values())
-assert own["post-norm, without"] < 5e-3
-
-# %% [markdown]
-# At 0.005 post-norm without a warm-up copies next to nothing, and pre-norm more than 80 %.
-# But that is a result about one rate.
-# At its own rate post-norm learns about half of the task without a warm-up, and three quarters or more with it.
-# For pre-norm the warm-up brings no accuracy: 92 to 98 % with it and without it, which only asks for half the rate.
-# So here post-norm needs the warm-up, and pre-norm does not.
-# What it gives to both is room: without it each order fails at rates that it bears with it; pre-norm at 0.01 copies 6 % instead of two thirds.
-#
-# What becomes of post-norm when the first steps are much too large?
-# One run, at a rate of 0.02, beside a model that knows how frequent each letter is and nothing else:
-
-# %%
-from collections import Counter
-
-from course_lib.experiments import copy_pairs
-
-_, losses = train_copier(norm_first=False, warmup_steps=1, rate=2e-2, seed=0)
-frequency = Counter(i for _, tgt in copy_pairs()[1] for i in (*tgt, EOS_ID))
-total = sum(frequency.values())
-by_frequency = -sum(n / total * math.log(n / total) for n in frequency.values())
-for i in (0, 60, 180):
-    print(f"loss of steps {i + 1} to {i + 20}: {sum(losses[i : i + 20]) / 20:.2f}")
-print(f"guessing by frequency: {by_frequency:.2f} nats")
-
-# %% tags=["hide-input"]
-assert abs(sum(losses[180:200]) / 20 - by_frequency) < 0.1
-
-# %% [markdown]
-# It does not blow up: the loss comes down to what the frequencies of the letters explain, and stays there.
-# Norms after every sum keep all numbers of one size, so a run that has failed looks like one that learns slowly.
-# Draw the loss of guessing by frequency into your plots.
+# Nothing crashes, but it is no longer the same run.
 #
 # ## Your predictions
 
@@ -1014,6 +1022,7 @@ Predictions()
 # - **gradient clipping**: scaling the gradient of the whole model down to a largest norm.
 # - **random search**: training randomly drawn hyper-parameters, and keeping what validates best.
 # - **micro-batches**: parts of a batch whose gradients are added up before one step.
+# - **overfits**: said of a model that memorizes its training pairs instead of learning what carries over to new ones.
 # - **dropout**: setting activations to 0 at random in training.
 # - **weight decay**: pulling weights toward 0 in each step.
 
@@ -1021,10 +1030,11 @@ Predictions()
 # ## Summary
 #
 # The loss is the mean of −log p over real tokens; padding must add nothing, neither to the sum nor to the count, and smoothed labels give it a floor above 0.
-# Adam moves each weight in units of the learning rate, whatever the size of its gradient; the paper's rate rises for `warmup_steps` steps and then falls with the root of the step.
-# A training loop is fifteen lines: forward, backward, clip, step, schedule; accumulated micro-batches equal one large batch if they are weighted by tokens.
-# Hyper-parameters are chosen on validation, with the runs counted, and reported on new seeds and a part that chose nothing.
-# A run resumes bit for bit if its file holds weights, moments, random state and place; the average of a few checkpoints beats the mean of its members.
+# Adam moves each weight in units of the learning rate, whatever the size of its gradient; the paper's rate rises for `warmup_steps` steps and then falls with the inverse square root of the step.
+# A training loop is fifteen lines: forward, backward, clip, step, schedule; accumulated micro-batches equal one large batch if the loss is divided by all their tokens.
+# The average of a few checkpoints has a lower loss than its members.
+# Hyper-parameters are chosen on validation data, and the result is reported with new seeds on test data.
+# A run resumes bit for bit if its checkpoint holds weights, moments, random state and position.
 #
 # **Practice**: [assignment 09](assignments/release/09_training/09_training.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 12 · Reading attention: what a map shows, and what it does not
 #
-# **Question.** We can draw every weight of a trained model. What may we conclude from such a picture?
+# **Question.** We can draw every attention weight of a trained model. What may we conclude from such a picture?
 #
 # **Afterwards you can**
 #
-# 1. draw the attention of every layer and head, with the right token at each row;
-# 2. test a claim about a head: with a baseline, a control, and by switching the head off;
+# 1. draw the attention of every layer and head, with the right token beside each row;
+# 2. test a claim about a head: against a baseline, against a control, and by switching the head off;
 # 3. find out where in a model a piece of information is, and whether the model uses it.
 #
 # **You need** several heads (lesson [04](04_multi_head.ipynb)), the decoder ([07](07_decoder.ipynb)) and a trained translator ([10](10_translation.ipynb)).
@@ -29,8 +29,8 @@ model, tokenizer = translator.model.to(device), translator.tokenizer
 # %% [markdown]
 # ## Every map
 #
-# The `course` translator, the small one, has 2 + 2 layers of 4 heads.
-# How many maps does one translation leave behind?
+# The small translator, `course`, has 2 + 2 layers of 4 heads.
+# How many attention maps does one translation produce?
 
 # %% tags=["nbval-check-output"]
 text = "The old woman shows the child a sweet apple."
@@ -45,9 +45,10 @@ for kind, weights in maps.items():
 # Twenty-four: eight of each kind.
 # We count layers and heads from 0, and write 1.3 for head 3 of layer 1.
 #
-# Before we look, we decide which token belongs to which row and column.
+# Before we look: which token belongs to which row and column?
 # In the encoder both are English tokens.
 # In the decoder a row belongs to the token that it *predicts*, a column to a token that was *read*.
+# In the cross-attention a row again belongs to the predicted German token, a column to an English one.
 
 # %% tags=["hide-input"]
 labels = {
@@ -70,7 +71,7 @@ def draw(kind, title):
 
 # %% [markdown]
 # First the encoder.
-# Look for a head of which you can say in one sentence what it does.
+# Look for a head whose work you can describe in one sentence.
 
 # %%
 draw("encoder", "Layer 1, head 1 is the only one that takes each article to its noun")
@@ -90,7 +91,7 @@ assert (maps["decoder"].triu(1) == 0).all()  # the decoder never looks ahead
 # %% [markdown]
 # Head 1.1: *The* → *woman*, *the* → *child*, *a* → *apple*.
 #
-# Now the cross-attention, where German predictions look at English tokens.
+# Now the cross-attention.
 # Some of these eight maps could serve as a dictionary.
 
 # %%
@@ -106,9 +107,9 @@ for word, translation in dictionary.items():
 assert (found == 8).tolist() == [[False, False, True, False], [False, True, True, True]]
 
 # %% [markdown]
-# **A common mistake** in published plots: the source tokens label the rows.
-# Both sentences have twelve tokens here, so no shape warns us.
-# But every query shares out a weight of 1, so the rows of a true map sum to 1:
+# **A common mistake** in published plots: labeling the rows with the source tokens.
+# Both sentences have twelve tokens here, so the shape does not give it away.
+# But each query distributes a weight of 1, so every row of a correct map sums to 1:
 
 # %% tags=["nbval-check-output"]
 for name, each in (("as recorded", maps["cross"]), ("transposed", maps["cross"].mT)):
@@ -119,8 +120,8 @@ for name, each in (("as recorded", maps["cross"]), ("transposed", maps["cross"].
 assert sums_to_one == 0  # of the transposed one
 
 # %% [markdown]
-# Now look for yourself, with this sentence or any other: point at a token, or at a cell of the map.
-# Click a German token to see what else might have stood there, and put it there: how does the sentence go on?
+# Now explore this sentence or any other: point at a token or at a cell of the map.
+# Click a German token to see its alternatives, and choose one: how does the sentence continue?
 
 # %%
 explorer = AttentionExplorer(translator, text, head=1)
@@ -133,9 +134,9 @@ assert explorer.view["text"] == seen.text and explorer.view["tgt"] == tgt
 # ## From a picture to a number
 #
 # One sentence is an anecdote.
-# We need many, and something to count.
+# We need many sentences and something to count.
 #
-# The grammar of the course corpus builds a tree of phrases, and says it in both languages.
+# The grammar of the course corpus builds a tree of phrases and expresses it in both languages.
 # So it knows which English word belongs to which German word: the **gold links**.
 # We take 1,000 trees whose sentences the model has never seen.
 
@@ -158,12 +159,12 @@ print(len(pairs), "sentences; the last:", pairs[-1].src, "→", pairs[-1].tgt)
 
 # %% [markdown]
 # The first half is for *choosing* (which head is best?), the second for *reporting*.
-# Whoever chooses and reports on the same sentences flatters the winner.
+# Choosing and reporting on the same sentences would flatter the winner.
 #
 # The model reads the true German sentence (teacher forcing), and we record its cross-attention.
-# Links connect words and weights connect tokens: *shows* is `▁show` and `s`.
-# A key in two pieces gets the sum of both weights, a query in two pieces the mean of both rows [@clark2019, section 4.1].
-# What goes to `</s>` gets a column of its own: "no word".
+# But links connect words and weights connect tokens: *shows* is `▁show` and `s`.
+# If a key word has two tokens, we add their weights; if a query word has two, we average their rows [@clark2019, section 4.1].
+# The weight on `</s>` goes to a column of its own: "no word".
 
 # %%
 from course_lib.analysis import word_spans, word_weights
@@ -204,9 +205,9 @@ sum_of_pieces = [  # of one sentence, by hand: sums over keys, means over querie
 torch.testing.assert_close(torch.tensor(sum_of_pieces), between[0][1, 2][:, :-1])
 
 # %% [markdown]
-# The largest weight of a row is a link that the head *predicts*.
-# We compare the predicted links P with the gold links G.
-# The **alignment error rate** is 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, with all gold links sure]: 0 if they are the same, and 1 if they share nothing.
+# The largest weight of each row is a link that the head *predicts*.
+# The **alignment error rate** compares the predicted links P with the gold links G: 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, with all gold links sure].
+# It is 0 if they are the same, and 1 if they have nothing in common.
 # Here it is by hand, for head 1.0 on our sentence.
 
 # %% tags=["nbval-check-output"]
@@ -232,19 +233,19 @@ assert predicted == strongest_links(word_weights(maps["cross"][1, 0], *spans(exa
 assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 
 # %% [markdown]
-# Where an adjective or an article is due, head 1.0 goes to the *noun*.
-# So it is a bad dictionary.
-# Keep that in mind: a bad aligner may be busy with something else.
+# To predict an adjective or an article, head 1.0 looks at the *noun*.
+# So it is a bad dictionary, but perhaps it does something else; we shall come back to it.
 #
 # ## Which row belongs to which token?
 #
 # **A common mistake**: "row *t* of the cross-attention explains word *t*."
-# The query at position *t* holds y_t, which was read, and the position predicts y_{t+1} (lesson [07](07_decoder.ipynb)).
-# Whoever names rows by what they read takes for each word the row below its own.
+# Position *t* reads the token y_t and predicts y_{t+1} (lesson [07](07_decoder.ipynb)).
+# So if we label the rows by what was read, each word gets the row below its own.
+# How much does that matter?
 
 # %%
 of_lower = Predict(
-    "The best head errs in about 9 % of its links. And in the row below?",
+    "With the right rows, the best head has an error rate of 9 %. With the rows below?",
     unit="%",
     off_by=10,
     section="Which row belongs to which token?",
@@ -278,19 +279,17 @@ below = [
 ]
 rates, rates_below = rates_of(between), rates_of(below)
 best_below = rates_below.min().item()
-print(f"lowest error rate: {rates.min():.0%}, and one row lower: {best_below:.0%}")
+print(f"lowest error rate: {rates.min():.0%}; with the rows below: {best_below:.0%}")
 of_lower.reveal(round(100 * best_below))
 
 # %% tags=["hide-input"]
 heads = [f"head {head}" for head in range(4)]
 panels(
     [
-        Panel(
-            each, ["layer 0", "layer 1"], heads, f"named by what is {name}", "weights"
-        )
+        Panel(each, ["layer 0", "layer 1"], heads, f"labels: token {name}", "weights")
         for name, each in (("predicted", rates), ("read", rates_below))
     ],
-    title=f"One row lower, the best error rate is {rates_below.min():.0%}",
+    title=f"Labeled by the token read, no head is below {rates_below.min():.0%}",
     words={"weights": "alignment error rate"},
 )
 
@@ -299,17 +298,19 @@ assert (rates_below > rates + 0.3).all() and rates_below.min() > 0.8
 assert rates.argmin() == 6 and rates.min() < 0.1
 
 # %% [markdown]
-# The left table names the good aligners: heads 1.1, 1.2 and 1.3.
+# On the left, heads 1.1, 1.2 and 1.3 are the good aligners.
 #
 # ## Good compared with what?
 #
 # An error rate alone says little.
-# A first baseline knows no words at all: it links each German word to the English word at the same share of its sentence, the **diagonal**.
+# We compare with three aligners that have no attention.
 #
-# The second knows nothing *but* words: **IBM model 1** [@brown1993].
+# The first, the **diagonal**, uses no words at all: it links each German word to the English word at the same relative position.
+#
+# The second uses nothing *but* words: **IBM model 1** [@brown1993].
 # It has one table, t(German word | English word), and learns it from sentence pairs without any links.
 # How can it?
-# In rounds: share each German word among the words that may explain it, in proportion to t; count the shares; make the counts the new t.
+# In rounds: divide each German word among the English words of its sentence in proportion to t; add up the shares; normalize the sums to get the new t.
 # (This is **expectation maximization**. `None` is the empty word, for German words that translate nothing.)
 
 # %%
@@ -321,7 +322,7 @@ toy = [(source.split(), target.split()) for source, target in toy.items()]
 
 
 def one_round(t):
-    """Shares each German word by t, and turns the counts into a new t."""
+    """Divides each German word by t, and turns the sums of the shares into a new t."""
     counts, totals = defaultdict(float), defaultdict(float)
     for src_words, tgt_words in toy:
         for word in tgt_words:
@@ -333,8 +334,8 @@ def one_round(t):
 
 
 # %% [markdown]
-# At first all are equal, and *Katze* is shared equally between its article, *cat*, the verb and the empty word.
-# But *cat* is there whenever *Katze* is.
+# At first *Katze* is divided equally among the article, *cat*, the verb and the empty word.
+# But *cat* is there whenever *Katze* is, and so its share grows.
 
 # %%
 of_sleeps = Predict(
@@ -365,7 +366,7 @@ curves(
     },
     xlabel="round",
     ylabel="probability",
-    title="Katze finds cat; schläft cannot tell sleeps from the",
+    title="“Katze” finds “cat”; “schläft” cannot choose between “sleeps” and “the”",
 )
 
 # %% tags=["hide-input"]
@@ -377,41 +378,18 @@ for (source, word), share in t.items():
     assert abs(finished.table([source], [word]).item() - share) < 1e-12
 
 # %% [markdown]
-# The dictionary sharpens by itself; *sleeps* and *the* need more sentences to part.
+# The table sharpens by itself; to separate *sleeps* from *the* it needs more sentences.
 #
-# Model 1 has a blind spot: with two *the* in a sentence, both explain *dem* equally well.
-# Where should a tie go?
-# To the word nearest to the diagonal; the first one would be a needlessly weak baseline.
+# Model 1 ignores positions: if a sentence has two *the*, both explain *dem* equally well.
+# (We break such ties toward the diagonal; always taking the first word would make a needlessly weak baseline.)
 #
-# Better still, an aligner can *learn* how much places matter.
-# That is **fast_align** [@dyer2013], a word aligner in everyday use.
-# Before the words are known, English word j of n explains German word i of m with a probability proportional to exp(−λ |i/m − j/n|).
-# The **tension** λ is one number for the whole corpus: at 0 places do not matter, and the larger it is, the closer links keep to the diagonal.
-# (The empty word keeps a share of its own, 0.08.)
-# Each round shares by this prior times t, and then also moves λ to where the shared-out distances are most likely.
-# Here is the prior of the German word in the middle of three, with five English words:
-
-# %%
-from course_lib.analysis import diagonal_prior, train_fast_align
-
-for tension in (0, 4, 16):
-    middle = diagonal_prior(5, 3, tension=tension, null=0.08)[1]
-    print(f"tension {tension:2}:", *(f"{share:.2f}" for share in middle[:5]), end="")
-    print(f", empty word {middle[5]:.2f}")
-
-# %% tags=["hide-input"]
-import numpy as np
-
-by_hand = np.exp(-4 * np.abs(2 / 3 - np.arange(1, 6) / 5))
-np.testing.assert_allclose(
-    diagonal_prior(5, 3, tension=4, null=0.08)[1, :5], 0.92 * by_hand / by_hand.sum()
-)
-
-# %% [markdown]
-# One choice is left: which side explains which?
-# So far each *German* word gets one link; trained the other way round, each *English* word does.
-# Aligners are usually trained both ways, and a map can be read both ways, too: each row's largest weight, or each column's.
-# Everyone may use the better way, chosen on the first half.
+# The third aligner also *learns* how much positions matter: **fast_align** [@dyer2013], a widely used tool.
+# It multiplies t for German word i of m and English word j of n by exp(−λ |i/m − j/n|).
+# The **tension** λ is one number for the whole corpus, fitted together with t: at 0 positions do not matter, and the larger it is, the closer the links keep to the diagonal.
+#
+# These aligners give each *German* word one link; trained in the other direction, they give each *English* word one.
+# A map can be read in both directions, too: the largest weight of each row, or of each column.
+# So heads and aligners all use their better direction, chosen on the first half.
 
 # %%
 of_best = Predict(
@@ -422,14 +400,14 @@ of_best = Predict(
 of_best
 
 # %%
-from course_lib.analysis import column_links, diagonal_links
+from course_lib.analysis import column_links, diagonal_links, train_fast_align
 
 texts = [(pair.src_words, pair.tgt_words) for pair in train[:20_000]]
 backwards = [(tgt_words, src_words) for src_words, tgt_words in texts]
 aligners = {"IBM model 1": (train_ibm1(texts), train_ibm1(backwards))}
 aligners["fast_align"] = train_fast_align(texts), train_fast_align(backwards)
 tensions = [round(aligner.tension, 1) for aligner in aligners["fast_align"]]
-print("tension of fast_align, each way:", *tensions)
+print("tension of fast_align, in each direction:", *tensions)
 
 
 # %% tags=["hide-input"]
@@ -469,6 +447,8 @@ best = min(head_ways, key=lambda name: error(head_ways[name], choosing))
 print("best head, by the first half:", best)
 
 # %% tags=["hide-input"]
+import numpy as np
+
 from course_lib.analysis import error_rate_estimate
 
 gold = [pairs[n].links for n in reporting]
@@ -489,7 +469,7 @@ figure = bars(
     list(ranked),
     shown,
     xlabel="alignment error rate (%), with 95 % intervals; lower is better",
-    title="Best head and trained aligner are level; most heads are no aligners",
+    title="The best head and fast_align are level; most heads are poor aligners",
     value_format="     {:.1f}",
 )
 style = dict(fmt="none", ecolor="black", capsize=3)
@@ -497,6 +477,7 @@ _ = figure.axes[0].errorbar(shown, range(len(shown)), xerr=np.array(ends).T, **s
 figure
 
 # %% tags=["hide-input"]
+print("error rates of the first and second half, in each direction")
 for name, found in ways.items():
     print(
         f"{name:12}",
@@ -508,14 +489,14 @@ beat_it = [name for name in head_ways if rate[name].value < rate["diagonal"].val
 assert len(beat_it) == 7
 
 # %% [markdown]
-# The best head aligns as well as a program made for the purpose, though nobody ever told it what a link is.
-# Whether it does better, these sentences cannot say: the interval of the difference contains 0.
-# Read by rows, as such maps usually are, the head has a clear lead over the aligner; read by columns, both are better, and the lead is gone.
-# And against the diagonal alone, seven of the eight heads would have looked like discoveries.
+# The best head aligns as well as a program made for the purpose, although it was never trained to align.
+# These sentences cannot say whether it does better: the interval of the difference contains 0.
+# (Read by rows, as such maps usually are, the head has a clear lead; read by columns both are better, and the lead is gone.)
+# And compared with the diagonal alone, seven of the eight heads would have looked like discoveries.
 #
-# Is anything left for the head?
-# There is one thing that a table of words cannot know and the tension only guesses: *which* of two equal words.
-# We split the gold links by that.
+# Does the head know anything that the aligners do not?
+# When a word occurs twice in a sentence, a table of words cannot tell *which* of the two is meant, and the tension can only guess.
+# So we count these links separately.
 
 
 # %% tags=["hide-input"]
@@ -554,21 +535,19 @@ print(f"{100 * by_rows.low:.1f} to {100 * by_rows.high:.1f}")
 assert by_rows.high < 0 and lead.low < 0 < lead.high
 
 # %% [markdown]
-# So that is left for the head: all three find single words equally well, and among equal words the head knows better which one is meant.
-# It has read the whole sentence, and the aligners have not.
+# All three find single words about equally well, but the head knows better which of two equal words is meant: its queries and keys carry the whole sentence.
 #
-# ## The training as a film
+# ## When does a head learn to align?
 #
 # The translator comes with ten checkpoints of its training.
-# `film` measures all heads of all checkpoints on our sentences: it chooses on the first half and reports on the second.
-# When does the best head become an aligner?
+# `film` measures all heads at all checkpoints on our sentences: again it chooses on the first half and reports on the second.
 
 # %%
 of_step = Predict(
     "After how many of the 5,572 steps is the best head better than the diagonal?",
     unit="steps",
     within=0.5,
-    section="The training as a film",
+    section="When does a head learn to align?",
 )
 of_step
 
@@ -584,12 +563,12 @@ below_diagonal = [each < course_film.diagonal for each in course_film.best_rates
 of_step.reveal(course_film.steps[below_diagonal.index(True)])
 
 # %% tags=["hide-input"]
-of_heads = course_film.rates.flatten(1)  # (steps, heads)
+lowest = course_film.rates.amin(dim=2)  # (steps, layers)
 curves(
-    {f"head {n // 4}.{n % 4}": (course_film.steps, of_heads[:, n]) for n in range(8)},
+    {f"best of layer {n}": (course_film.steps, lowest[:, n]) for n in range(2)},
     xlabel="training step",
     ylabel="alignment error rate, read by rows",
-    title="Layer 0 aligns first; then layer 1 overtakes it",
+    title="Heads of layer 0 align first; then layer 1 overtakes them",
     log_x=True,
     marks={"diagonal": (None, course_film.diagonal)},
 )
@@ -601,9 +580,9 @@ assert course_film.best[0][0] == 0 and course_film.best[-1] == (1, 2)
 assert 200 < first_below < 1000
 
 # %% [markdown]
-# Alignment is learned early, and first in layer 0; at the end the aligners sit in layer 1.
-# Here is the film itself.
-# Every checkpoint reads the translation of the finished one, so the maps can be compared cell by cell; press the button to play them.
+# Alignment is learned early, and first in layer 0; at the end the best aligners are in layer 1.
+# The explorer plays the checkpoints as a film when you press its button.
+# Every checkpoint reads the translation of the last one, so the maps can be compared cell by cell.
 
 # %%
 film_explorer = AttentionExplorer(course_film, text, head=2)
@@ -616,8 +595,8 @@ assert film_explorer.film["steps"] == course_film.steps
 # ## Tasks of heads
 #
 # The paper says that heads "clearly learn to perform different tasks" (section 4), and shows examples.
-# One sentence can be chosen to please, so we count.
-# Our trees know who belongs to whom: a verb and its subject, a pronoun and its noun, a separated prefix and its verb.
+# An example can be chosen to suit a claim, so we count.
+# Our trees know which words belong together: a verb and its subject, a pronoun and its noun, a separated prefix and its verb.
 
 # %% tags=["nbval-check-output"]
 from course_lib.analysis import goals
@@ -630,17 +609,19 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
     print(f"{goal.relation:28}{answers[goal.row]} → {answers[goal.keys[0]]}")
 
 # %% [markdown]
-# How often does a head's largest weight go where the relation asks?
-# A share alone says as little as an error rate alone, so each one gets two opponents:
+# How often does a head's largest weight go from the first word of such a pair to the second?
+# A share alone says as little as an error rate alone, so each one must beat two opponents:
 #
-# - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, and "one to the right" finds many nouns without knowing any;
-# - the **control rows**: the other rows of the sentence that could look at the same word and have no reason to (in the decoder, those in between). If they do as well, the head likes that word, whoever asks.
+# - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one to the right" finds many nouns without knowing any;
+# - the **control rows**: other rows of the same sentence, without a reason to look at that word (in the decoder, those of the words in between). If they look there as often, the head prefers that word for any query.
 #
-# Head and distance are chosen on the first half, everything is counted on the second.
+# For each relation we take the best head and the best distance of the first half, and count on the second.
+# We call a role *real* if the head is more than 15 points ahead of both opponents.
+# (In the cross-attention the row predicts a German word, and the key is the English word for its partner.)
 
 # %%
 of_control = Predict(
-    "In the decoder, head 0.0 takes 82 % of the prefixes to their verb. "
+    "In the decoder, head 0.0 looks from 82 % of the prefixes to their verb. "
     "How many of the words in between look at that verb, too?",
     unit="%",
     off_by=10,
@@ -693,9 +674,10 @@ assert (
 )
 
 # %% [markdown]
-# Five of the claims stand, more than 15 points ahead of both opponents.
-# But look at the prefixes: half of the words in between look at the verb as well, so a good part of what looks like "a prefix finds its verb" is "this head likes verbs".
-# "Encoder 1.0 finds subjects" and "encoder 1.1 finds the nouns of adjectives" would make fine pictures as well, but a fixed distance does as well or better.
+# Five of the seventeen roles are real.
+# One of them is that of cross 1.0, our bad aligner: when it predicts an adjective, it looks at the noun.
+# But half of the words between a prefix and its verb look at the verb as well, so part of "a prefix finds its verb" is "this head prefers verbs".
+# And "encoder 1.0 finds subjects" or "encoder 1.1 finds the nouns of adjectives" would make fine pictures, but a fixed distance does about as well or better.
 # (They may still be true; these sentences cannot tell.)
 #
 # Figure 4 of the paper shows two heads "apparently involved in anaphora resolution".
@@ -705,10 +687,10 @@ assert (
 #
 # A head that looks at the right place may still be useless.
 # What it is *for* shows when it is gone.
-# Taking a part out, and measuring what breaks, is an **ablation**; @michel2019 and @voita2019 did it to heads of larger models.
+# Removing a part and measuring what breaks is called **ablation**; @michel2019 and @voita2019 did it with the heads of larger models.
 #
 # The context of a head enters the rest of the model through its columns of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
-# With zeros there the head can look wherever it likes; nobody hears of it.
+# With zeros there, nothing of the head reaches the rest of the model.
 # `ablate_heads` does the same without touching the weights.
 
 # %%
@@ -732,8 +714,8 @@ torch.testing.assert_close(ablated, by_hand, rtol=1e-4, atol=1e-4)
 assert not torch.allclose(ablated, plain, atol=0.1)
 
 # %% [markdown]
-# Our measure is exact match on sentences that the model has never seen.
-# One parallel pass is enough: greedy search is right exactly if every prediction under teacher forcing is right (lesson 07).
+# Our measure is exact match on the second half of the sentences.
+# One parallel pass is enough: greedy search is right exactly if every prediction under teacher forcing is right (lesson [07](07_decoder.ipynb)).
 
 # %% tags=["hide-input"]
 order = sorted(reporting, key=lambda n: len(pairs[n].tgt_words))  # like lengths: faster
@@ -745,7 +727,7 @@ batches = [make_batch(encode_pairs(tokenizer, chunk)).to(device) for chunk in ch
 # %%
 @torch.no_grad()
 def right(off=(), batches=batches):
-    """For each sentence: is every prediction right when these heads are off?"""
+    """For each sentence, whether every prediction is right when these heads are off."""
     found = []
     with ablate_heads(model, off):
         for batch in batches:
@@ -759,7 +741,7 @@ print(f"exact match with all heads: {right().float().mean():.1%}")
 
 # %%
 of_costliest = Predict(
-    "Which single head is missed most?",
+    "Without which single head does exact match fall most?",
     ["cross 1.2, the best aligner", "encoder 1.1, article → noun", "another one"],
     section="Switch it off",
 )
@@ -798,17 +780,17 @@ assert (
 assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs most
 
 # %% [markdown]
-# Two heads are worth more than 25 points each, and neither has an alignment error rate at all: decoder 0.3 sees German only, encoder 1.1 English only.
-# Among the eight heads of the cross-attention, the four of layer 1 cost most, though 1.0 aligns no better than some heads of layer 0.
+# Two heads are worth more than 25 points each, and neither can align anything: decoder 0.3 sees only German, encoder 1.1 only English.
+# In the cross-attention the four heads of layer 1 cost most, even 1.0, which aligns no better than some heads of layer 0.
 #
 # ### One at a time is not the whole story
 #
-# A head may be dispensable only because another can stand in.
+# A head may be dispensable only because another can replace it.
 # So, like @michel2019, we also keep *one* head of a layer and switch off the other three.
 
 # %%
 of_alone = Predict(
-    "Of the cross-attention in layer 1, only one head is left. Exact match, at best?",
+    "In the cross-attention of layer 1 only the best head is left on. Exact match?",
     unit="%",
     off_by=10,
     section="One at a time is not the whole story",
@@ -830,7 +812,7 @@ of_alone.reveal(round(100 * best_alone))
 # %% tags=["hide-input"]
 panels(
     [Panel(alone, places, [*heads, "none"], "the only head left", "weights")],
-    title="A layer's heads stand in for each other: all off costs more than the sum",
+    title="All heads of a layer off cost more than the single costs added up",
     words={"weights": "exact match"},
 )
 
@@ -842,18 +824,18 @@ added_up = torch.stack(single_costs).unflatten(0, (6, 4)).sum(dim=1)
 assert (intact - alone[:, 4] > added_up).all() and alone[5].max() < 0.35
 
 # %% [markdown]
-# In each of the six layers, all four heads off cost more than the four single costs together.
-# So small single costs do not add up to "not needed".
+# In each of the six attention layers, switching off all four heads costs more than the four single costs added up.
+# So a small single cost does not mean "not needed".
 #
 # ### A pattern is not yet a task
 #
-# Encoder 1.1 takes *it* to its noun, and so, nearly as often, does encoder 1.3; decoder 0.2 takes the last verb to its conjunction.
-# If these are their tasks, then without the head just those sentences should break that have such a pronoun or such a verb.
-# The control are sentences without one, also of two clauses, because longer sentences break more easily.
+# Encoder 1.1 looks from *it* to its noun, and encoder 1.3 does so nearly as often; decoder 0.2 looks from a verb at the end to its conjunction.
+# If these are their tasks, then without the head mainly sentences with such a pronoun or such a verb should break.
+# The controls are other sentences of two clauses, because longer sentences break more easily.
 
 # %%
 of_tasks = Predict(
-    "For how many of the three heads will that be so?",
+    "For how many of the three heads is that so?",
     ["0", "1", "2", "3"],
     section="A pattern is not yet a task",
 )
@@ -881,20 +863,20 @@ assert holds == 1 and pronouns[0].value > pronouns[1].value + 0.12
 assert double_of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].value + 0.05
 
 # %% [markdown]
-# Encoder 1.1 holds up.
-# Encoder 1.3 looks at the same noun, and hardly any sentence needs it.
-# Decoder 0.2 has a real pattern, checked against two opponents, and sentences with a last verb break no more often than others.
-# A pattern is a hypothesis, and ablation is a test.
+# For encoder 1.1 it is so.
+# Encoder 1.3 looks at the same noun, but hardly any sentence needs it.
+# The pattern of decoder 0.2 is real, but sentences with a verb at the end break no more often than others.
+# A pattern is a hypothesis; ablation is a test.
 #
 # ## Where attention misleads
 #
-# "Attention is not Explanation" is the title of a paper [@jain2019]; "Attention is not not Explanation" is the title of the answer [@wiegreffe2019].
-# We look at three ways to be misled.
+# "Attention is not Explanation" is the title of a paper [@jain2019]; "Attention is not not Explanation" is the title of a reply [@wiegreffe2019].
+# We look at three ways in which a map can mislead.
 #
 # ### 1. Other weights, the same output
 #
 # If a head's weights are the reason for an output, other weights should give another output.
-# Jain and Wallace **permuted** the weights of text classifiers at random, and we do it with our heads: each row keeps its numbers, on keys drawn at random.
+# Jain and Wallace **permuted** the weights of text classifiers at random, and we do the same to our heads: each row keeps its weights, but on keys drawn at random.
 
 
 # %%
@@ -942,7 +924,7 @@ def predictions():
 
 # %%
 of_permuted = Predict(
-    "One head of the cross-attention looks at random places. "
+    "We permute one head of the cross-attention. "
     "How many predicted tokens stay the same, at least?",
     unit="%",
     off_by=3,
@@ -981,8 +963,8 @@ assert whole["head 1.2"] < min(all_right[sample].float().mean() - 0.1, off - 0.0
 # %% [markdown]
 # With any single head permuted, more than 95 % of the tokens stay: the map of one head explains little, however convincing it looks.
 # But with all of layer 1 permuted, more than half of the tokens change, so where a *layer* looks does matter.
-# And head 1.2 at random places does more harm than head 1.2 switched off: others can stand in for silence, not for false reports.
-# That fits the answer of Wiegreffe and Pinter: another pattern that gives the same output does not make the one that was used meaningless.
+# And permuting head 1.2 does more harm than switching it off: other heads can replace missing information, but not correct wrong information.
+# That fits the reply of Wiegreffe and Pinter: even if another pattern gives the same output, the one that was used need not be meaningless.
 #
 # ### 2. The attention sink
 #
@@ -990,8 +972,9 @@ assert whole["head 1.2"] < min(all_right[sample].float().mean() - 0.1, off - 0.0
 # Many heads then put their weight on a token that means little: an **attention sink** [@xiao2023, who found it at the first token of language models].
 # In our figure, head 0.1 of the cross-attention goes to `</s>` in the row that predicts *zeigt*.
 #
-# What counts is not the weight alone, but what it carries: weight times value [@kobayashi2020].
-# So we measure the length of the vector that each head of layer 0 adds to a row, through its slice of W_O: in rows of words whose largest weight is on a punctuation mark or `</s>`, and in the others.
+# What counts is not the weight alone but weight times value [@kobayashi2020].
+# So we measure the length of the vector that each head of layer 0 adds to a row, through its slice of W_O.
+# We compare rows of words whose largest weight is on a punctuation mark or `</s>` with the other rows of words.
 
 # %% tags=["hide-input"]
 marks = [tokenizer.encode(f"Hund{mark}")[-1] for mark in ".?,"]
@@ -1003,7 +986,7 @@ slices = layer_0.output_proj.weight.detach().T.unflatten(0, (4, -1))
 # %% tags=["hide-input"]
 @torch.no_grad()
 def look(batch):
-    """In a sink? a word? length of what is added: (batch, heads, queries) each."""
+    """Whether in a sink, whether a word, length added: (batch, heads, queries) each."""
     contexts, keep = [], lambda module, args, context: contexts.append(context)
     handle = layer_0.fused.register_forward_hook(keep)
     with record_attention(model) as maps:
@@ -1031,20 +1014,20 @@ assert all(sink < 0.8 * busy for sink, busy in added.values())
 assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 
 # %% [markdown]
-# The weights sum to 1 either way, but less arrives.
-# So a dark cell on the full stop need not say that the full stop mattered.
+# The weights sum to 1 either way, but in a sink the head adds less.
+# So a dark cell at the full stop need not mean that the full stop mattered.
 
 # %% [markdown]
 # ### 3. A position is not a word
 #
 # We read a weight on *woman* as "the model looks at the word *woman*".
-# But keys and values are made from the memory, and there the encoder has mixed the words.
+# But keys and values are computed from the memory, and there the encoder has mixed the words.
 # What does a position hold, layer by layer?
 #
 # ## What each layer represents
 #
 # The usual tool is a **probe**: a small classifier that is trained to read a property off the vectors of a layer.
-# Ours is linear; this is all of it.
+# Ours is linear, and short:
 
 
 # %%
@@ -1071,11 +1054,11 @@ def our_probe(vectors, labels, classes):
 
 # %% [markdown]
 # Which property?
-# First one that every course on language has, the **part of speech**: noun, verb, determiner and so on.
-# Then one that this translator needs and English does not have: the German gender.
-# For *the woman* it must say *die*, for *the boy* *der*; we ask for the gender of its noun at every *the*.
+# First the classic one, the **part of speech**: noun, verb, determiner and so on.
+# Then one that English does not have but this translator needs: the German gender.
+# *The woman* must become *die Frau* and *the boy* *der Junge*, so at every *the* we ask for the gender of its noun.
 # We collect the vectors of all English words: at the embedding, after layer 0 and after layer 1.
-# For comparison we do the same with a model of random weights, one that was never trained.
+# For comparison we do the same with an untrained model of random weights.
 
 # %%
 from course_lib import Transformer
@@ -1134,13 +1117,13 @@ same = library == ours(inputs[~fitted]).argmax(dim=1)
 assert same.float().mean() > 0.97 and correct.float().mean() > 0.85
 
 # %% [markdown]
-# The word *the* is the same for all genders, and a linear function of its vector after layer 1 tells the gender of its noun nine times in ten.
-# Is that much?
+# The word *the* is the same for all genders, yet a linear function of its vector after layer 1 gives the gender of its noun nine times in ten.
+# Does that mean that the model represents gender?
 # A high accuracy can have three other reasons, and each has its control:
 #
-# - the property is a matter of guessing the most frequent class: hence the line above;
-# - the *architecture* alone passes it on, with any weights: hence the random model;
-# - the probe has learned words by heart: hence the **control task** [@hewitt2019]. Each noun gets a random class in the place of its gender, the same wherever it stands. Nothing but the noun predicts it, so a probe that is right has recognized nouns, not genders. The difference between both accuracies is the **selectivity** of the probe.
+# - one class is so frequent that guessing it is enough: hence the second line above;
+# - the *architecture* alone passes the property on, whatever its weights: hence the random model;
+# - the probe has memorized words: hence the **control task** [@hewitt2019]. Each noun gets a random class instead of its gender, the same in all sentences. Only the noun itself predicts this class, so a probe that gets it right has recognized nouns, not genders. The difference between the two accuracies is the **selectivity** of the probe.
 
 # %%
 from course_lib.analysis import control_labels
@@ -1165,16 +1148,12 @@ def table_of(keep, labels, types, test):
 
 
 # %% [markdown]
-# Three questions, then: the part of speech of each word, the gender at each *noun*, and the gender at each *the*.
+# We probe three things: the part of speech of each word, the gender at each *noun*, and the gender at each *the*.
 
 # %%
 of_noun = Predict(
-    "At the noun itself, which model's probe is best at naming the gender?",
-    [
-        "the trained model's, by far",
-        "the random model's, by far",
-        "they are about equal",
-    ],
+    "At the noun itself, in which model does a probe find the gender more often?",
+    ["the trained one, by far", "the random one, by far", "about equally often"],
     section="What each layer represents",
 )
 of_noun
@@ -1187,8 +1166,8 @@ at_noun = where(lambda word: word.part_of_speech == "noun")
 of_gender = torch.tensor(["mfn".index(words[n].gender) for n in at_noun])
 asked = {
     "part of speech": (tagged, kind_of, [words[n].word for n in tagged]),
-    "gender, at the noun": (at_noun, of_gender, [words[n].noun for n in at_noun]),
-    "gender, at the": (at_the, genders, [words[n].noun for n in at_the]),
+    "gender at the noun": (at_noun, of_gender, [words[n].noun for n in at_noun]),
+    "gender at “the”": (at_the, genders, [words[n].noun for n in at_the]),
 }
 
 # %%
@@ -1196,7 +1175,7 @@ probed = {
     name: table_of(keep, labels, types, test=~in_first[keep])
     for name, (keep, labels, types) in asked.items()
 }
-at_nouns = probed["gender, at the noun"]
+at_nouns = probed["gender at the noun"]
 print("at the noun, embedding:", *(f"{each:.1%}" for each in at_nouns[:, 0]))
 gap = (at_nouns[0, 0] - at_nouns[1, 0]).item()
 of_noun.reveal(of_noun.choices[2 if abs(gap) < 0.03 else 0 if gap > 0 else 1])
@@ -1213,26 +1192,26 @@ panels(
         )
         for name, each in probed.items()
     ],
-    title="Gender at the: from guessing to 93 %, and neither control can follow",
+    title="Gender at “the” rises from guessing to 93 %; both controls stay far below",
     words={"weights": "accuracy of a linear probe, on new sentences"},
 )
 
 # %% tags=["hide-input"]
 assert probed["part of speech"][0, 2] > 0.98 and probed["part of speech"][1, 0] > 0.85
 assert at_nouns[:, 0].min() > 0.93 and abs(gap) < 0.03
-of_the = probed["gender, at the"]
+of_the = probed["gender at “the”"]
 assert 0.925 < of_the[0, 2] < 0.935
 assert of_the[0].diff().min() > 0.1 and of_the[0, 2] > 0.85
 assert of_the[1].max() < most_common + 0.06 and of_the[0, 2] > of_the[2, 2] + 0.2
 
 # %% [markdown]
-# - **Part of speech**: nearly perfect, and already 90 % with the embeddings of an untrained model. In this corpus the word mostly decides, and the probe can learn words. What training and layers add is the rest.
-# - **Gender at the noun**: 97 % at the embedding; the random model has just as many, and with random classes in the place of genders it is no worse. This probe has learned a dictionary of nouns by itself, and says nothing about the model.
-# - **Gender at *the***: at the embedding no better than guessing, after layer 0 three quarters, after layer 1 more than nine tenths. The random model never gets beyond guessing, and the control task stays 30 points behind. *This* is in the model: the encoder carries the gender to the article.
+# - **Part of speech**: nearly perfect, but already about 90 % at the embedding of the random model. In this corpus the word mostly decides, and the probe can memorize words; training and layers add only the rest.
+# - **Gender at the noun**: 97 % at the embedding, but the random model and the control task are just as good. This probe has memorized the nouns, and says nothing about the model.
+# - **Gender at *the***: at the embedding no better than guessing, after layer 0 three quarters, after layer 1 more than nine tenths. The random model never gets beyond guessing, and the control task stays 30 points behind. So *this* is in the model: the encoder carries the gender to the article.
 #
-# Does the model hold nothing of gender at the noun, then?
-# The probe could not fail there, so it could not tell.
-# A sharper control asks about nouns that the *probe* has never met (the model has): we leave out a third of the nouns, three times over.
+# Does the model represent no gender at the noun, then?
+# That probe could not fail, so it could not tell.
+# A sharper control asks about nouns that are new to the *probe* (not to the model): we leave out a third of the nouns, three times over.
 
 # %%
 of_unmet = Predict(
@@ -1264,15 +1243,15 @@ assert min(min(each) for each in unmet["trained"]) > 0.65
 assert max(sum(each) / 3 for each in zip(*unmet["random"], strict=True)) < 0.5
 
 # %% [markdown]
-# Now the trained model is far ahead: its embeddings keep nouns of one gender on one side, so a probe that knows 60 nouns can judge 30 others.
-# (Columns: embedding, layer 0, layer 1; in parentheses the lowest and highest third.)
-# The same question, with a control that *can* fail, has another answer.
+# (Columns: embedding, layer 0, layer 1; in parentheses the lowest and highest of the three.)
+# Now the trained model is far ahead: a probe that has seen two thirds of the nouns is right about most of the others, because the embeddings group nouns by gender.
+# With a control that *can* fail, the same question has another answer.
 #
 # ### Does the model use it?
 #
-# A probe tells what *can* be read, not what *is* read.
-# To find out, we operate: **activation patching** replaces one vector of a run by the vector of another run, and looks whether the output follows [@vig2020].
-# We take the memory of *The man sees the boy.*, and transplant one vector from the memory of *The woman sees the boy.*
+# A probe shows what *can* be read, not what the model *does* read.
+# **Activation patching** tests that: it replaces one vector of a run with the vector of another run, and checks whether the output follows [@vig2020].
+# We take the memory of *The man sees the boy.*, and replace one vector with that from the memory of *The woman sees the boy.*
 
 # %% tags=["hide-input"]
 from itertools import permutations
@@ -1310,7 +1289,7 @@ assert (short[0].src, short[donors[0]].src) == (
 
 # %%
 of_patch = Predict(
-    "At which position does the transplant turn *Der* into *Die*?",
+    "At which position does the replacement turn *Der* into *Die*?",
     ["*The*", "the noun", "at both", "at neither"],
     section="Does the model use it?",
 )
@@ -1348,7 +1327,7 @@ row_0 = torch.cat([each[:, :, 0].mean(dim=0) for each in short_maps.cross]).cpu(
 names_of = [f"head {number // 4}.{number % 4}" for number in range(8)]
 panels(
     [Panel(row_0, names_of, list(turned), "row that predicts the article", "weights")],
-    title="All heads look at The; the noun that decides gets next to nothing",
+    title="All heads look at “The”; the noun that decides gets almost no weight",
 )
 
 # %% tags=["hide-input"]
@@ -1358,9 +1337,9 @@ assert row_0[:, 0].min() > 0.9 and row_0[:, 1].max() < 0.1  # The, the noun
 
 # %% [markdown]
 # The probe found the gender at *The*, and patching shows that the model reads it there and nowhere else.
-# In the maps of this very row, all eight heads look at *The*, and the noun that decides gets next to nothing.
-# An arrow from *The* to its noun is in another map: that of encoder head 1.1.
-# "Which word was used?" cannot be read from the cross-attention alone.
+# In the row that predicts the article, all eight heads look at *The*, and the noun that decides its gender gets almost no weight.
+# The link from *The* to its noun is in another map, that of encoder head 1.1.
+# So the cross-attention alone does not tell which word was used.
 #
 # ## Your predictions
 
@@ -1372,30 +1351,30 @@ Predictions()
 #
 # - **gold links**: which word belongs to which, known from where the sentences were made.
 # - **alignment error rate**: 1 − 2 |P ∩ G| / (|P| + |G|) of predicted and gold links.
-# - **diagonal**: linking words at the same share of their sentences.
+# - **diagonal**: linking words at the same relative position.
 # - **IBM model 1**: word alignment by a table of word pairs alone.
-# - **expectation maximization**: share out by the current model, count, make the counts the next model.
+# - **expectation maximization**: divide by the current model, add up the shares, make the sums the next model.
 # - **fast_align**: model 1 with a prior that prefers the diagonal.
-# - **tension**: how strongly it does, one fitted number.
-# - **best fixed distance**: the head's opponent that knows no words.
-# - **control rows**: rows with no reason to look at a word, whose share says how many look there anyway.
-# - **ablation**: taking a part out, to see what breaks.
+# - **tension**: how strongly fast_align prefers the diagonal, one fitted number.
+# - **best fixed distance**: a head's opponent that uses no words: the same distance from every row.
+# - **control rows**: rows without a reason to look at a word; their share says how many look there anyway.
+# - **ablation**: removing a part, to see what breaks.
 # - **permuted**: put in random order; here, the weights of a row.
 # - **attention sink**: a token that gets weight where a head has nothing to look for.
 # - **probe**: a small classifier that reads a property off the vectors of a layer.
 # - **part of speech**: noun, verb, determiner and so on.
-# - **control task**: random classes for words, which a probe can only learn by heart.
+# - **control task**: random classes for words, which a probe can only memorize.
 # - **selectivity**: accuracy on the property minus accuracy on the control task.
 # - **activation patching**: replacing a vector of one run by that of another, to see whether the output follows.
 
 # %% [markdown]
 # ## Summary
 #
-# A row of cross-attention belongs to the token that is predicted: one row lower, every head's error rate is above 80 %.
-# The best head aligns words as well as a real aligner, no better for sure except among repeated words, and during training this comes early.
-# Counted against a fixed distance and against control rows, five of our heads' patterns are real, and others only seem to be; ablation shows that even a real one need not be needed.
-# A map misleads where another head can stand in, where it shows a sink, and where a position holds more than its word.
-# Probes find what a layer holds, if their controls could have failed, and activation patching shows what of it is used.
+# A row of cross-attention belongs to the token that is predicted: with the rows below, every head's error rate is above 80 %.
+# The best head aligns words as well as a dedicated aligner, and better among repeated words; it learns this early in training.
+# Compared with a fixed distance and with control rows, five patterns are real and others only seem to be; ablation shows that even a real pattern need not be needed.
+# A map misleads where another head can replace the one shown, where a head uses a sink, and where a position holds more than its word.
+# Probes show what a layer holds, if their controls could have failed; activation patching shows what of it is used.
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #

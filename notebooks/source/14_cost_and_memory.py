@@ -1,13 +1,13 @@
 # %% [markdown]
-# # 14 · Cost and memory: what a model takes, and how to take less
+# # 14 · Cost and memory: what a model needs, and how it gets by with less
 #
-# **Question.** A model must fit into memory before it can learn or translate anything. How many bytes does it take, can we know that before we run it, and what can we give up?
+# **Question.** A model must fit into memory before it can learn or translate anything. How many bytes does it need, can we know that before we run it, and how can we save some?
 #
 # **Afterwards you can**
 #
 # 1. predict the memory of a training step from the sizes of a model, and measure whether you were right;
 # 2. train with less: attention that stores no weights, gradient accumulation, activation checkpointing, bfloat16;
-# 3. shrink a trained model to int8 or into a smaller one, and say what that costs in quality and whether it saves time.
+# 3. shrink a trained model to int8, or distill it into a smaller one, and say what that costs in quality and whether it saves time.
 #
 # **You need** the whole model and its parameters (lesson [08](08_transformer.ipynb)), a training step ([09](09_training.ipynb)) and the key-value cache ([11](11_decoding.ipynb)).
 # **Time**: {minutes} minutes to read, under 120 seconds to run.
@@ -29,13 +29,12 @@ from course_lib.widgets import Predict, Predictions
 torch.set_num_threads(1)  # so that times can be compared
 
 # %% [markdown]
-# This lesson computes on the CPU even where there is a GPU, because what is kept in memory depends on PyTorch's kernels, and the formulas below are those of its CPU kernels.
+# This lesson runs on the CPU even where there is a GPU: what stays in memory depends on PyTorch's kernels, and the formulas below are for its CPU kernels.
 #
 # ## What does a step cost?
 #
-# Lesson 08 counted one forward pass: two FLOPs (floating-point operations) for each parameter and token.
-# Training also goes backward.
-# There each matrix product becomes two: one gives the gradient of its input, the other that of its weights.
+# Lesson [08](08_transformer.ipynb) counted one forward pass: two FLOPs (floating-point operations) for each parameter and token.
+# In the backward pass each matrix product becomes two: one gives the gradient of its input, the other that of its weights.
 
 # %%
 of_backward = Predict(
@@ -79,18 +78,19 @@ of_backward.reveal(sum(flops) / flops[0])
 assert flops[0] == formula and flops[1] == 2 * flops[0]
 
 # %% [markdown]
-# Three times: two FLOPs forward and four backward, six for each parameter and token.
-# That is the number with which the cost of large trainings is estimated, before anyone rents a machine: parameters × tokens × 6.
+# Two FLOPs forward and four backward make six for each parameter and token.
+# So the cost of a large training run can be estimated in advance: 6 × parameters × tokens.
 #
-# ## What must be kept for the way back?
+# ## What must be kept for the backward pass?
 #
-# Time is one price, memory is the other.
-# Lesson 08 found four numbers for each parameter: the weight, its gradient and Adam's two moments.
-# What depends on the batch are the **activations**: the results of the forward pass that the backward pass needs again.
-# Which are they?
-# For *y = x W + b*, the gradient of *W* is made of *x*, so *x* must stay.
+# Time is one cost, memory is the other.
+# Lesson [08](08_transformer.ipynb) found four numbers for each parameter: the weight, its gradient and Adam's two moments.
+# Beside these, a training step holds **activations**: the results of the forward pass that the backward pass needs again.
+# They grow with the batch.
+# Which results are they?
+# For *y = x W + b*, the gradient of *W* is computed from *x*, so *x* must be kept.
 # The gradient of a sum needs neither of its terms.
-# `kept_bytes` asks PyTorch what it has put aside, and does not count parameters.
+# `kept_bytes` asks PyTorch what it keeps, without the parameters.
 
 # %% tags=["nbval-check-output"]
 from course_lib.training import kept_bytes
@@ -112,19 +112,19 @@ for name, size in kept.items():
 assert list(kept.values()) == [0, 30_720, 30_720, 30_720, 3 * 30_720]
 
 # %% [markdown]
-# A sum keeps nothing: its gradient is handed on as it is.
-# ReLU and softmax keep their *result*, because their gradient can be computed from it; a product keeps its *input*.
-# In the last line the sum of both shows that nothing else is kept: what the linear layer returns is forgotten as soon as the ReLU has read it.
+# A sum keeps nothing: its gradient is passed on unchanged.
+# ReLU and softmax keep their *result*, because their gradient can be computed from it; a linear layer keeps its *input*.
+# The last line holds the input of the linear layer and the result of the ReLU, which is twice as wide, and nothing else: the result of the linear layer is freed as soon as the ReLU has read it.
 #
 # ## A layer by hand
 #
 # With these rules we can write down what a whole encoder layer keeps.
-# We go through its code: a norm, three projections, scores and softmax, the weighted sum, the output projection, then again a norm, and the feed-forward network.
-# What needs most room, if the sentences are of ordinary length?
+# We go through its code: a norm, three projections, scores and softmax, the weighted sum, the output projection, then another norm and the feed-forward network.
+# What takes most of the memory for sentences of ordinary length?
 
 # %%
 of_layer = Predict(
-    "16 sentences of 30 tokens, d_model 128, 4 heads, d_ff 256. What is largest?",
+    "16 sentences of 30 tokens, d_model 128, 4 heads, d_ff 256. Which take the most?",
     ["attention weights", "vectors of d_model", "vectors of d_ff"],
     section="A layer by hand",
 )
@@ -141,7 +141,7 @@ def kept_by_encoder_layer(config, pairs, length):
         "queries, keys, values, contexts": 4 * tokens * d_model,
         "vectors of d_ff, after the ReLU": tokens * config.d_ff,
         "attention weights": pairs * config.num_heads * length * length,
-        "mean and spread for two norms": 2 * 2 * tokens,
+        "means and deviations of two norms": 2 * 2 * tokens,
     }
 
 
@@ -163,11 +163,11 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 
 # %% [markdown]
 # The formula is right to the byte.
-# For each token a layer keeps eight vectors of d_model, and at 30 tokens the famous attention weights are a small part of the whole.
-# But theirs is the only line with length², and we shall see where that leads.
+# For each token a layer keeps eight vectors of d_model, and at 30 tokens the attention weights are a small part of the whole.
+# But they are the only line that grows with the square of the length.
 #
-# The decoder has one attention more, masks are kept as well, and the loss keeps a log-probability for each subword of the vocabulary.
-# `course_lib.cost.activation_bytes` counts all of it.
+# A decoder layer has a second attention, masks are kept as well, and the loss keeps a log-probability for each subword of the vocabulary.
+# `course_lib.cost.activation_bytes` counts all of that ("inner vectors" are those of d_ff).
 
 # %% tags=["nbval-check-output"]
 from course_lib.cost import activation_bytes
@@ -184,13 +184,13 @@ assert told["logits"] == 4 * 16 * 30 * 2000
 assert sum(told.values()) > 4 * 4 * mini.num_parameters
 
 # %% [markdown]
-# Our mini model has 0.9 million parameters, and already a batch of 16 sentence pairs keeps more bytes than weights, gradients and moments together.
-# This is why a step that does not fit into memory is usually cured by a smaller batch, and not by a smaller model.
+# For our mini model, a batch of only 16 sentence pairs keeps more bytes than weights, gradients and moments together.
+# So if a step does not fit into memory, a smaller batch often helps more than a smaller model.
 #
-# ## The highest moment of a step
+# ## The peak of a step
 #
 # What counts in the end is the **peak memory**: the most that is held at any moment.
-# If it is more than there is, the step fails, however short the moment.
+# If that is more than the machine has, the step fails, however short the moment.
 # We follow one step of `mini`, tensor by tensor.
 
 # %%
@@ -202,7 +202,7 @@ of_peak = Predict(
         "when the backward pass ends",
         "while the optimizer changes the weights",
     ],
-    section="The highest moment of a step",
+    section="The peak of a step",
 )
 of_peak
 
@@ -251,12 +251,11 @@ assert held[-1] < 0.05 * held[highest]
 assert sum(told.values()) < held[highest] < 1.5 * sum(told.values())
 
 # %% [markdown]
-# The curve is a hill.
-# Going forward, each layer adds what it keeps.
-# The narrow tower on top is the loss: the log-probabilities of all subwords are kept already, and their gradient takes two more tables of that size for a moment.
-# Going backward, each layer frees what it has kept and leaves gradients, which are smaller here: the plain on the right, until the optimizer has used them.
+# In the forward pass each layer adds what it keeps.
+# The narrow spike at the top is the loss: the log-probabilities of all subwords are already kept, and their gradient briefly takes two more tables of that size.
+# In the backward pass each layer frees what it kept and leaves gradients, which are smaller here: the flat part on the right, until the optimizer has used them.
 #
-# For a large model and a small batch the other end of the hill is higher: all gradients are there.
+# With a large model and a small batch, the peak is at the end of the backward pass, when all gradients exist.
 # `peak_bytes` takes the larger of the two.
 # Does it hold for the paper's base model, too?
 
@@ -280,11 +279,13 @@ del step  # of base, a gigabyte
 assert all(abs(error) < 0.05 for error in off.values())
 
 # %% [markdown]
-# It does, within a few percent (what is missing for base are activations of the encoder that still wait when the decoder's gradients are there).
-# So we know before we rent a machine whether a model and a batch will fit.
+# It does, within a few percent.
+# (Missing for base are activations of the encoder that are still held when the decoder's gradients exist.)
+# So we know in advance whether a model and a batch will fit.
 #
-# Here is the calculator; its curves are the peak against the length.
-# Look for the length at which the attention weights of base overtake everything else, then switch to fused attention.
+# The calculator does this for any model and batch.
+# At 32 tokens, attention weights are a small bar.
+# At which length do they become the largest one?
 
 # %%
 from course_lib.widgets import CostCalculator
@@ -312,18 +313,18 @@ for length in (32, 512, 1024, 4096):
     parts = activation_bytes(replace(base, max_len=4096), 1, length, length)
     entries, rest = parts.pop("attention weights"), sum(parts.values())
     print(f"{length:5} tokens: weights {entries / 1e6:8,.1f} MB", end=", ")
-    print(f"rest {rest / 1e6:8,.1f}")
+    print(f"rest {rest / 1e6:8,.1f} MB")
 
 # %% tags=["hide-input"]
 assert 9e9 < entries < 10e9 and entries > 3 * rest
 
 # %% [markdown]
-# Almost 10 GB for one pair: the weights grow with the square of the length, everything else (but the masks) with the length.
+# Almost 10 GB for one pair: the weights grow with the square of the length, everything else except the masks grows linearly.
 # Must they be stored?
 # The softmax seems to need a whole row of scores at once, because it divides by the row's sum.
-# But the sum can be corrected afterwards.
-# We go through the keys in blocks, and carry three things along: the largest score so far, the sum of exponentials, and the weighted sum of values.
-# When a block brings a larger score, what we have is multiplied by exp(old largest − new largest).
+# But the sum can be corrected later.
+# We go through the keys in blocks and keep three running quantities: the largest score so far, the sum of exponentials, and the weighted sum of values.
+# When a block has a larger score, we rescale both sums by exp(old largest − new largest).
 # This is the **online softmax** [@milakov2018]:
 
 
@@ -358,13 +359,13 @@ for size in (1, 7, 100):
 assert max(gaps) < 1e-12
 
 # %% [markdown]
-# The same result, and the largest table is queries × size.
+# The result is the same, and the largest table has only queries × size entries.
 # But PyTorch would still keep each block for the backward pass.
 # FlashAttention [@dao2022] goes one step further.
-# It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps one number a query, the logarithm of the total.
-# The backward pass computes the weights again, block by block, from queries, keys and that number: work is cheap, and memory far away is not.
-# Such a **fused kernel** stands behind `F.scaled_dot_product_attention`.
-# We measure peak memory and time of both, forward and backward.
+# It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps one number per query, the logarithm of the sum of exponentials.
+# The backward pass recomputes the weights, block by block, from queries, keys and that number: arithmetic is cheaper than traffic to main memory.
+# `F.scaled_dot_product_attention` uses such a **fused kernel**.
+# We measure the peak memory and the time of both, forward and backward.
 
 # %%
 of_fused = Predict(
@@ -408,17 +409,19 @@ for name, found in costs.items():
     print(f"{name:12} memory {in_memory:.1f} times, time {in_time:.1f} times")
 
 # %% tags=["hide-input"]
+series = {
+    name: (lengths, [size / 1e6 for size, _ in found]) for name, found in costs.items()
+}
 figure = curves(
-    {
-        name: (lengths, [size / 1e6 for size, _ in found])
-        for name, found in costs.items()
-    },
+    series,
     xlabel="tokens",
     ylabel="MB at the peak, forward and backward",
-    title="Stored weights grow with the square of the length, the fused kernel's not",
+    title="Twice the tokens: written out 4 times the memory, fused 2 times",
     log_x=True,
     log_y=True,
 )
+figure.axes[0].set_xticks(lengths, [f"{length:,}" for length in lengths])
+figure.axes[0].set_xticks([], minor=True)
 of_fused.reveal(of_fused.choices[1])
 figure
 
@@ -427,10 +430,10 @@ assert growth["written out"][0] > 3.5 and growth["fused"][0] < 2.6
 assert growth["fused"][1] > 2.2
 
 # %% [markdown]
-# The memory of the fused kernel is linear: twice the tokens, twice the bytes.
-# Its time is not: every query still meets every key.
-# What it gains there is a factor, because less is carried to and from memory, and not another power.
-# The course's benchmark has measured whole layers up to 4,096 tokens, with the projections of attention, beside the feed-forward network:
+# The memory of the fused kernel is linear in the length.
+# Its time is not: every query is still compared with every key.
+# It is faster only by a factor, because it moves less data to and from memory.
+# A recorded benchmark compares whole attention layers, projections included, with the feed-forward network, up to 4,096 tokens:
 
 # %% tags=["hide-input"]
 import json
@@ -454,6 +457,9 @@ figure = curves(
     log_x=True,
     log_y=True,
 )
+sizes = by_length[0]["sizes"]
+figure.axes[0].set_xticks(sizes, [f"{size:,}" for size in sizes])
+figure.axes[0].set_xticks([], minor=True)
 figure
 
 # %% tags=["hide-input"]
@@ -463,13 +469,13 @@ seconds = {line["work"].split(", by")[0]: line["seconds"] for line in by_length}
 assert seconds["attention, written out"][-1] > 2 * seconds["attention, fused"][-1]
 
 # %% [markdown]
-# For short sentences the feed-forward network costs more than attention does; the lines cross at a few hundred tokens.
-# Lesson 15 asks what else could take attention's place then.
+# For short sentences the feed-forward network takes longer than attention; the lines cross at a few hundred tokens.
+# Lesson [15](15_alternatives.ipynb) asks what could replace attention beyond that.
 #
 # ## The cache, when translating
 #
-# Translating keeps no activations, but it keeps the keys and values of all earlier tokens (lesson 11).
-# For each layer, sentence and token that is two vectors of d_model; the same again for each source token, because cross-attention has keys and values of its own.
+# Translating keeps no activations, but it keeps the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
+# For each layer, sentence and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own.
 
 # %% tags=["nbval-check-output", "hide-input"]
 from course_lib.cost import cache_bytes
@@ -490,26 +496,26 @@ print(f"base, 64 sentences, beam 4, 1,024 tokens: {beams / 1e9:.1f} GB")
 assert held_by_cache == formula and beams > 4 * 63e6
 
 # %% [markdown]
-# For a long text and many hypotheses the cache outgrows the weights many times over.
+# For long texts and many hypotheses the cache is many times larger than the weights.
 # (This is why newer models let several heads share their keys and values: **grouped-query attention** [@ainslie2023].)
 #
 # ## The same gradients from less memory
 #
 # ### In smaller portions
 #
-# **Gradient accumulation**, from lesson 09, adds up the gradients of micro-batches before one step of the optimizer.
+# **Gradient accumulation** adds up the gradients of micro-batches before one step of the optimizer (lesson [09](09_training.ipynb)).
 # Only one micro-batch at a time has activations.
-# It costs no FLOPs, but many small products use a GPU less well than a few large ones.
+# It takes no additional FLOPs, but many small products use a GPU less well than a few large ones.
 #
 # ### Computing twice
 #
 # **Activation checkpointing** [@chen2016] keeps only the *input* of each layer.
-# When the backward pass arrives there, the layer runs forward again.
+# When the backward pass reaches the layer, it runs forward again.
 
 # %%
 of_twice = Predict(
-    "By how much does that lengthen a training step, counted in FLOPs?",
-    ["by a third at most", "by a half at most", "it doubles"],
+    "How many more FLOPs does a training step then take?",
+    ["a third more at most", "a half more at most", "twice as many"],
     section="Computing twice",
 )
 of_twice
@@ -519,7 +525,7 @@ from torch.utils.checkpoint import checkpoint
 
 
 class Checkpointed(nn.Module):
-    """A layer that keeps its input only, and runs again on the way back."""
+    """A layer that keeps its input only, and runs again in the backward pass."""
 
     def __init__(self, layer):
         super().__init__()
@@ -584,13 +590,13 @@ gap = (grads["checkpointed"] - grads["all at once"]).abs().max()
 assert gap < 1e-6 * grads["all at once"].abs().max()
 
 # %% [markdown]
-# Both ways give the gradients that we had, and they add up.
-# The peaks are those of forward and backward pass alone.
-# Forward is a third of a step, so computing it twice adds at most a third; it is a little less, because the generator is not computed twice.
-# What is left in memory is the input of each layer, one layer in full while it is computed again, and the loss.
-# The checkpointed gradients are equal even with dropout, because `checkpoint` restores the random state before it runs a layer again.
+# Both ways reduce the peak, and they can be combined.
+# (The peaks are those of the forward and backward pass, without the optimizer.)
+# The forward pass is a third of a step, so computing it twice adds at most a third; it is a little less here, because the generator is not computed twice.
+# What remains in memory is the input of each layer, one whole layer while it is recomputed, and the loss.
+# The checkpointed gradients are those of the plain model even with dropout, because `checkpoint` restores the random state before it runs a layer again.
 #
-# **A common mistake**: to switch that off, because it takes time.
+# **A common mistake**: turning that off to save time.
 
 # %%
 class Careless(Checkpointed):
@@ -601,18 +607,18 @@ class Careless(Checkpointed):
 
 wrong = gradients(checkpointed(plain, Careless), [large])
 distance = (wrong - grads["all at once"]).norm() / grads["all at once"].norm()
-print(f"gradients are off by {distance:.0%} of their norm")
+print(f"the gradients are off by {distance:.0%} of their norm")
 
 # %% tags=["hide-input"]
 assert distance > 0.05
 
 # %% [markdown]
-# No error, no warning: the second pass has dropped other features than the first, and the gradient belongs to neither.
+# There is no error and no warning: the second pass drops other features than the first, and the gradient belongs to neither.
 #
 # ## Half of each number: bfloat16
 #
 # A float32 has 8 bits for the exponent and 23 for the digits.
-# **bfloat16** keeps the exponent, and 7 bits for the digits: the same range, with two to three decimal places.
+# **bfloat16** keeps all 8 bits of the exponent but only 7 of the digits: the same range, with two to three significant decimal digits.
 
 # %%
 of_sum = Predict(
@@ -639,12 +645,12 @@ of_sum.reveal(after[torch.bfloat16].item(), because="every step was rounded away
 assert after[torch.bfloat16] == 1 and abs(after[torch.float32] - 2) < 1e-3
 
 # %% [markdown]
-# Near 1 the next bfloat16 is 1.0078, so 0.001 is rounded away, a thousand times.
-# Late in training most steps are that small.
+# The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times.
+# A step of Adam is about one learning rate long, and that is often less than 0.001.
 # So weights that are to *learn* stay in float32.
 # **Mixed precision** [@micikevicius2018] computes the matrix products in bfloat16, and keeps weights, norms, softmax and loss in float32.
 # `torch.autocast` does that, and our training with `precision="bfloat16"` uses it.
-# What becomes of the activations?
+# Does it halve the activations?
 
 # %%
 def mixed():
@@ -660,15 +666,16 @@ print(f"kept in float32 {in_full / 1e6:.1f} MB, mixed {in_half / 1e6:.1f} MB")
 assert 0.4 < in_half / in_full < 0.95
 
 # %% [markdown]
-# Far from half: what norms and the loss keep is still float32, and the copies of the weights in bfloat16 are kept as well.
-# Where activations are much larger than the weights, it comes nearer to half.
-# Whether it is *faster* is up to the chip: where it multiplies bfloat16 in hardware much, elsewhere not at all.
+# Far from it: what norms and the loss keep is still float32, and the bfloat16 copies of the weights are kept as well.
+# The larger the activations are beside the weights, the closer it comes to half.
+# Whether it is *faster* depends on the chip: much faster if its hardware multiplies bfloat16, otherwise not at all.
 #
 # ## Weights of one byte: int8
 #
-# A trained model no longer needs small steps.
-# **Quantization** writes each weight as a whole number from −127 to 127, times a scale.
-# One scale for a matrix, or one for each of its rows?
+# A trained model no longer takes small steps, so its weights can be coarser.
+# **Quantization** stores each weight as an integer from −127 to 127, times a scale.
+# Should there be one scale for the whole matrix, or one for each row?
+# We take one for each row; below we test both.
 
 
 # %%
@@ -686,8 +693,8 @@ class OurInt8Linear(nn.Module):
 
 
 # %% [markdown]
-# The library leaves this to torchao, PyTorch's own package for quantization.
-# `quantized` gives a copy of a model whose linear layers are torchao's.
+# For whole models we use torchao, PyTorch's own package for quantization.
+# `quantized` returns a copy of a model in which torchao has converted the linear layers.
 
 # %%
 from course_lib.compression import quantized, weight_bytes
@@ -711,14 +718,14 @@ assert all((each - right).norm() < 0.02 * right.norm() for each in both)
 assert (both[0] - both[1]).norm() < 0.02 * right.norm()
 
 # %% [markdown]
-# (torchao divides the range by 127.5 and uses −128, too; so the two round differently, and are equally close.)
+# (torchao divides the range by 127.5 and also uses −128, so the two round differently but are equally close.)
 #
 # Why not fewer bits?
 # We round all matrices of the translator `course` to 8, 6, 4, 3 and 2 bits, translate 60 sentences of its grammar, and count exact matches.
 
 # %%
 of_bits = Predict(
-    "With a scale for each row: how few bits still give eight of ten sentences right?",
+    "With one scale per row, how few bits still give eight of ten sentences right?",
     ["8", "6", "4", "3", "2"],
     section="Weights of one byte: int8",
 )
@@ -746,7 +753,7 @@ def rounded(model, bits, per_row):
 
 # %%
 all_bits, exact = (8, 6, 4, 3, 2), {}
-for name, per_row in (("a scale for each row", True), ("one for the matrix", False)):
+for name, per_row in (("one scale per row", True), ("one per matrix", False)):
     models = [rounded(course.model, bits, per_row) for bits in all_bits]
     translators = [Translator(each, course.tokenizer) for each in models]
     scored = [score(each, sentences, beam_size=1) for each in translators]
@@ -763,7 +770,7 @@ figure = curves(
     },
     xlabel="bits of a weight",
     ylabel="exact matches of 60 (%)",
-    title="Four bits are enough here; below that, a scale for each row decides",
+    title="Four bits are enough here; with three, one scale per row is essential",
 )
 figure
 
@@ -773,16 +780,16 @@ assert min(by_row[:3]) >= full - 0.06 and by_matrix[0] >= full - 0.06
 assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 
 # %% [markdown]
-# A surprise: half of the eight bits could go.
-# This model is sure of most tokens, and rounding must move a logit far before another token wins; then the fall is sudden.
-# Rows differ in size, and with one scale for the matrix the largest weight decides how coarsely all others are rounded.
-# (For a model whose weights have strong outliers, or that is less sure, more bits are needed; test on yours.)
+# So half of the eight bits could go.
+# This model is sure of most tokens, so a logit must change a lot before another token wins.
+# With one scale per matrix, the largest weight of all decides how coarsely every row is rounded.
+# (A model with strong outliers among its weights, or one that is less sure, needs more bits; test yours.)
 #
-# Now the whole `everyday`: bytes, and BLEU on the same 60 sentences.
-# (They are not its kind of sentence, so the scores say only what changes.)
-# torchao leaves the embedding alone.
-# In our model it is *the same matrix* as the generator, so now there are two: one of 8 million bytes, one of 2.
-# With `embedding=True` the library lets the embedding read the generator's int8 rows.
+# Now the larger translator, `everyday`: bytes, and BLEU on the same 60 sentences.
+# (They are not its kind of sentence, so only the differences between the scores count.)
+# torchao leaves the embedding in float32.
+# But in our model the embedding is *the same matrix* as the generator, so now there are two: one of 8 million bytes, one of 2.
+# With `embedding=True` the embedding reads the generator's int8 rows instead.
 
 # %%
 variants = {
@@ -803,10 +810,10 @@ assert 0.5 < linear_only / whole < 0.56 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]
-# A quarter of the bytes at last, and BLEU hardly moves.
+# Now the weights take a quarter of the bytes, and BLEU hardly changes.
 #
-# But is it faster?
-# There is reason to hope so: when one token is translated at a time, reading the weights from memory is most of the work, and there are a quarter of the bytes to be read.
+# Is it also faster?
+# It might be: when one token is translated at a time, most of the work is reading the weights from memory, and there is only a quarter to read.
 #
 # ### Why int8 can be slower
 
@@ -823,7 +830,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Watch(TorchDispatchMode):
-    """Notes each operator that runs."""
+    """Records the name of each operator that runs."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         seen.append(str(function).removesuffix(".default"))
@@ -849,7 +856,7 @@ layers = {
 
 # %% tags=["hide-input"]
 def microseconds(layer, x, calls=10):
-    """Of the fastest of 40 rounds: what else the computer does can only slow them."""
+    """Per call, in the fastest of 40 rounds: other work can only slow them down."""
     rounds = []
     for _ in range(40):
         started = time.perf_counter()
@@ -885,16 +892,16 @@ assert any("mm" in each for each in operators["torchao, int8 weights"])
 
 # %% [markdown]
 # With int8 weights torchao's layer is *slower*, and the list of its operators says why.
-# It turns all int8 weights back into float32 (`_to_copy`), at every call, and then multiplies in float32 (`mm`): more work than before, to save room.
-# With activations in int8, too, the product is one of integers, but finding the scale of each token takes a dozen small operators, in Python.
-# The older `torch.ao` does the same in *one* operator, on weights that were packed for it once.
-# It is deprecated all the same, because each such operator had to be written by hand.
+# At every call it converts all int8 weights back to float32 (`_to_copy`) and then multiplies in float32 (`mm`): it saves memory, but does more work than before.
+# If the activations are int8 as well ("int8 products"), the integers are multiplied directly, but finding a scale for each token takes dozens of small operators.
+# The older `torch.ao` does the same in *one* operator, on weights that were packed once.
+# Still it is deprecated, because each such operator had to be written by hand.
 #
 # ### Let a compiler do it
 #
-# torchao counts on **`torch.compile`**: it records the operators of a function once, and writes one loop for what belongs together, so that intermediate results need not go through memory.
-# We give it the layer norm that lesson 06 wrote out, six operators.
-# (It needs a C++ compiler; without one, this cell says so and goes on.)
+# torchao relies on **`torch.compile`**: it records the operators of a function once and generates one loop for those that belong together, so intermediate results need not go through memory.
+# We give it the layer norm of lesson [06](06_encoder.ipynb), six operators.
+# (It needs a C++ compiler; without one, the cell below says so and skips it.)
 
 # %% tags=["hide-input"]
 import shutil
@@ -930,21 +937,21 @@ if "compiled" in norms:
     assert one_loop < six
 
 # %% [markdown]
-# The same numbers in less time, near the kernel that people have written by hand, once the seconds of compiling are paid.
-# Whether that pays depends on how often the function is called with tensors of the same shapes.
+# The compiled function gives the same numbers in about the time of the kernel written by hand.
+# Whether the seconds of compiling pay off depends on how often the function is called with tensors of the same shapes.
 #
 # ## A smaller model that learns from a larger one
 #
-# int8 keeps all of a model's matrices.
-# Can a model of *a third of the size* do the same work?
-# Trained alone on little data it does badly.
-# **Knowledge distillation** [@hinton2015] lets it learn from a large one: the **student** from the **teacher**.
-# @kim2016 transfer that to translation in two ways.
+# int8 keeps all matrices of a model.
+# Can a model with *a third of the parameters* do the same work?
+# Trained alone on little data, it does badly.
+# In **knowledge distillation** [@hinton2015] it learns from a large model: the **student** from the **teacher**.
+# @kim2016 apply that to translation in two ways.
 #
-# - **Word level**: at each position the student sees all the teacher's probabilities, and not only which token is right.
-# - **Sequence level**: the teacher translates sentences, and the student learns from these translations as if they were true.
+# - **Word level**: at each position the student's target is the teacher's whole distribution, not only the right token.
+# - **Sequence level**: the teacher translates sentences, and the student learns from these translations as if they were references.
 #
-# The loss of the first is a cross-entropy again, with the teacher's probabilities for a target:
+# The loss of the first is again a cross-entropy, with the teacher's probabilities as the target:
 
 
 # %%
@@ -980,13 +987,12 @@ torch.testing.assert_close(
 )
 
 # %% [markdown]
-# The teacher is sure nearly everywhere, and then its probabilities say little more than the true token does.
-# (It stops at about 0.9 because it was trained with label smoothing; the tenth that is left is spread over all subwords.)
-# Only where it hesitates does the student hear of alternatives.
-# So we should not expect much of the word level here.
+# The teacher is sure of every token here, so its probabilities say little more than the true token does.
+# (They stop at about 0.9 because it was trained with label smoothing; the remaining tenth is spread over all subwords.)
+# So we should not expect much of the word level.
 #
-# Here is a student with half of the teacher's widths, a third of its parameters.
-# It learns from the teacher's translations of 1,000 sentences, and from nothing else, for 300 steps.
+# The student has half of the teacher's widths and a third of its parameters.
+# We let it learn from the teacher's translations of 1,000 sentences, and from nothing else, for 300 steps.
 
 # %%
 from course_lib.compression import translated
@@ -1004,13 +1010,14 @@ print(f"BLEU {beginner.bleu.score:.1f} with {share:.0%} of the teacher's paramet
 assert 5 < beginner.bleu.score < 80 and share < 0.37
 
 # %% [markdown]
-# A beginner: German that often looks right, and says something else.
-# With so few sentences and steps more cannot be expected.
+# This is a beginner's German: often well-formed, but with another meaning.
+# After so few sentences and steps we cannot expect more.
 #
-# Now the race, between students of this size.
-# They have 250 short sentence pairs with true translations.
-# And there are 4,000 English sentences that neither the teacher nor a student has read before, and nobody has translated.
-# All students make the same 300 steps, each at the better of two learning rates, chosen on the validation part; `python -m course_lib.experiments distillation` makes the record again.
+# Now we compare students of this size.
+# All have 250 short sentence pairs with true translations.
+# Some also have 4,000 English sentences that are new to the teacher, too.
+# All train for the same 300 steps, each at the better of two learning rates, chosen on the validation part.
+# (The runs are recorded by `python -m course_lib.experiments distillation`.)
 
 # %%
 of_student = Predict(
@@ -1044,7 +1051,7 @@ from course_lib.figures import dots
 figure = dots(
     {side: bleu[side] for side in order},
     xlabel="BLEU on 200 unseen sentences, greedy",
-    title="What helps is the teacher's work on sentences that nobody had translated",
+    title="4,000 more pairs help; those from the teacher do as well as true ones",
 )
 means = [sum(bleu[side]) / len(bleu[side]) for side in order]
 of_student.reveal(of_student.choices[means.index(max(means[:4]))])
@@ -1059,13 +1066,13 @@ assert more_seeds.low < true_seeds.high and true_seeds.low < more_seeds.high
 
 # %% [markdown]
 # All students are bad, because 300 steps are few; but one difference is far larger than the intervals.
-# With 250 pairs a student learns next to nothing, and the word level does not change that, as the teacher's sure probabilities let us expect.
-# Sequence level *on the same sentences* gives exactly the same students: the teacher knows these sentences, and its translations are the true ones, word for word.
-# What helps are the 4,000 sentences.
-# The student that learns their translations from the teacher does as well as one that is given the true ones; the intervals overlap.
+# From 250 pairs a student learns next to nothing, and the word level does not change that, as we expected.
+# Sequence level *on the same sentences* gives exactly the same students as no teacher: it translates these sentences as their references do, word for word.
+# What helps is the 4,000 sentences.
+# A student that learns the teacher's translations of them does about as well as one that learns the true ones; the intervals overlap.
 #
-# So the gain is not in the teacher's finer probabilities, but in its work: it can translate without end, and people cannot.
-# In natural language there is a further one, which this corpus cannot show, since every sentence of it has one translation: among many possible translations the teacher always takes a typical one, and so its translations are easier to learn than those of many people [@kim2016].
+# So here the teacher helps not by its probabilities but by labeling more data, and it can translate as many sentences as we like.
+# In natural language there is a second gain, which this corpus cannot show because each of its sentences has one translation: of many possible translations the teacher picks a typical one, and such translations are easier to learn [@kim2016].
 
 # %% [markdown]
 # ## Your predictions
@@ -1082,22 +1089,22 @@ Predictions()
 # - **fused kernel**: one operator for several steps, whose intermediate results never reach main memory.
 # - **grouped-query attention**: several heads share their keys and values, so the cache is smaller.
 # - **gradient accumulation**: adding up the gradients of micro-batches before a step.
-# - **activation checkpointing**: keeping only the inputs of layers, and running them again on the way back.
+# - **activation checkpointing**: keeping only the inputs of layers, and running them again in the backward pass.
 # - **bfloat16**: numbers of 16 bits with the range of float32 and two to three decimal places.
 # - **mixed precision**: products in half precision, and weights, norms and loss in float32.
-# - **quantization**: weights as small whole numbers, times a scale.
+# - **quantization**: storing weights as small integers, times a scale.
 # - **`torch.compile`**: records the operators of a function and writes one kernel for what belongs together.
-# - **knowledge distillation**: training a small model on what a large one says.
+# - **knowledge distillation**: training a small model on the output of a large one.
 # - **student**: the small model, which learns.
 # - **teacher**: the large model, which is already trained.
 
 # %% [markdown]
 # ## Summary
 #
-# A training step takes six FLOPs for each parameter and token, 16 bytes for each parameter, and activations that can be counted to the byte before the model is run; the peak is where the backward pass begins, or where all gradients are there.
-# Attention weights grow with the square of the length, but need not be stored: the online softmax makes the memory linear, and leaves the time quadratic.
+# A training step takes six FLOPs for each parameter and token, 16 bytes for each parameter, and activations that can be counted to the byte in advance; the peak is where the backward pass begins, or where it ends and all gradients exist.
+# Attention weights grow with the square of the length, but need not be stored: with the online softmax the memory is linear, while the time stays quadratic.
 # Accumulation and activation checkpointing give the same gradients from less memory, and bfloat16 halves some of what is kept, while the weights stay in float32.
-# int8 weights with a scale for each row keep the quality in a quarter of the bytes, and are faster only where one kernel does the whole work.
-# A student gains most where its teacher translates sentences for which there were no translations.
+# int8 weights with one scale per row keep the quality in a quarter of the bytes, and are faster only where one kernel does all the work.
+# A student gains most where its teacher translates sentences that had no translation.
 #
 # **Next**: lesson [15](15_alternatives.ipynb) puts other architectures beside the Transformer, at equal parameters and equal time.

@@ -35,9 +35,9 @@ def apart(a, b):
 # ## A fact, and a question much later
 #
 # *Anna has the ball. … Ben has the key. … Who has the ball?*
-# Between the fact and the question stand words that have nothing to do with it: five, or fifty.
-# Every architecture that reads texts must get the fact across.
-# Here is such a story, as the recall task of this lesson makes it; one token tells a whole fact, and one asks.
+# Between the fact and the question are words that have nothing to do with it: five, or fifty.
+# Every architecture that reads text must get the fact across.
+# Here is such a story from the recall task of this lesson; one token states a whole fact, and one token asks.
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import FACTS, QUESTIONS, THINGS, stories
@@ -60,26 +60,26 @@ for place in distance[0].nonzero().flatten().tolist():
 
 # %% [markdown]
 # A dot is a **filler**, a token that is there to be ignored.
-# How does *ball* get from the fact to the question?
+# How does the thing get from the fact to the question?
 #
 # - **Attention**: the question looks back at every token, and takes from the one that fits.
 # - **Recurrence**: every token hands a *state* to the next; the fact must survive in it.
 # - **Convolution**: every layer mixes neighbors; the fact moves a few tokens with each layer.
-# - **State space**: a state is handed on, too, but nothing nonlinear happens on the way.
+# - **State space**: a state is handed on, too, but nothing nonlinear happens to it on the way.
 #
-# We build the last three, each in a loop first, and then let all of them race.
+# We build the last three, and then let all four race.
 #
 # ## Recurrence: a state that is handed on
 #
 # A **recurrent layer** has one vector, the **state**, that it rewrites with every token.
-# The plainest one is state = tanh(W x + U state).
-# Its weakness shows when it learns.
-# The gradient that tells the fact "you were needed" runs back through every rewriting between question and fact, and each one multiplies it by U and by the slope of tanh.
-# If that is less than 1 on average, it fades like 0.9ⁿ: the **vanishing gradient** [@hochreiter1997].
+# The simplest one is state = tanh(W x + U state).
+# Its weakness shows in training.
+# The gradient that tells the fact "you were needed" runs back through every step between question and fact, and each step multiplies it by U and by the slope of tanh.
+# If that makes it smaller on average, it fades like 0.9ⁿ: the **vanishing gradient** [@hochreiter1997].
 #
-# **Gates** are the repair.
+# **Gates** are the remedy.
 # A gate is a number between 0 and 1 for each feature, computed from the token and the state.
-# The LSTM has three of them and a second state, the cells; the **GRU** [@cho2014] does with two gates and one state:
+# The LSTM has three of them and a second state, its cells; the **GRU** [@cho2014] makes do with two gates and one state:
 
 # %% [markdown]
 # | symbol | what it is |
@@ -127,12 +127,12 @@ assert gap_of_gru < 1e-5
 
 # %% [markdown]
 # How much is left after 60 tokens?
-# We make layers that have learned nothing, give them random texts, and ask how strongly the *last* output depends on each token before it: the norm of the gradient.
-# A bias of the gate is the only difference between two of the lines: with +2 on the update gate, z starts near 0.9 instead of 0.5.
+# We take untrained layers, give them random texts, and ask how strongly the *last* output depends on each token before it: the norm of the gradient.
+# One GRU is there twice, the second time with a bias of +2 on its update gate, so that z starts near 0.9 instead of 0.5.
 
 # %%
 of_fading = Predict(
-    "Gradient of a new GRU, 60 tokens back, against 1 token back?",
+    "Untrained GRU: the gradient 60 tokens back, compared with 1 token back?",
     ["about a tenth", "less than a billionth", "the same"],
     section="Recurrence: a state that is handed on",
 )
@@ -170,16 +170,17 @@ assert left["GRU"] < 1e-9 > left["LSTM"]
 assert left["GRU, update gate open"] > 1e4 * left["GRU"]
 
 # %% [markdown]
-# A new GRU or LSTM of torch's makes forget about half of its state with each token.
-# Opened gates keep far more, which is why the library's `AttentiveRNN` starts with a bias of 1 there.
-# It may learn to open them further; the point is that it *has* to learn that through the very gradient that fades.
+# An untrained GRU or LSTM of PyTorch forgets about half of its state with each token.
+# Open gates keep far more, which is why the library's `AttentiveRNN` starts with a bias of 1 there.
+# Training may open them further; but it has to do so through the very gradient that fades.
 #
-# The other weakness is plain in the loop: token t cannot begin before token t − 1 is done, in training as well.
+# The other weakness can be read in the loop: token t cannot begin before token t − 1 is done, in training as well.
 #
 # For translation one more thing is needed.
-# The **encoder** reads from both ends, so that each token's output knows what stands before it and after it, and the **decoder** looks at all of them with attention: that is @bahdanau2015, three years before the Transformer, and lesson 10 raced it.
-# So *attention is not what the Transformer added.
-# What it did is to leave out the rest*: "dispensing with recurrence and convolutions entirely", says its abstract.
+# The **encoder** reads from both ends, so that each token's output knows what comes before it and after it, and the **decoder** looks at all of these outputs with attention.
+# That is @bahdanau2015, three years before the Transformer, and lesson 10 raced it.
+# So attention is not what the Transformer added.
+# What it did was to leave out the rest: "dispensing with recurrence and convolutions entirely", says its abstract.
 #
 # ## Convolution: a window that slides
 #
@@ -216,15 +217,15 @@ assert gap_of_convolution < 1e-5
 
 # %% [markdown]
 # Where does the causal mask of lesson 05 come in?
-# Nowhere: the window ends at the own token, so there is nothing to hide.
-# An encoder centers the window instead.
+# Nowhere: the window ends at the token itself, so there is nothing to hide.
+# (An encoder centers the window instead.)
 #
 # One layer with k = 3 sees two tokens back.
-# What a stack can see at all is its **receptive field**.
+# The tokens that a stack can see at all are its **receptive field**.
 
 # %%
 of_stack = Predict(
-    "How many causal layers of width 3 until the last token sees 16 tokens back?",
+    "How many causal layers of width 3 does it take to see 16 tokens back?",
     unit="layers",
     section="Convolution: a window that slides",
 )
@@ -248,22 +249,26 @@ assert needed == 8
 # Each layer adds k − 1, so a distance of n takes about n / (k − 1) layers.
 #
 # **A common mistake**: "a stack of convolutions sees exponentially far".
-# It does if the windows have growing gaps, 1, 2, 4, 8 tokens (**dilated** convolutions [@kalchbrenner2016]); the paper's table 1 counts log_k(n) layers for those, and its text says n / k for windows without gaps.
+# It does if its windows have growing gaps, of 1, 2, 4, 8 tokens (**dilated** convolutions [@kalchbrenner2016]).
+# The paper's table 1 counts log_k(n) layers for those, and its text n / k for windows without gaps.
 # Gehring's have none.
 #
-# Beyond the receptive field there is not a faint signal but none: the gradient is exactly 0, and no training changes that.
+# Beyond the receptive field the signal is not faint; there is none.
+# The gradient is exactly 0, and no training changes that.
 #
-# ## State space: a recurrence without a bend
+# ## State space: a linear recurrence
 #
-# What if the state is handed on without tanh and without gates that look at it?
+# What if the state is handed on without tanh, and without gates that look at it?
 #
 # state[t] = a · state[t − 1] + x[t]
 #
-# With |a| < 1 it forgets slowly or fast, as a says, and it can be said at once what the state is: the sum of all tokens so far, each times a to the power of its age.
-# A plain number a can only shrink.
-# A **complex** number turns as well: it is the hand of a clock (lesson 02) that gets shorter with each tick.
-# A **diagonal state-space layer** gives every feature a few such hands, 8 in this lesson, and reads them out by a weighted sum [@gu2022; @orvieto2023].
-# "Diagonal" says that no hand sees another one.
+# With |a| < 1 it forgets, slowly or fast.
+# And we can write down what the state is: the sum of all tokens so far, each times a to the power of its age.
+#
+# A real number a can only shrink the state.
+# A **complex** number also turns it: it is the hand of a clock (lesson 02) that gets shorter with each tick.
+# A **diagonal state-space layer** gives every feature a few such hands, 8 in this lesson, and its output is their weighted sum [@gu2022; @orvieto2023].
+# "Diagonal" means that no hand influences another one.
 
 
 # %%
@@ -285,26 +290,39 @@ class OurStateSpace(nn.Module):
 
 
 # %% [markdown]
-# Because nothing bends on the way, a token's contribution to an output depends on its age alone.
+# Because every step is linear, a token's contribution to an output depends on its age alone.
 # So the whole layer is one list of numbers, the **kernel**: what a token adds to the output 0, 1, 2, … tokens later.
-# The output is the sum over all ages, kernel[age] · x[t − age]: a convolution whose window is the whole text.
 
 # %%
+from course_lib.figures import curves
+
 space, x = OurStateSpace(hands=4), torch.randn(40, generator=generator)
-by_scan = space.scan(x)
-
 age = torch.arange(40)
-kernel = (space.weights[:, None] * space.a[:, None] ** age).sum(dim=0).real  # (length,)
-windows = [kernel[: t + 1].flip(0) * x[: t + 1] for t in range(40)]
-by_window = torch.stack([window.sum() for window in windows])
+hands = (space.weights[:, None] * space.a[:, None] ** age).real  # (hands, length)
+kernel = hands.sum(dim=0)
+lines = {"kernel, their sum": (age, kernel)}
+lines |= {f"hand {number}": (age, hand) for number, hand in enumerate(hands)}
+title = "A kernel is a sum of hands that turn at different speeds and get shorter"
+curves(lines, xlabel="age of the token", ylabel="what it adds", title=title)
+
+# %% tags=["hide-input"]
+assert (space.a.abs() < 1).all()
+assert kernel[35:].abs().max() < kernel.abs().max() / 2
+
+# %% [markdown]
+# The output is the sum over all ages, kernel[age] · x[t − age]: a convolution whose window is the whole text.
 
 
+# %%
 def by_fourier(kernel, x, size):
     """The convolution as a product of spectra of `size` numbers."""
     spectrum = torch.fft.rfft(kernel, size) * torch.fft.rfft(x, size)
     return torch.fft.irfft(spectrum, size)[: len(x)]
 
 
+by_scan = space.scan(x)
+windows = [kernel[: t + 1].flip(0) * x[: t + 1] for t in range(40)]
+by_window = torch.stack([window.sum() for window in windows])
 gaps = {"scan and window": apart(by_scan, by_window)}
 gaps["scan and Fourier, size 80"] = apart(by_scan, by_fourier(kernel, x, 80))
 gaps["scan and Fourier, size 40"] = apart(by_scan, by_fourier(kernel, x, 40))
@@ -323,10 +341,10 @@ assert gaps["scan and Fourier, size 40"] > 0.1
 # - the Fourier transform, n log n operations, all tokens at once: for training.
 #
 # **A common mistake** stands in the last line.
-# The Fourier transform takes a text as a circle.
-# Without as many zeros behind the text as it has tokens, its end runs round into its beginning: a leak from the future, which no causal mask is there to stop.
+# The Fourier transform treats a text as a circle.
+# Without as many zeros behind the text as it has tokens, the end runs round into the beginning: a leak from the future, and no causal mask is there to stop it.
 #
-# The library's `DiagonalStateSpace` has such hands for every feature, learns their decay, frequency and weights, and is tested to be the same in both forms, gradients included.
+# The library's `DiagonalStateSpace` has such hands for every feature and learns their decay, frequency and weights.
 # What does it pass on, compared with the other layers, before it has learned anything?
 
 # %%
@@ -341,15 +359,13 @@ narrow = nn.Sequential(*(GatedConvolution(64, 3, causal=True) for _ in range(4))
 gradients["4 convolutions"] = fades(narrow)[:9]  # then it is 0, which has no logarithm
 
 # %% tags=["hide-input"]
-from course_lib.figures import curves
-
 shown = ("GRU", "GRU, update gate open", "attention", "state space", "4 convolutions")
 relative = {name: gradients[name][1:] / gradients[name][1] for name in shown}
 curves(
     {name: (range(1, len(gradients[name])), relative[name]) for name in shown},
     xlabel="tokens back",
     ylabel="gradient, against 1 token back",
-    title="Before training: attention hears all, a GRU its neighbors",
+    title="Before training, attention hears every token, a GRU only the nearest",
     log_y=True,
 )
 
@@ -359,24 +375,24 @@ assert 1e-3 < left["state space"] < left["attention"] and left["attention"] > 0.
 assert len(gradients["4 convolutions"]) == 9
 
 # %% [markdown]
-# Attention is flat: to it, 60 tokens back is as near as one.
-# The state space falls slowly, as its hands decay at different speeds.
-# So much for what *can* be learned; what is learned, the races will tell.
+# Attention is flat: 60 tokens back is as near as one.
+# The state space falls slowly, because some of its hands decay slowly.
+# That is what a layer starts from; what training makes of it, the races will tell.
 #
 # What does a state space pay for its speed?
 # Its kernel is fixed once training ends.
 # It weighs tokens by their age, never by what they say, so it cannot decide to keep *Anna-has-ball* and to skip a filler; the layers around it must see to that.
-# Mamba [@gu2023] makes step and weights depend on the token, and gives up the Fourier form for it.
+# Mamba [@gu2023] makes step size and weights depend on the token, and gives up the Fourier form for it.
 #
 # ## One interface
 #
-# The library has whole translators of all of these, called exactly like the Transformer: `encode`, `decode`, `new_cache`.
-# Greedy decoding, beam search, training and scoring do not know which one they have.
-# `model_like` builds each of them as large as a given Transformer.
+# The library has whole translators of each kind, called exactly like the Transformer: `encode`, `decode`, `new_cache`.
+# Greedy decoding, beam search, training and scoring do not know which one they work with.
+# `model_like` builds each with about as many parameters as a given Transformer.
 #
 # - **LSTM, GRU**: an encoder that reads from both ends, a decoder with attention.
 # - **Convolutional**: Gehring's encoder and decoder; every decoder layer has an attention of its own.
-# - **State space**: the Transformer with its self-attention taken out and state spaces put in; the attention from decoder to encoder stays.
+# - **State space**: the Transformer with state spaces instead of self-attention; the attention from decoder to encoder stays.
 
 # %%
 from course_lib.alternatives import ALTERNATIVES, model_like
@@ -390,7 +406,7 @@ models |= {name: model_like(name, config) for name in ALTERNATIVES}
 
 
 def cache_size(cache):
-    """Numbers that a decoder keeps, the projected source aside."""
+    """Numbers that a decoder keeps, without the projected source."""
     parts = [(name, each) for part in cache for name, each in vars(part).items()]
     kept = [x for name, x in parts if "memory" not in name and torch.is_tensor(x)]
     return sum(x.numel() * (2 if x.is_complex() else 1) for x in kept)
@@ -419,11 +435,10 @@ grows = {name: late / early for name, (early, late, _) in cache_growth.items()}
 assert grows.pop("Transformer") == 10 and set(grows.values()) == {1}
 
 # %% [markdown]
-# Here is the first thing that the Transformer loses: memory while it writes.
+# Here is the first race that the Transformer loses: memory while it writes.
 # Its cache grows with every token, and each new token reads all of it.
 # The others carry a state of fixed size, at token 10 as at token 100,000.
-# That of the state space is not small: the Transformer's cache is smaller up to token 16.
-# (All of them still keep the projected source, whose size does not change.)
+# (The state space's is not small: up to token 16, the Transformer's cache is no larger.)
 #
 # ## Table 1, measured
 #
@@ -436,12 +451,13 @@ assert grows.pop("Transformer") == 10 and set(grows.values()) == {1}
 # | convolutional, width k | k · n · d² | 1 | log_k(n), or n / k without gaps |
 #
 # **Sequential steps** are operations that must wait for one another.
-# The **path length** is how many steps a signal takes between two positions; the shorter it is, the easier it is to learn what connects them.
+# The **path length** is how many steps a signal takes between two positions; the shorter it is, the paper argues, the easier it is to learn what connects them.
 #
 # These are orders of growth.
 # Can they be *measured*?
-# The graph that autograd keeps for the gradients holds the answer: every operation is a node that points to what it was computed from.
-# The longest chain of nodes from the last output to the first token is what must be waited for; the shortest one is the path of a signal.
+# Autograd's graph holds the answer: every operation is a node that points to the operations it was computed from.
+# We follow all chains of nodes from the last output to the first token.
+# The longest one counts the operations that must wait for one another; the shortest one is the path of a signal.
 
 
 # %%
@@ -464,7 +480,7 @@ def chains(output, first):
 
 
 # %% [markdown]
-# We write the three layers in the plainest way, from tokens that are n separate tensors.
+# We write the three layers in the simplest way, from tokens that are n separate tensors.
 
 # %%
 d, matrices = 32, torch.randn(5, 32, 32, generator=generator) * 32**-0.5
@@ -503,7 +519,7 @@ for layer in (self_attention, recurrence, convolutions):
         rows.append((*chains(output, tokens[0]), counter.get_total_flops()))
     short, long, flops = zip(*rows, strict=True)
     measured[layer.__name__] = short, long, flops
-    print(f"{layer.__name__:15} shortest {short}, longest {long}")
+    print(f"{layer.__name__:15} n = 16, 32, 64: shortest {short}, longest {long}")
 
 # %% tags=["hide-input"]
 short, long, flops = measured["self_attention"]
@@ -517,10 +533,11 @@ assert 1.8 < short[2] / short[1] < 2.2 and short[2] < measured["recurrence"][0][
 # %% [markdown]
 # The chains say what the table says.
 # Attention's do not change with n.
-# The recurrent ones double with n, and so do those of the stacked convolutions, which need n / (k − 1) layers to connect the two ends, though each of these layers takes all tokens at once.
+# The recurrence has a single chain, with three operations for each token, so it doubles with n.
+# So do the chains of the stacked convolutions, which need n / (k − 1) layers to connect the two ends, though each of these layers takes all tokens at once.
 #
 # And the operations?
-# Per layer, and for the formulas of the table with the factor 2 for multiplying and adding:
+# We count them for one layer; the factor 2 in the formulas is for multiplying and adding.
 
 # %% tags=["nbval-check-output"]
 n = 64
@@ -541,19 +558,19 @@ layers_needed = math.ceil((n - 1) / 2)
 assert measured["convolutions"][2][2] == layers_needed * 2 * 3 * n * d**2
 
 # %% [markdown]
-# By the leading terms, n² d against n d², attention is cheaper as long as n < d.
-# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because the projections are left out of it.
+# By the terms of the table, n² d against n d², attention is cheaper as long as n < d.
+# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because it leaves out the projections.
 # But is time the same as operations?
 #
-# ## A token against length, in seconds
+# ## Time per token against length
 #
-# We time whole layers of the library with d = 64, forward, in milliseconds a token.
+# We time whole layers of the library with d = 64, forward, in microseconds per token.
 
 # %%
 of_crossing = Predict(
-    "From which length on is torch's LSTM faster than attention, at d = 64?",
+    "From which length on is PyTorch's LSTM faster than attention, at d = 64?",
     ["up to 64 = d", "some hundreds", "a thousand or more"],
-    section="A token against length, in seconds",
+    section="Time per token against length",
 )
 of_crossing
 
@@ -580,8 +597,8 @@ of_crossing.reveal(of_crossing.choices[(crossing > 64) + (crossing > 256)])
 curves(
     {name: (lengths, values) for name, values in micros.items()},
     xlabel="tokens in the text",
-    ylabel="microseconds a token",
-    title="Attention pays more for each token the longer the text; the others do not",
+    ylabel="microseconds per token",
+    title="The longer the text, the more attention pays per token; the others do not",
     log_x=True,
     log_y=True,
 )
@@ -593,27 +610,31 @@ assert grew["attention"] > 2 * grew["convolution"]
 assert 64 < crossing <= 1024
 
 # %% [markdown]
-# The shapes are those of table 1: attention's time for a token grows with the length, as every token has more to look at, and the others stay level.
-# (Short texts are dear for all: a call costs something before the first number is computed.)
+# The shapes are those of table 1: attention's time per token grows with the length, because every token has more to look at; that of the others does not.
+# (Short texts are expensive for all: a call costs something before the first number is computed.)
+# The state space is level, too, but high: each of its features has eight hands and a Fourier transform.
 #
-# But the crossing with the LSTM is not at n = 64; it comes later, at some hundreds of tokens.
-# Three things move it to the right.
-# Attention's work is three large matrix products, which a processor likes best; the recurrence is n small ones, one after another.
-# An LSTM has four times the matrices of the plain recurrence in the table.
-# And softmax and projections, which the table leaves out, weigh on the other side.
-# So n = d is where the *terms* cross; seconds must be measured, on the machine that they are meant for.
-# On a GPU the sequence of small steps costs even more, and that was the paper's argument: "our model can be trained significantly faster".
+# The crossing with the LSTM is not at n = 64; it comes later, at some hundreds of tokens.
+# Why?
+#
+# - A processor likes attention's few large matrix products best; the recurrence is n small ones, one after another.
+# - An LSTM has four times the matrices of the simple recurrence in the table.
+# - Softmax and projections, which the table leaves out, pull the other way.
+#
+# So n = d is where the *terms* cross; seconds must be measured, on the machine that will do the work.
+# On a GPU, a sequence of small steps costs even more, and that was the paper's argument: "our model can be trained significantly faster".
 #
 # ## Race 1: recall
 #
-# Two layers of each kind, 34,000 parameters, and the story task from above: 64 tokens, four facts in the first half, questions later.
-# Each side trains for **six seconds of processor time**, not for as many steps: a side that computes faster gets more of them.
-# Each side has the best of two or three learning rates, chosen on validation stories, and then three runs with other seeds; for the Transformer it was chosen, too, whether its positions are rotary or told by the causal mask alone.
-#
-# - The convolutions are 5 wide: two layers see 8 tokens back.
-# - Tested are stories of 64 tokens, and of 256, with distances that no training had.
-#
+# The task is the story from above: 64 tokens, four facts in the first half, questions later.
 # Guessing one of eight things is right 12.5 % of the time.
+#
+# Each side has two layers and 34,000 parameters, and trains for **six seconds of processor time**, not for a number of steps: a side that computes faster takes more of them.
+# Each has the best of two or three learning rates, chosen on validation stories, and then three runs with other seeds.
+# For the Transformer, validation also chose between rotary positions and none, where the causal mask alone tells the order.
+# The convolutions are 5 wide, so their two layers see 8 tokens back.
+#
+# We test on stories of 64 tokens, and of 256, with distances that no training had.
 
 # %%
 of_cliff = Predict(
@@ -671,7 +692,6 @@ def told(runs, place):
     return f"{sum(shares) / len(shares):4.0f} ({min(shares):.0f} to {max(shares):.0f})"
 
 
-
 # %% tags=["hide-input"]
 print(f"{'right answers, %':13}{'64 tokens':>15}{'256 tokens':>19}")
 for side in sides:
@@ -703,21 +723,20 @@ chosen = [run["choices"] for run in recall["runs"] if run["stage"] == "final"]
 assert {each["position"] for each in chosen if "position" in each} == {"none"}
 
 # %% [markdown]
-# The Transformer wins, and by far.
-# It has found the look-up after a fraction of the time, and once it has, distance does not matter: 256 tokens are as easy as two.
-# A question needs one token of the whole text, found by *what it says*; that is what attention is.
-# (Validation left it the causal mask alone. With rotary positions it is as good at the trained length, and worse beyond, as lesson [13](13_positions_past_the_paper.ipynb) would make us expect.)
+# The Transformer wins by far.
+# It finds the look-up in a fraction of the time, and then distance does not matter: 256 tokens are as easy as two.
+# A question needs one token of the whole text, found by *what it says*; that is what attention does.
+# (Validation chose the causal mask alone. With rotary positions it is as good at the trained length and worse beyond, as lesson [13](13_positions_past_the_paper.ipynb) leads us to expect.)
 #
-# The convolutions do what the formula says: right up to 2 · (5 − 1) = 8 tokens back, and guessing from there on.
+# The convolutions do what the formula says: they know answers up to 2 · (5 − 1) = 8 tokens back, and guess from there on.
 # No seed and no rate moves that edge.
 #
-# The three with a state are in between.
-# They know something at every distance of the training, less the farther back, and far from all.
-# In stories that are longer than any in training they part: the GRU still knows something at more than 128 tokens, and the state space guesses.
-# A gate can learn "keep this until further notice"; a decay that was long enough for 64 tokens is too short for 200.
+# The three with a state are in between: better than guessing at every trained distance, but far from always right.
+# At distances longer than any in training they part: the GRU still knows something at more than 128 tokens, while the state space guesses.
+# A gate can learn "keep this until further notice"; a decay that was slow enough for 64 tokens is too fast for 200.
 #
 # Is that a limit of theirs, or of six seconds?
-# The record has the two recurrent ones once more, with four times the time.
+# The record also has the two recurrent ones with four times the time.
 
 # %% tags=["hide-input"]
 print(f"{'right answers, %':13}{'64 tokens':>16}{'4 × the time':>21}")
@@ -731,14 +750,13 @@ assert all(min(run[1] for run in runs) > 0.95 for runs in longer.values())
 
 # %% [markdown]
 # It was the time: with four times as much, both answer nearly every question, on the long stories as well.
-# A state that learns to keep what it is told does not fade at all; what it needs is the training to get there, through the gradient that fades.
-#
+# A state that has learned to keep what it is told does not fade; what it needs is the training to get there, through the gradient that fades.
 # So the race does not say what an architecture *can* do, but what it does for a price.
 #
 # ## Race 2: translation
 #
-# Now the whole translators, 200,000 parameters each, on some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for **eight seconds** of processor time.
-# Each side has its own rate, the better of several on validation sentences; three seeds; scored on unseen sentences, greedily.
+# Now the whole translators, with 200,000 parameters each, learn from some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for **eight seconds** of processor time.
+# Each side has its own learning rate, the best of several on validation sentences, and three seeds; we score greedy translations of unseen sentences.
 
 # %%
 of_translation = Predict(
@@ -768,11 +786,12 @@ assert min(bleu["convolutional"]) > max(bleu["Transformer"]) < min(bleu["GRU"])
 
 # %% [markdown]
 # A surprise, if you expected the winner of race 1.
-# Here the Transformer is far behind the LSTM, at its own best rate, with three seeds that agree.
-# (The spread of each side is wide for a plain reason: while the runs of the third seed were made, the machine was busy, and all sides took fewer steps in the same processor time.)
-# Part of it is speed: on one core and short sentences the LSTM takes more steps in the same time.
+# The Transformer is far behind the LSTM, at its own best rate, with each of three seeds.
+# (Each side has a wide spread, because the machine was busy during the runs of the third seed, and all sides took fewer steps.)
+#
+# Part of it is speed: on one core and short sentences, the LSTM takes more steps in the same time.
 # Is that all?
-# The record measured every tenth of the time, so we can compare after equally many *steps*:
+# The record has measurements at every tenth of the time, so we can compare after equally many *steps*, as many as the Transformer's slowest run took:
 
 # %% tags=["hide-input"]
 histories = final_results(race, "history")
@@ -788,19 +807,19 @@ for side in translators:
 assert at_step["LSTM"] > at_step["Transformer"] + 0.1
 
 # %% [markdown]
-# No: it also learns less from each step, at this early stage.
-# The order of a sentence, and that target word t is mostly near source word t, are built into a state that reads from left to right, and into a window that slides.
-# A Transformer has to find out from its positions, and until it does, its attention spreads over the sentence.
-# That is an explanation and not a result: to test it, one would have to give the Transformer the order for nothing and see whether it catches up.
+# No: at this early stage the Transformer also learns less from each step.
+# A state that reads from left to right and a window that slides have the order of a sentence built in, and with it that target word t is mostly near source word t.
+# A Transformer has to learn this from its positions, and until then its attention spreads over the sentence.
+# That is an explanation and not a result: to test it, one would have to give the Transformer the order and see whether it catches up.
 #
 # What *is* a result is how it goes on.
 # In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
-# Where data and time are plentiful it turned out otherwise: the paper's models beat the best recurrent and convolutional ones of 2017 at a fraction of their training cost (its table 2), and the language models since then have been Transformers.
+# With plenty of data and time it turned out otherwise: the paper's models beat the best recurrent and convolutional ones of 2017 at a fraction of their training cost (its table 2), and nearly all large language models since then have been Transformers.
 #
 # ## Watch the races
 #
-# The viewer replays both records, on validation sentences and stories.
-# In recall every range of distances has the same weight there, near ones as much as far ones, which flatters the convolutions.
+# The viewer replays both records, on validation data.
+# In recall, its score gives every range of distances the same weight, which flatters the convolutions.
 # Which side is ahead after a tenth of the time, and does it stay there?
 
 # %%
@@ -825,18 +844,17 @@ viewer.moment = 4
 # | what | who does better | measured here |
 # |---|---|---|
 # | memory while it writes | recurrent, convolutional, state space | their cache does not grow; the Transformer's is ten times as large after ten times as many tokens |
-# | time a token in long texts | the same three | the curve that rises in "A token against length" |
+# | time per token in long texts | the same three | the rising curve in "Time per token against length" |
 # | little data and little time | LSTM, GRU, convolutional | race 2 |
 # | order | recurrent, convolutional, state space | they read in order; attention must be told (lesson [02](02_position.ipynb)) |
 #
-# And where it wins: a fact at any distance, found by its content, after a fraction of the training (race 1), in a constant number of sequential steps.
+# And where does it win? A fact at any distance, found by its content, after a fraction of the training (race 1), in a constant number of sequential steps.
+# Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
+# Jamba [@lieber2024], for example, has one layer of attention for every seven of Mamba.
 #
-# Today's long-context models often mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
-# Jamba [@lieber2024], for example, has one layer of attention among seven of Mamba.
-#
-# **A common mistake**: to read such a race as a verdict on architectures.
-# Ours has two tasks, one size, one processor, seconds of training.
-# Change the task and the order turns round, as it did between race 1 and race 2.
+# **A common mistake**: reading such a race as a verdict on architectures.
+# Ours has two tasks, one size, one processor, and seconds of training.
+# Change the task and the order is reversed, as it was between race 1 and race 2.
 #
 # ## Your predictions
 
@@ -853,8 +871,8 @@ Predictions()
 # - **GRU**: a recurrent layer with two gates and one state.
 # - **gated linear unit**: half of the features, times the sigmoid of the other half.
 # - **receptive field**: the tokens that an output can depend on at all.
-# - **dilated**: of a convolution whose window has gaps, so that stacks see exponentially far.
-# - **diagonal state-space layer**: a recurrence without nonlinearity, each number of whose state goes its own way.
+# - **dilated**: of a convolution whose window has gaps; with growing gaps, a stack sees exponentially far.
+# - **diagonal state-space layer**: a linear recurrence in which no number of the state influences another.
 # - **kernel**: what a token adds to the outputs 0, 1, 2, … tokens later.
 # - **scan**: computing a recurrence token by token.
 # - **sequential steps**: operations that must wait for one another.
@@ -866,7 +884,7 @@ Predictions()
 #
 # A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything.
 # Table 1's three numbers can be measured: operations by a counter, sequential steps and path length as the longest and the shortest chain in autograd's graph.
-# The terms n² d and n d² cross at n = d, but seconds cross later, because an LSTM has more matrices and a processor likes three large products better than n small ones.
+# The terms n² d and n d² cross at n = d, but seconds cross later, because an LSTM has more matrices and a processor likes a few large products better than n small ones.
 # With equal size, time and tuning, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM needs four times as long to do as well; on short translations after seconds of training the LSTM wins.
 # The Transformer loses where memory must not grow, texts are long, or data and time are short.
 #

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 17 · Scaling out: more data, more processes, more money
 #
-# **Question.** You have sentence pairs of your own, and a second core, GPU or machine. What does each of them bring, and what would it take to get as far as the paper?
+# **Question.** You have sentence pairs of your own, and a second core, GPU or machine. How much does each of them help, and what would it take to get as far as the paper?
 #
 # **Afterwards you can**
 #
-# 1. train a translator on your own file with one command, on one process or many, and let it survive a crash;
-# 2. say what processes must exchange to make the step of one, and find the mistake that still looks like learning;
+# 1. train a translator on your own file with one command, in one process or many, and let it survive a crash;
+# 2. say what several processes must exchange to take the same step as one, and find the mistake that still looks like learning;
 # 3. plan a training: data from a measured curve, hours from Amdahl's law, money from a count of operations.
 #
 # **You need** the training loop (lesson [09](09_training.ipynb)), BLEU ([10](10_translation.ipynb)) and the counts of lesson [08](08_transformer.ipynb).
@@ -33,7 +33,7 @@ folder = Path(temporary.name)
 #
 # A corpus of your own is a text file with two columns: a sentence, a tab, its translation.
 # We pretend that this is yours: a thousand pairs of the course corpus, saved as `mine.tsv`.
-# Replace it by what you have, in any two languages; nothing below depends on English or German.
+# Replace it with your own file, in any two languages; nothing below depends on English or German.
 
 # %%
 from course_lib.data import load_course
@@ -43,13 +43,13 @@ lines = [f"{pair.src}\t{pair.tgt}\n" for pair in load_course(num_train=1000).tra
 print(*lines[:3], sep="", end="")
 
 # %% [markdown]
-# One command makes a translator of it.
-# You would type it in a terminal; here a small function does, and shows what is printed.
+# One command turns it into a translator.
+# You would type the command in a terminal; here a small function does.
 
 
 # %%
 def run(command):
-    """Types a command in our folder, and returns what it printed."""
+    """Runs a command in our folder, and returns what it printed."""
     python = [sys.executable, "-m"]
     torchrun = [*python, "torch.distributed.run", "--standalone"]
     words = command.replace("python -m", "python").split()
@@ -68,9 +68,9 @@ OPTIONS += " --device cpu"
 alone_said = run(f"python -m course_lib train {OPTIONS} --out alone")
 
 # %% [markdown]
-# The command has split the file into three parts, so that no sentence is in two of them, learned 600 subwords from the training part, trained two epochs, scored each on the validation part, and left a folder that `Translator.from_pretrained` reads.
-# If it is interrupted, the same command goes on.
-#
+# The command has split the file into three parts, so that no sentence is in two of them, and learned 600 subwords from the training part.
+# It has trained for two epochs, scored each on the validation part, and left a folder that `Translator.from_pretrained` reads.
+# If it is interrupted, the same command continues where it stopped.
 # What has it learned?
 
 # %%
@@ -81,29 +81,29 @@ text = lines[0].split("\t")[0]
 print(text, "→", translator.translate(text).text)
 
 # %% [markdown]
-# Letters of German, and no translation.
-# Was a thousand pairs too little, or were two epochs too short?
-# Both; how much of each we measure below.
+# German subwords, and no translation.
+# Were a thousand pairs too few, or two epochs too short?
+# Both; below we measure how much of each is missing.
 # More of either takes longer, so first we get help.
 #
 # ## Two processes, one step
 #
 # A **process** is a program that is running, with memory of its own.
-# **Data parallelism** is the plainest way to let several of them train one model:
+# **Data parallelism** is the simplest way to let several of them train one model:
 #
 # 1. each process has a whole copy of the model, with the same weights;
 # 2. of each batch, each takes a **share**: some of its rows;
 # 3. each computes the gradients of its share;
 # 4. the gradients are averaged over all processes, and everyone gets the result;
-# 5. all make the same optimizer step, so that the copies stay equal.
+# 5. all take the same optimizer step, so that the copies stay equal.
 #
-# Only in step 4 do they talk.
-# A sum or mean over all processes that everyone gets is called an **all-reduce**.
-# The number of a process is its **rank**, from 0; how many there are is the **world size**.
+# Only in step 4 do they communicate.
+# A sum or mean over all processes that each of them receives is called an **all-reduce**.
+# The number of a process, from 0, is its **rank**; how many processes there are is the **world size**.
 #
 # If steps 3 and 4 are right, the result is the gradient of the whole batch.
 # Are they?
-# We play two processes by hand, in one notebook, with a batch of six pairs: three short sentences for one, three long ones for the other.
+# We play two processes by hand, here in the notebook, with a batch of six pairs: three short sentences for one, three long ones for the other.
 
 # %%
 from course_lib.data import encode_pairs, load_corpus, make_batch
@@ -153,9 +153,9 @@ assert sum(share.num_tokens for share in shares) == batch.num_tokens
 
 # %% [markdown]
 # **A common mistake**: the mean of the means.
-# A token in the short share counts for more than one in the long share, as its process divides by fewer.
-# Nothing warns you: the loss falls, the model learns, only from other weights for its sentences than you think.
-# It is right for pictures, where each example counts one.
+# A token in the short share counts for more than one in the long share, because it is divided by a smaller number.
+# Nothing warns you: the loss falls and the model learns, but it weighs its sentences differently from what you think.
+# For pictures the same code is right, because every example counts as one.
 # For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024].
 #
 # The remedy: every process divides by the tokens of the *whole* batch.
@@ -183,6 +183,13 @@ assert gap_of_sums < 1e-12
 ran = []  # the text of each cell from here on
 events = get_ipython().events  # noqa: F821
 events.register("pre_run_cell", lambda cell: ran.append(cell.raw_cell))
+HEAD = "import os\nimport sys\nfrom pathlib import Path\n\nimport torch\n\n"
+
+
+def save(name, cells=1, before="", after=""):
+    """Writes the last cells before this one into a file."""
+    text = HEAD + before + "\n\n".join(ran[-1 - cells : -1]) + after
+    (folder / name).write_text(text, encoding="utf-8")
 
 
 # %%
@@ -210,29 +217,18 @@ class OurDataParallel(nn.Module):
 
 # %% [markdown]
 # The hook is called for each parameter as soon as its gradient is complete, while `backward` is still busy with the layers below.
-# So the exchange hides behind the computation.
-# DDP does the same with *buckets* of parameters, as one large message is faster than many small ones [@li2020].
+# So communication overlaps with computation.
+# DDP does the same with *buckets* of parameters, because one large message is faster than many small ones [@li2020].
 #
-# A process has no notebook, so what it runs must be in a file.
-# IPython tells us the text of each cell as it runs (a folded cell has asked for it); we keep it in a list, `ran`:
-
+# Other processes have no notebook: what they run must be in a file.
+# `save`, from a folded cell, writes the cell before it into one.
 
 # %%
-HEAD = "import os\nimport sys\nfrom pathlib import Path\n\nimport torch\n\n"
-
-
-def save(name, cells=1):
-    """Writes the last cells before this one into a file."""
-    text = "\n\n".join(ran[-1 - cells : -1])
-    (folder / name).write_text(HEAD + text, encoding="utf-8")
-
-
-# %% tags=["hide-input"]
-assert "register_post_accumulate_grad_hook" in ran[-3]
-written = (folder / "ours.py").write_text(ran[-3], encoding="utf-8")
+save("ours.py")
 
 # %% [markdown]
-# The next two cells are what each process does: it takes its rows of one batch, computes the gradient in four ways, and compares each with the gradient of the whole batch.
+# The next two cells say what each process does: it takes its rows of one batch, computes the gradient in four ways, and compares each with the gradient of the whole batch.
+# (*sharded* comes later in this lesson.)
 
 
 # %%
@@ -282,13 +278,12 @@ tokenizer = Translator.from_pretrained("alone").tokenizer
 with process_group("cpu"):
     compare(make_batch(encode_pairs(tokenizer, mine[:3] + mine[-4:])))
 """
-cells = "\n\n".join(ran[-3:-1])
-written = (folder / "gradients.py").write_text(HEAD + imports + cells + start)
+save("gradients.py", cells=2, before=imports, after=start)
 
 # %% [markdown]
 # `torchrun` starts the processes, tells each its rank and the world size, and connects them.
 # It comes with PyTorch.
-# (*sharded* we explain later; the file has a few more lines, which import things and call `compare`.)
+# (The file has a few more lines, which import what is needed and call `compare`.)
 
 # %%
 compared = run("torchrun --nproc-per-node 2 gradients.py")
@@ -299,14 +294,15 @@ assert all(float(away[name]) < 1e-12 for name in ("ours", "DDP", "sharded"))
 assert float(away["mean of means"]) > 1e-3
 
 # %% [markdown]
-# Ours, PyTorch's and the sharded one agree with one process up to rounding; the mean of the means does not, though here each process has long and short sentences.
+# Ours, PyTorch's and the sharded one agree with a single process up to rounding.
+# The mean of the means does not, though here each process has long and short sentences.
 #
-# Rounding is the reason to compare in float64: in float32 a difference of 10⁻⁷ could be rounding or a small mistake.
+# We compare in float64, because in float32 a difference of 10⁻⁷ could be rounding or a small mistake.
 #
 # ## The same command, twice as many processes
 #
 # The library's training does all this by itself.
-# The command is the same, with `torchrun` in the place of `python`:
+# The command is the same, with `torchrun` in place of `python`:
 
 # %%
 two_said = run(f"torchrun --nproc-per-node 2 -m course_lib train {OPTIONS} --out two")
@@ -326,33 +322,33 @@ for one, two in zip(logs["alone"]["epochs"], logs["two"]["epochs"], strict=True)
 assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 
 # %% [markdown]
-# The losses of the epochs are the same to the digits that float32 can promise: the training has not changed, only who does it.
-#
-# Each line of an epoch is printed once.
+# The losses agree to all the digits shown: the training has not changed, only who computes it.
+# Each epoch's line is printed once.
 # Both processes know the loss, but only rank 0 prints, translates the validation part and writes files.
+#
 # **A common mistake**: every process writes the checkpoint, to the same file.
 # It works on most days.
 #
-# With GPUs the command is the same again: each process takes a GPU of its own, and they talk through *nccl* in the place of *gloo*.
-# With several machines, each one gets the command with `--nnodes`, and an address where they meet:
+# With GPUs the command is the same again: each process takes a GPU of its own, and they communicate through *nccl* instead of *gloo*.
+# With several machines, each one runs the command with `--nnodes` and an address where they meet:
 #
 # ```
 # torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint first-machine:29400 \
 #     -m course_lib train --data mine.tsv --out runs/mine
 # ```
 #
-# The folder must then be one that all machines see.
-# (This lesson was made without GPUs: two processes on one machine with gloo are what its tests run; the way through nccl is written, and not tested here.)
+# The output folder must then be one that all machines can see.
+# (The tests of this lesson run two processes on one machine with gloo; the path through nccl is not tested here.)
 #
 # ## When a process dies
 #
-# On 16,000 GPUs something breaks every three hours: Llama 3's training was interrupted 466 times in 54 days [@grattafiori2024, section 3.3.4].
-# When one process is gone, the others wait for its gradients, forever.
-#
-# `torchrun` watches.
+# On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted 466 times in 54 days [@grattafiori2024, section 3.3.4].
+# When one process is gone, the others wait for its gradients forever.
+# `torchrun` watches them.
 # If a process dies, it ends all others and starts everyone again, up to `--max-restarts` times.
-# They find the newest checkpoint and go on.
-# We let one process kill itself, as soon as there is a checkpoint:
+# They load the newest checkpoint and continue.
+#
+# In our test, one process kills itself as soon as there is a checkpoint:
 
 # %%
 import signal
@@ -379,8 +375,8 @@ if starts is not None:
 # %%
 save("crash.py", cells=2)
 of_crash = Predict(
-    "Killed after its first epoch and started again: how do the weights end?",
-    ["equal to the others', bit for bit", "as good, but others", "worse by an epoch"],
+    "Killed after its first epoch and started again: what are the final weights?",
+    ["those of the uninterrupted run", "others, equally good", "worse by an epoch"],
     section="When a process dies",
 )
 of_crash
@@ -404,19 +400,17 @@ assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 
 # %% [markdown]
 # Not one bit is different.
-# A checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the place in the epoch; and of *every* process the state of its random generator, since each drops out something else.
+# A checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the position in the epoch, and the state of *every* process's random generator, because each has its own dropout.
 # What was computed after the checkpoint is lost: here at most an epoch.
-# Save as often as you can afford to repeat.
+# Save often enough that you can afford to repeat what is lost.
 #
-# Why may it start three times again, if one process dies once?
-# Restarts can fail as well.
-# `torchrun` keeps one address book for all starts of its processes, and who was back first could find the address of a process that was gone, and wait for it ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
-# With two processes on a busy machine we met that now and then; our `process_group` opens a new page for each start, and a test makes one process late to prove it.
+# Why do we allow three restarts when one process dies once?
+# On a busy machine a restart can fail as well: a process that is back first may find the address of one that is gone, and wait for it ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
 #
 # ## What a second process brings
 #
 # Both logs have the seconds that the training steps took.
-# **Throughput** is work a second, here target tokens:
+# **Throughput** is work per second, here target tokens:
 
 # %%
 from course_lib.data import BucketedBatches
@@ -425,19 +419,19 @@ pairs = encode_pairs(translator.tokenizer, load_corpus(folder / "mine.tsv").trai
 tokens = sum(each.num_tokens for each in BucketedBatches(pairs, 1024).epoch(0))
 rates = {log["processes"]: 2 * tokens / log["seconds"] for log in logs.values()}
 for count, rate in rates.items():
-    print(f"{count} process(es): {rate:,.0f} target tokens a second")
+    print(f"{count} process(es): {rate:,.0f} target tokens per second")
 print(f"speed-up: {rates[2] / rates[1]:.2f}")
 
 # %% tags=["hide-input"]
 assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 
 # %% [markdown]
-# This is *your* machine, busy or not, so the text cannot say what you see.
-# With two free cores, expect less than 2: some work is not divided.
-# Each process makes the whole batches, and steps the optimizer for all weights; and they wait for each other and for the exchange.
+# These numbers depend on the machine, and on what else it is doing.
+# With two free cores, expect a speed-up below 2: some work is not divided.
+# Each process prepares the whole batches and updates all weights, and they wait for each other and for the exchange.
 #
 # **Amdahl's law** says what follows [@amdahl1967].
-# Let s be the share of one process's time that others cannot take off it, the **serial share**.
+# Let s be the **serial share**: the share of one process's time that cannot be divided.
 # The rest is divided by N:
 #
 # $$\text{speed-up}(N) = \frac{1}{s + (1 - s)/N} \;\le\; \frac{1}{s}$$
@@ -454,11 +448,13 @@ for share in (0.0, 0.02, 0.1, 0.3):
 assert speed_up(1024, 0.1) < 10 and abs(speed_up(2, 0.1) - 2 / 1.1) < 1e-12
 
 # %% [markdown]
-# Look at the row of 10 %: two processes are 1.8 times as fast, which looks splendid, and a thousand are not ten times as fast.
+# Look at the row of 10 %: two processes are 1.8 times as fast, which looks splendid, and a thousand are not even ten times as fast.
 #
-# Measured throughput gives s: one minus s is what is gained.
-# With several numbers of processes we fit it, by least squares of the times.
-# We have two.
+# How large is s in our training?
+# With throughput measured at several N, we would fit it by least squares.
+# We have two numbers, N = 1 and N = 2.
+# For comparison we also fit another law, in which everything is divided, but each further process costs a constant for communication.
+
 
 # %%
 def amdahl_time(count, share):
@@ -467,7 +463,7 @@ def amdahl_time(count, share):
 
 
 def talking_time(count, each):
-    """Another law: the work is divided, but each further process costs a constant."""
+    """Another law: all is divided, but each further process costs a constant."""
     return 1 / count + each * (count - 1)
 
 
@@ -486,58 +482,54 @@ assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1)
 
 # %% [markdown]
 # Two points cannot tell these laws apart.
-# Each has one free number, so each goes exactly through both points, and there is nothing left over by which we could see that one is wrong.
-# Beyond the points they say different things.
-# A fit needs more points than free numbers, and a check needs one more that it did not use.
-#
-# What two points *can* tell: how much is lost at two, on this machine, with this model and batch.
+# Each has one free number, so each passes exactly through both points, and no error is left that could show one of them wrong.
+# Beyond the points they disagree.
+# A fit needs more points than free numbers, and a check needs one more that the fit did not use.
+# What two points *can* tell is how much is lost with two processes, on this machine, with this model and batch.
 #
 # The batch matters most.
-# We have divided a batch of fixed size, so that more processes have less to do between two exchanges; that is **strong scaling**.
+# We have divided a batch of fixed size, so more processes do less between two exchanges; that is **strong scaling**.
 # Usually the batch grows with the processes: **weak scaling**.
-# Then the exchange stays small beside the work, and the serial share shrinks with N.
+# Then the exchange stays small compared with the work, and the serial share shrinks with N.
 # But a larger batch is another training: it needs another learning rate, and beyond some size it saves no more steps [@shallue2019].
 # The paper's batch, 25,000 target tokens, was divided among 8 GPUs.
 #
 # ## When the model does not fit
 #
-# In data parallelism each device holds everything: weights, gradients and Adam's two moments, four numbers for each parameter.
+# In data parallelism each device holds everything: weights, gradients and Adam's two moments, four numbers of 4 bytes for each parameter.
+# What if each of 8 processes held an eighth?
 
 # %% tags=["nbval-check-output"]
 from course_lib.config import model_preset
 
 for name in ("mini", "base", "big"):
     needed = sum(model_preset(name, 37_000).memory_bytes().values())
-    print(f"{name:5} {needed / 1e9:.2f} GB; with 8 processes each {needed / 8e9:.2f}")
-print(f"7 billion parameters: {4 * 4 * 7} GB; with 8 processes each {4 * 4 * 7 // 8}")
+    print(f"{name:5} {needed / 1e9:.2f} GB; an eighth: {needed / 8e9:.2f}")
+print(f"7 billion parameters: {4 * 4 * 7} GB; an eighth: {4 * 4 * 7 // 8}")
 
 # %% tags=["hide-input"]
 assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
 
 # %% [markdown]
-# The copies are a waste: each process needs all weights, but only of the layer that it is computing.
-# With **fully sharded** training each keeps 1/N of every weight, gradient and moment; before a layer computes, its weights are gathered from all, and forgotten afterwards [@zhao2023].
+# The copies are a waste, because a process needs the weights of one layer at a time.
+# With **fully sharded** training each process keeps 1/N of every weight, gradient and moment; before a layer computes, its weights are gathered from all processes, and dropped afterwards [@zhao2023].
 # It sends about half as much again as plain data parallelism, and memory shrinks with N.
-#
-# In PyTorch it is one call for each layer, `fully_shard(layer)`; `sharded_loss`, which our comparison used, is five lines around it.
-# The gradients were those of one process up to rounding.
-#
-# Numbers of 16 bits halve what is left: mixed precision, `--precision bfloat16`, works with all of this (lesson 14 measures it).
+# In PyTorch it takes one call for each layer, `fully_shard(layer)`; `sharded_loss`, which our comparison used, is five lines around it.
+# Mixed precision, `--precision bfloat16`, works with all of this (lesson [14](14_cost_and_memory.ipynb) measures it).
 #
 # ## How much data does it take?
 #
-# Back to the first question: is a thousand pairs too little, or are two epochs too short?
+# Back to the first question: are a thousand pairs too few, or two epochs too short?
 # An experiment that changes both at once cannot tell.
-# So all of its trainings have the same length, 32,000 pairs: a corpus of 1,000 is read 32 times, one of 32,000 once.
-#
-# Each size has its own subwords, its own learning rate (of two, chosen by validation with a fourth seed) and three seeds, which draw the pairs, too.
+# So we fix the length of training, 32,000 pairs: a corpus of 1,000 is read 32 times, one of 32,000 once.
+# Each size has its own subwords, its own learning rate (the better of two, by validation with a fourth seed) and three seeds, each with other pairs.
 # All are tested on the same thousand new sentences.
-# The model is small (one layer, d_model 64), so that all 30 trainings take some ten minutes of one core: `python -m course_lib.experiments corpus_size` makes the record again.
+# The model is small (one layer, d_model 64), so that all 30 trainings take about ten minutes on one core: `python -m course_lib.experiments corpus_size` makes the record again.
 
 # %%
 of_data = Predict(
-    "A corpus twice as large, the same length of training: what becomes of BLEU?",
-    ["the same step up each time", "ever smaller steps", "nothing: no more is read"],
+    "Each time the corpus doubles, at the same length of training, BLEU makes …",
+    ["the same step up", "a smaller step up", "no step: no more is read"],
     section="How much data does it take?",
 )
 of_data
@@ -565,11 +557,12 @@ assert {choices["rate"] for choices in final} == {0.012}
 assert {run["choices"]["seen"] for run in record["runs"]} == {32_000}
 
 # %% [markdown]
-# Up to 4,000 pairs each doubling brings a good deal, the second less than the first; from there on, nothing: the seeds differ by as much as the sizes.
+# Up to 4,000 pairs each doubling helps, the second less than the first.
+# From there on it does not: the seeds differ by as much as the sizes.
 # (All sizes chose the higher of the two rates, so a still higher one might lift them all.)
 #
 # A curve through measured points is a **scaling curve**, and it is tempting to extend it.
-# We fit two: a straight line in log n, through the three sizes that a small project would have measured, and $c - a \, n^{-b}$, which ends at the ceiling c.
+# We fit two: a straight line in log n, through the three sizes that a small project would have measured, and $c - a \, n^{-b}$, which levels off at the ceiling c.
 
 # %%
 import numpy as np
@@ -618,11 +611,11 @@ assert line > means[-1] + 8 and abs(curve - means[-1]) < 3
 assert a > 0 and np.abs(c - a * (np.array(sizes) / 1000) ** -b - means).max() < 2
 
 # %% [markdown]
-# The line is right where it was fitted and far too high where it was not.
+# The line is right where it was fitted, and far too high beyond.
 # The curve with a ceiling does well at a size that it had not seen.
 # But what is this ceiling?
-# Not what the sentences can teach: a model that has read 32,000 pairs once may not have learned what is in them.
-# A longer training is on record elsewhere: the paper's table 3 in miniature has models that read 20,000 pairs of the same corpus six times, 120,000 in all.
+# It is not the most that can be learned from the sentences: a model that has read 32,000 pairs once may not have learned what is in them.
+# There is a record of longer trainings: the paper's table 3 in miniature has models that read 20,000 pairs of the same corpus six times, 120,000 in all.
 # One of them has our d_model, and two layers instead of one.
 
 # %% tags=["nbval-check-output"]
@@ -635,25 +628,25 @@ for side in ("course: C d_model 64", "course: base"):
 assert min(table3["course: C d_model 64"]) > max(means) + 30
 
 # %% [markdown]
-# Nearly four times as much reading, and more than twice the BLEU, from a corpus that seemed to be no better than one of 4,000 pairs.
-# (Those are validation sentences, a beam of 4 and more layers; none of that is worth 40 points.)
+# Nearly four times as much reading gives more than twice the BLEU, from a corpus that seemed no better than one of 4,000 pairs.
+# (Those are validation sentences, decoded with a beam of 4 from more layers; none of that is worth 40 points.)
 # The ceiling was that of the training.
 #
-# So the two questions have an order:
+# So ask two questions, in this order:
 #
-# - Does it help to train longer? Then the training is the limit, and more data would be read too seldom.
+# - Does it help to train longer? Then training is the limit, and more data would not be read often enough.
 # - If it does not, or if validation gets worse while the training loss falls, the data is the limit.
 #
-# Our thousand pairs with two epochs had not even 2,000 pairs to read, a sixteenth of the trainings here.
-# The first thing to do with your own file is to let it run.
-# (The corpus is made by a grammar, and regular. Natural language has more words and more exceptions: expect the same shape, at sizes that are ten or a hundred times as large, and measure.)
+# Our two epochs read fewer than 2,000 pairs, a sixteenth of the trainings here.
+# The first thing to do with your own file is to train longer.
+# (The corpus is made by a regular grammar. Natural language has more words and more exceptions: expect the same shape at sizes ten or a hundred times as large, and measure.)
 #
 # ## What 27.3 BLEU takes
 #
-# The paper's base model has 27.3 BLEU on newstest2014, English to German, after 100,000 steps of 25,000 target tokens each.
+# The paper's base model reaches 27.3 BLEU on newstest2014, English to German, after 100,000 steps of 25,000 target tokens each.
 # What does such a training take?
 # We count **FLOPs**, floating-point operations, as lesson 08 did for one sentence.
-# The forward pass of a matrix product is one product; backward needs two more of the same size, one for the gradient of the input and one for that of the weights.
+# For each matrix product of the forward pass, the backward pass has two of the same size: one for the gradient of the input and one for that of the weights.
 # So a training step takes about three times the operations of its forward pass.
 
 # %%
@@ -664,13 +657,14 @@ forward = sum(base.flop_counts(src_len=25, tgt_len=25).values())  # one sentence
 sentences = 25_000 / 25  # of a batch
 ours = 3 * forward * sentences * 100_000
 theirs = training_flops(base, steps=100_000, batch_tokens=25_000)
-print(f"one pair forward: {forward:.1e}; the whole training: {ours:.1e}, {theirs:.1e}")
+print(f"one pair forward: {forward:.1e} FLOPs")
+print(f"the whole training: {ours:.1e}, by the library: {theirs:.1e}")
 
 # %% tags=["hide-input"]
 assert ours == theirs and 9e17 < ours < 1e18
 
 # %% [markdown]
-# The length of the sentences hardly matters here: nearly all of it is weights, 2 operations for each weight and token in forward, 6 in all.
+# The length of the sentences hardly matters here: nearly all the operations are products with weights, 2 for each weight and token in the forward pass and 6 in all.
 #
 # The paper's table 2 prints a training cost, too.
 
@@ -687,7 +681,7 @@ from course_lib.training import PEAKS, capacity, paper_utilization
 
 of_cost.reveal(of_cost.choices[2])
 could = capacity(12, 8, "P100")
-print(f"12 hours × 8 GPUs × {PEAKS['P100']:.1e} a second = {could:.1e}")
+print(f"12 hours × 8 GPUs × {PEAKS['P100']:.1e} per second = {could:.1e}")
 for name in ("base", "big"):
     print(f"{name:4} used {paper_utilization(name):.0%} of what its GPUs could do")
 
@@ -697,23 +691,22 @@ assert 3 < could / ours < 4
 assert paper_utilization("base") < paper_utilization("big")
 
 # %% [markdown]
-# 3.3 · 10¹⁸, exactly: hours times devices times operations a second.
-# The paper says so in its section 6.1: it *estimates* the cost by what the GPUs can sustain, it does not count what was computed.
-# Both numbers are right, of different things.
+# 3.3 · 10¹⁸ is exactly hours times devices times operations per second.
+# The paper says so in section 6.1: it *estimates* the cost from what the GPUs can sustain, and does not count what was computed.
+# Both numbers are right, about different things.
 # Their quotient is the **utilization**: the share of the peak that a training uses.
-#
-# Less than a third for base, more for big: larger matrices keep a GPU busier, padding and everything that is no matrix product do not.
+# It is less than a third for base and more for big: larger matrices keep a GPU busier, while padding and everything but matrix products leave it waiting.
 # (If you pay by the hour, you pay for the peak.)
-# The largest model of Llama 3 was trained with 38 to 43 % [@grattafiori2024, table 4].
+# The largest model of Llama 3 was trained at 38 to 43 % [@grattafiori2024, table 4].
 #
 # **A common mistake**: dividing FLOPs by the peak on a data sheet.
-# That is a training at 100 %, which nobody has.
+# That assumes a utilization of 100 %, which nobody reaches.
 #
 # ## The budget planner
 #
 # The widget plans this training for other devices.
-# It begins as the paper did it: 8 P100, 29 % of the peak, 12 hours.
-# The price of a device-hour is yours to fill in: prices differ by provider, year and contract.
+# It starts with the paper's: 8 P100, 29 % of the peak, 12 hours.
+# Fill in the price of a device-hour: prices differ by provider, year and contract.
 
 # %%
 from course_lib.widgets import BudgetPlanner
@@ -725,8 +718,8 @@ planner
 assert abs(planner.view["hours"] - 12) < 0.1
 
 # %% [markdown]
-# Some plans, with the same utilization as the paper's.
-# A device-hour shall cost 2, in any currency; that is a number to replace, not a quotation.
+# Here are four plans, with the same utilization as the paper's.
+# The price of 2 per device-hour, in any currency, is a number to replace, not a quotation.
 
 # %%
 from course_lib.training import Budget
@@ -746,11 +739,11 @@ assert plans[0].hours > 90 and plans[1].hours < 4 and plans[2].money > plans[1].
 assert plans[3].hours < plans[2].hours and plans[3].money > plans[2].money
 
 # %% [markdown]
-# What took eight GPUs half a day in 2017 is an afternoon of one GPU, if its utilization is no worse.
-# More devices buy time, and never save money: with 5 % serial, 64 of them wait most of the time that you pay.
+# What took eight GPUs half a day in 2017 takes one GPU an afternoon, if its utilization is no worse.
+# More devices buy time and never save money: with 5 % serial, 64 of them wait most of the time that you pay for.
 #
 # And your machine?
-# We measure what it can do, with one matrix product.
+# We measure what it can do with one matrix product.
 
 # %%
 a, b = torch.randn(2, 1024, 1024)
@@ -759,24 +752,24 @@ started = time.perf_counter()
 for _ in range(5):
     a @ b
 here = 5 * 2 * 1024**3 / (time.perf_counter() - started)
-print(f"this machine, one thread: {here:.1e} operations a second")
+print(f"this machine, one thread: {here:.1e} operations per second")
 print(f"the paper's training at that rate: {ours / here / 3600 / 24 / 365:.1f} years")
 
 # %% tags=["hide-input"]
 assert ours / here / 3600 / 24 > 10  # days
 
 # %% [markdown]
-# So this course has small models and its own corpus.
+# So this course trains small models on a corpus of its own.
 #
 # ## What to take home
 #
-# | you have | it brings | it does not |
+# | you add | what you get | what you do not get |
 # |---|---|---|
-# | more processes | the same steps, sooner | other steps, or 27.3 BLEU on your file |
-# | checkpoints and restarts | a run that survives | the work since the last checkpoint |
+# | processes | the same steps, sooner | better translations from the same steps |
+# | checkpoints and restarts | a run that survives a crash | the work since the last checkpoint |
 # | shards | models that do not fit one device | speed |
-# | more data | better translations, as long as the training is long enough to read it | what its sentences do not show |
-# | a longer training | what the data has | more than that |
+# | data | better translations, if the training is long enough to read it | anything that its sentences do not show |
+# | training time | all that the data can teach | more than that |
 #
 # ## Your predictions
 
@@ -792,9 +785,9 @@ Predictions()
 # - **data parallelism**: every process has the whole model and a share of each batch; gradients are averaged.
 # - **rank**: the number of a process, from 0.
 # - **world size**: the number of processes on all machines together.
-# - **all-reduce**: a sum or mean over all processes that everyone gets.
+# - **all-reduce**: a sum or mean over all processes that each of them receives.
 # - **fully sharded**: each process keeps a part of every weight, gradient and moment, and gathers a layer when it is needed.
-# - **throughput**: work a second, as target tokens a second.
+# - **throughput**: work per second, such as target tokens per second.
 # - **Amdahl's law**: the speed-up of N devices is 1 / (s + (1 − s)/N) if a share s of the time cannot be divided.
 # - **serial share**: the share of one device's time that more devices do not shorten.
 # - **strong scaling**: more devices for the same batch.
@@ -805,9 +798,9 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# In data parallelism every process computes the gradients of its rows, and an average over all processes makes them those of the whole batch, if each divides by the tokens of all; the mean of the means is another training.
+# In data parallelism every process computes the gradients of its rows, and an average over all processes turns them into those of the whole batch, if each divides by the tokens of all; the mean of the means is another training.
 # Rank 0 alone prints and writes, and after a crash `torchrun` starts everyone again from the checkpoint, with the same weights in the end, bit for bit.
-# Amdahl's law turns a serial share into a limit of the speed-up, and two measured points give its one number without testing the law.
+# Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its one number without testing the law.
 # How much data a training can use depends on its length: at 32,000 pairs read, ours gained nothing from more than 4,000 different ones, while longer trainings on the same corpus reach twice the BLEU.
 # The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
 #

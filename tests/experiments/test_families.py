@@ -1,13 +1,23 @@
 """The experiment on families: its tasks are what they say, and each model is examined from end to end."""
 
 from itertools import pairwise
+from string import ascii_lowercase
 
 import pytest
 import torch
 
-from course_lib.experiments import WordIds, families, family_models, labeled_sentences, tree_bank
+from course_lib.experiments import (
+    CHARACTERS,
+    WordIds,
+    families,
+    family_models,
+    labeled_sentences,
+    sentences_to_write,
+    tree_bank,
+)
 from course_lib.experiments.families import TASKS
 from course_lib.grammar import NOUNS, labeled_f1
+from course_lib.tokenizer import UNK_ID
 from tests.helpers.laws import tells_apart
 
 CLASSES = {form: noun.classes for noun in NOUNS for form in (noun.english, noun.english_plural)}
@@ -55,6 +65,16 @@ def test_words_have_ids_and_come_back():
         WordIds(["cat", "cat"])
 
 
+def law_the_alphabet_has_every_character(alphabet):
+    texts = [text for part in sentences_to_write(seed=0) for text in part]
+    assert UNK_ID not in {index for text in texts for index in alphabet.ids(text)}
+
+
+def test_the_alphabet_has_every_character_of_the_texts():
+    few_capitals = WordIds(sorted(" ',.?AMP" + ascii_lowercase))
+    tells_apart(law_the_alphabet_has_every_character, CHARACTERS, few_capitals)
+
+
 def test_training_fits_a_line():
     torch.manual_seed(0)
     model, x = torch.nn.Linear(1, 1), torch.linspace(-1, 1, 50)[:, None]
@@ -70,6 +90,6 @@ def test_each_task_runs_from_end_to_end(task, monkeypatch):
     monkeypatch.setattr(families, "EXAMINED", 8)
     for name in [name for name in vars(family_models) if name.startswith("train_")]:
         train = getattr(family_models, name)
-        monkeypatch.setattr(families, name, lambda *given, train=train, **named: train(*given, **named, steps=2))
+        monkeypatch.setattr(families, name, lambda *given, train=train, **named: train(*given, **named | {"steps": 2}))
     results = families.run({"task": task}, 0, None)
     assert "valid" in results and all(not isinstance(value, torch.Tensor) for value in results.values())

@@ -19,7 +19,7 @@ function render({ model, el: root }) {
     const view = model.get("view");
     const views = [view, ...kept.filter((each) => each.name !== view.name)];
     stage.replaceChildren(
-      drawCurves(views, "gradients", "norm of the gradient"),
+      drawCurves(views, "gradients", "gradient norm"),
       drawCurves(views, "sizes", "size of the vectors"),
       legend(views.map((each) => each.name)));
     const ratio = view.gradients[0] / view.gradients.at(-1);
