@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import math
 import warnings
 from pathlib import Path
@@ -188,6 +189,7 @@ def _decoder(model: Transformer):
 
 def _traced(graph: nn.Module, inputs: dict, outputs: list[str], dynamic: dict):
     """The graph as an ONNX model with its weights inside."""
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # else it tells of torchvision, which nobody asked for
     with warnings.catch_warnings():  # of PyTorch's own exporter, about itself
         warnings.simplefilter("ignore")
         program = torch.onnx.export(

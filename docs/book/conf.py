@@ -13,7 +13,7 @@ copyright = author
 version = release = ""
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
-exclude_patterns = ["_static"]
+exclude_patterns = ["_static", "alive"]
 nitpicky = True
 nitpick_ignore_regex = [("py:class", ".*")]  # signatures name classes of torch and private ones, which have no page
 default_role = "literal"
@@ -42,7 +42,8 @@ html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["_static"]
 html_favicon = "_static/favicon.svg"
-html_css_files = ["course.css"]
+html_css_files = ["alive/widgets.css", "course.css"]
+html_js_files = [("alive/mount.js", {"type": "module"})]
 html_copy_source = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_theme_options = {

@@ -15,6 +15,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from notebooks.source.book_alive import enliven
+from notebooks.source.book_alive import files as alive
 from notebooks.source.book_reference import reference
 from notebooks.source.readme import lessons_table
 
@@ -92,6 +94,7 @@ def stage(folder: Path) -> None:
         wanted[path.relative_to(ROOT).as_posix()] = _page(path)
         wanted |= {beside.relative_to(ROOT).as_posix(): beside for beside in _linked(path) if beside not in pages}
     wanted |= {f"_static/mathjax/{name}": path for name, path in _mathjax().items()}
+    wanted |= {f"_static/alive/{name}": content for name, content in alive().items()}
     for name, content in wanted.items():
         _keep(folder / name, content)
     for path in _files(folder):
@@ -102,7 +105,9 @@ def stage(folder: Path) -> None:
 def _page(path: Path) -> str:
     if path.suffix != ".ipynb":
         return path.read_text(encoding="utf-8")
-    return nbformat.writes(present(nbformat.read(path, as_version=4)), version=4)
+    notebook = present(nbformat.read(path, as_version=4))
+    enliven(path.relative_to(ROOT).as_posix(), notebook)
+    return nbformat.writes(notebook, version=4)
 
 
 def _linked(path: Path) -> list[Path]:

@@ -4,7 +4,7 @@ import { Engine } from "./engine.js";
 import * as widgets from "./widgets.js";
 
 const here = (name) => new URL(name, import.meta.url).href;
-let engine = null; // in loading, or loaded: one for all of the page
+const engines = new Map(); // by the model's name: loading, or loaded
 
 function element(tag, attributes, ...children) {
   const node = Object.assign(document.createElement(tag), attributes);
@@ -12,22 +12,27 @@ function element(tag, attributes, ...children) {
   return node;
 }
 
+function load(name) {
+  return Engine.load({ model: here(`models/${name}/`), runtime: here("runtime/") }, (share) => {
+    for (const bar of document.querySelectorAll(`.alive[data-model="${name}"] progress`)) bar.value = share;
+  });
+}
+
+/** Loads the translator, if it is not there yet, and puts the widget into its place. */
 async function wake(place) {
   const bar = element("progress", { max: 1, value: 0, ariaLabel: "loading the translator" });
   const told = element("span", { role: "status" }, "The translator is loading …");
   place.replaceChildren(element("p", { className: "alive-loading" }, told, bar));
-  const { widget, text, examples = "" } = place.dataset;
+  const { widget, text, model: name, examples = "" } = place.dataset;
   try {
-    engine ||= Engine.load({ model: here("model/"), runtime: here("runtime/") }, (share) => {
-      document.querySelectorAll(".alive-loading progress").forEach((each) => (each.value = share));
-    });
-    const model = await widgets[widget](await engine, text, examples.split("|").filter(Boolean));
+    if (!engines.has(name)) engines.set(name, load(name));
+    const model = await widgets[widget](await engines.get(name), text, examples.split("|").filter(Boolean));
     const { default: script } = await import(here(`${widget}.js`));
     const root = element("div", { className: "alive-widget" });
     place.replaceChildren(root);
     await script.render({ model, el: root });
   } catch (error) {
-    engine = null; // the next try loads again
+    engines.delete(name); // the next try loads again
     place.replaceChildren(element("p", { className: "alive-failed", role: "alert" }, error.message), again(place));
   }
 }
@@ -38,4 +43,4 @@ function again(place, words = "Try again") {
 
 for (const place of document.querySelectorAll(".alive"))
   if (place.hasAttribute("data-now")) wake(place);
-  else place.append(again(place, "Start the translator in this page (about 12 MB)"));
+  else place.append(again(place, "Start it here, in your browser (loads about 12 MB)"));

@@ -1,0 +1,113 @@
+"""What lets widgets answer in the page, without a kernel: scripts, the shipped translators, and a runtime for them.
+
+    course_lib.export, docs/book/alive, widgets' scripts, onnxruntime-web (npm) -> files -> _static/alive/ of the book
+"""
+
+import hashlib
+import html
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course_lib import export as export_module
+from course_lib.export import export
+from course_lib.storage import replacing
+from course_lib.translator import PRETRAINED, Translator
+from course_lib.widgets.scripts import STATIC, joined
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "docs" / "book" / "alive"
+KEPT = ROOT / "build" / "alive"  # what takes long to make, or has to be fetched
+RUNTIME = "onnxruntime-web@1.30.0"
+OF_RUNTIME = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+WIDGETS = {"playground": "playground.js", "explorer": "attention_explorer.js"}
+MODELS = ("everyday", "course")
+
+
+@dataclass(frozen=True)
+class Living:
+    """A widget of a lesson that answers on the lesson's page.
+
+    Args:
+        lesson: its notebook.
+        widget: the name under which its cell shows it, which is one of WIDGETS.
+        model: the translator's name.
+        text: the sentence that it begins with.
+    """
+
+    lesson: str
+    widget: str
+    model: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        """HTML that docs/book/alive/mount.js fills."""
+        data = {"widget": self.widget, "model": self.model, "text": self.text}
+        return "".join(f' data-{name}="{html.escape(value)}"' for name, value in data.items())
+
+
+THE_APPLE = "The old woman shows the child a sweet apple."
+LIVING = (
+    Living("notebooks/00_welcome.ipynb", "playground", "everyday", "We have to get up early tomorrow."),
+    Living("notebooks/00_welcome.ipynb", "explorer", "everyday", "The old woman gave the child a red apple."),
+    Living("notebooks/12_reading_attention.ipynb", "explorer", "course", THE_APPLE),
+)
+
+
+def enliven(lesson: str, notebook: NotebookNode) -> None:
+    """Puts the place of a living widget around the note below its first state."""
+    for living in (one for one in LIVING if one.lesson == lesson):
+        (cell,) = (c for c in notebook.cells if c.cell_type == "code" and c.source.endswith(f"\n{living.widget}"))
+        note = cell.outputs[-1].data
+        note["text/html"] = f'<div class="alive"{living.place}>{note["text/html"]}</div>'
+
+
+def files() -> dict[str, Path | str]:
+    """All that the pages need, by its place in _static/alive."""
+    found: dict[str, Path | str] = {path.name: path for path in SCRIPTS.glob("*.js")}
+    found |= {f"{name}.js": joined(STATIC / script) for name, script in WIDGETS.items()}
+    found["widgets.css"] = STATIC / "widgets.css"
+    for name in MODELS:
+        found |= {f"models/{name}/{path.name}": path for path in model(name).iterdir()}
+    return found | {f"runtime/{name}": runtime() / name for name in OF_RUNTIME}
+
+
+def model(name: str) -> Path:
+    """The folder of an exported translator; it is exported again when its weights or the export have changed."""
+    sources = (PRETRAINED / name / "model.safetensors", PRETRAINED / name / "tokenizer.json", export_module.__file__)
+    digest = hashlib.sha256(b"".join(Path(path).read_bytes() for path in sources)).hexdigest()[:12]
+    folder = KEPT / f"{name}-{digest}"
+    if not folder.exists():
+        export(Translator.from_pretrained(name), KEPT / "exported")
+        (KEPT / "exported").rename(folder)
+    return folder
+
+
+def runtime() -> Path:
+    """The folder of ONNX Runtime Web, as npm has it.
+
+    Raises:
+        FileNotFoundError: npm is not installed.
+        subprocess.CalledProcessError: it cannot fetch the package.
+    """
+    folder = KEPT / RUNTIME
+    if not folder.exists():
+        if shutil.which("npm") is None:
+            raise FileNotFoundError(f"npm is not installed; it fetches {RUNTIME}, which runs translators in the page")
+        KEPT.mkdir(parents=True, exist_ok=True)
+        command = ["npm", "pack", "--silent", RUNTIME]
+        packed = subprocess.run(command, cwd=KEPT, check=True, stdout=subprocess.PIPE, text=True)
+        archive = KEPT / packed.stdout.split()[-1]
+        with tarfile.open(archive) as content:
+            for name in OF_RUNTIME:
+                if (file := content.extractfile(f"package/dist/{name}")) is not None:
+                    with replacing(KEPT / "unpacked" / name) as path:
+                        path.write_bytes(file.read())
+        (KEPT / "unpacked").rename(folder)
+        archive.unlink()
+    return folder
