@@ -108,8 +108,7 @@ def test_lessons_lead_to_lessons(book: dict[str, WebPage]) -> None:
 
 
 def test_a_warning_fails_the_build(installed: None, root: Path, tmp_path: Path) -> None:
-    (tmp_path / "source" / "_static").mkdir(parents=True)
-    shutil.copy(root / "docs" / "book" / "conf.py", tmp_path / "source")
+    shutil.copytree(root / "docs" / "book", tmp_path / "source", ignore=shutil.ignore_patterns("*.md"))
     page = tmp_path / "source" / "index.md"
     page.write_text("# A page\n\n## A part\n\n[x](#A-part)\n")
     done = built(tmp_path / "source", tmp_path / "web", root)
