@@ -31,6 +31,8 @@ From ``course_lib`` itself come
 {names}
 """
 CODE = re.compile(r"(`[^`]+`)")
+FORWARDED = re.compile(r"\(\*args: ~?[\w.]*Any, \*\*kwargs: ~?[\w.]*Any\)")
+ADDRESS = re.compile(r"<\w+ \S+ at 0x\w+>")
 SECTIONS = ("Args:", "Attributes:", "Returns:", "Yields:", "Raises:")
 
 
@@ -78,10 +80,20 @@ def skip_foreign(_app: Any, _kind: str, _name: str, value: Any, _skip: bool, _op
 
 
 def own_signature(
-    _app: Any, kind: str, _name: str, _value: Any, _options: Any, signature: str | None, returned: str | None
+    _app: Any, kind: str, _name: str, value: Any, _options: Any, signature: str | None, returned: str | None
 ) -> tuple[str, str | None] | None:
-    """Of a class without a constructor of its own, nothing is known to be asked for."""
-    return ("()", returned) if kind == "class" and signature == "(*args: Any, **kwargs: Any)" else None
+    """What a class asks for itself, where its base from another library takes anything; no address of this process."""
+    from sphinx.util.inspect import stringify_signature  # here, because the rest needs no Sphinx
+
+    if not signature:
+        return None
+    if kind != "class" or not FORWARDED.fullmatch(signature):
+        return ADDRESS.sub("...", signature), returned
+    own = vars(value).get("__init__")
+    if own is None:
+        return "()", returned
+    asked = list(inspect.signature(own).parameters.values())[1:]
+    return stringify_signature(inspect.Signature(asked), unqualified_typehints=True), returned
 
 
 def _modules() -> list[ModuleType]:
@@ -106,5 +118,6 @@ def _entry(module: ModuleType, name: str, places: dict[int, str]) -> str:
             if (place := places.setdefault(id(value), whole)) != whole:
                 return f"- :py:obj:`{name} <{place}>`"
             return f".. auto{kind}:: {whole}{OPTIONS[kind]}"
-    shown = f"\n   :value: {value!r}" if len(repr(value)) <= LONGEST else ""
+    short = len(repr(value)) <= LONGEST and " at 0x" not in repr(value)
+    shown = f"\n   :value: {value!r}" if short else ""
     return f".. py:data:: {whole}{shown}"

@@ -108,8 +108,7 @@ def test_lessons_lead_to_lessons(book: dict[str, WebPage]) -> None:
 
 
 def test_a_warning_fails_the_build(installed: None, root: Path, tmp_path: Path) -> None:
-    (tmp_path / "source" / "_static").mkdir(parents=True)
-    shutil.copy(root / "docs" / "book" / "conf.py", tmp_path / "source")
+    shutil.copytree(root / "docs" / "book", tmp_path / "source", ignore=shutil.ignore_patterns("*.md"))
     page = tmp_path / "source" / "index.md"
     page.write_text("# A page\n\n## A part\n\n[x](#A-part)\n")
     done = built(tmp_path / "source", tmp_path / "web", root)
@@ -216,3 +215,18 @@ def test_every_public_name_is_explained(book: dict[str, WebPage]) -> None:
         law_every_public_name_is_explained(face, importlib.import_module(face).__all__, book)
     with pytest.raises(AssertionError, match=r"the reference of course_lib.figures lacks \['unheard_of'\]"):
         law_every_public_name_is_explained("course_lib.figures", ["curves", "unheard_of"], book)
+
+
+def law_signatures_are_our_own(text: str) -> None:
+    """Not those of another library's base class, and without addresses or paths of this machine."""
+    shown = re.sub(r"<[^>]+>", "", text)
+    strange = re.search(r"\(\*args: [\w.]*Any, \*\*kwargs|\bat 0x|/site-packages/", shown)
+    assert not strange, f"a stranger's signature: {strange and strange[0]}"
+
+
+def test_signatures_are_our_own(book: dict[str, WebPage]) -> None:
+    pages = [page.path.read_text(encoding="utf-8") for name, page in book.items() if name.startswith("api/")]
+    for text in pages:
+        law_signatures_are_our_own(text)
+    with pytest.raises(AssertionError, match="stranger"):
+        law_signatures_are_our_own(pages[0] + "<em>(</em>*args: t.Any, **kwargs: t.Any)")
