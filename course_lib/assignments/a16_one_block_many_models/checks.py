@@ -113,7 +113,7 @@ EXERCISES = (
                 Edit("torch.where(asked, ids, -100)", "torch.where(asked, reads, -100)"),
             "The model reads blanks where nothing is asked.":
                 Edit("reads = torch.where(asked, changed, ids)", "reads = changed"),
-            "The padding is treated as the other words here; with it, all special tokens are left alone.":
+            "Padding is still asked for. It is a special token, too.":
                 Edit("specials)", "specials[1:])"),
             "Random words and unchanged ones are exchanged: random from 0.8 to 0.9, unchanged from there on.":
                 Edit("0.9, other, ids", "0.9, ids, other"),
@@ -165,7 +165,7 @@ EXERCISES = (
             "A token does not see itself.": Edit("place[:, None] >= place", "place[:, None] > place"),
             "Queries and keys are exchanged: rows of the mask are queries, columns are keys.":
                 Edit("return mask", "return mask.mT"),
-            "The mask has no future and nothing else is asked: within a text, every token may see all others here.":
+            "Within a text every token sees all others here. Ahead, there is only a prompt to be seen.":
                 Edit("(causal | prompt[:, None, :])", "(causal | ~causal)"),
             "Positions count on over the whole row. Each text begins at 0.":
                 Edit("(same & earlier).sum(dim=-1)", "place.expand(texts.shape)"),

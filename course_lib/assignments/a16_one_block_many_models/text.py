@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assignment 16 · One block, many models
 #
-# The blocks of a Transformer stay as they are; you write what stands around them in BERT, in a chat model, and in a model that paints.
+# The blocks of a Transformer stay as they are; you write what stands around them in BERT, in a chat model, and in a model that makes pictures.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [16](../../../16_one_block_many_models.ipynb).
@@ -95,7 +95,7 @@ def make_blanks(ids, chance, fate, other, specials, mask_id):
 check("16.blanks", make_blanks)
 
 # %% [markdown] exercise="16.answers" title="Only the answer counts" minutes=12 points=3 difficulty=2
-# A chat model is a decoder-only model that has gone on with its training on pairs of a prompt and an answer.
+# A chat model is a decoder-only model whose training went on with pairs of a prompt and an answer.
 # Both stand in one row, and the model reads both; but the loss is asked for the answer alone, as nobody wants a model that writes prompts.
 #
 # `logits` is (batch, length, vocab): row t has the logits of token t + 1.
@@ -144,7 +144,7 @@ check("16.answers", answer_loss)
 # %% [markdown] exercise="16.packed" title="Several texts in one row" minutes=14 points=3 difficulty=3
 # Padding is computed for nothing.
 # So large models are trained on rows that are full of texts, one behind another.
-# `texts` (batch, length) tells for each token the number of its text; a text's tokens stand side by side, and numbers may begin anywhere.
+# `texts` (batch, length) tells for each token the number of its text; a text's tokens stand side by side, no two texts of a row have the same number, and the numbers come in any order.
 # A text must not see another one, and its positions begin at 0.
 #
 # Some tokens belong to a prompt, (batch, length) of bool, `prompt`: all tokens of the *same* text may see these, those that stand before them as well.
@@ -230,7 +230,7 @@ check("16.join", join_patches)
 # %% [markdown] exercise="16.which" title="In your own words" minutes=8 points=3 difficulty=2
 # A shop has ten million product descriptions without labels, and 2,000 that a person has sorted into 30 categories.
 # It wants every new description sorted.
-# A colleague proposes: "We train a vision-language model from scratch on the 2,000, hold out 200 of them, and if it is right on 95 %, we are done."
+# A colleague proposes: "We train a Transformer from scratch on the 2,000, hold out 200 of them, and if it is right on 95 %, we are done."
 #
 # Which of the three shapes fits the task, and how would you use the ten million?
 # Against which cheap baseline would you hold the result?

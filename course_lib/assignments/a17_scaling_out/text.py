@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assignment 17 · Scaling out
 #
-# You divide a layer and a sum among processes, and plan what a training costs.
+# You divide a layer and a sum among processes, and plan a training: its seconds, and its size.
 # No second process is needed: each exercise plays all ranks in one notebook, so that every one of them can be seen.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
@@ -55,8 +55,8 @@ check("17.numbers", prediction)
 # Data parallelism divides the batch.
 # **Tensor parallelism** divides a layer: every rank has the whole of `x` and a part of the weights, computes a part of the output, and an all-reduce adds the parts up.
 #
-# This is to be the feed-forward network relu(x W₁ + b₁) W₂ + b₂, with *one* all-reduce at its end, and its hidden units divided among the ranks: of `d_ff` units, rank 0 has the first `d_ff / world_size`, rank 1 those behind them, and so on.
-# The function returns what each rank sends into the all-reduce.
+# The function below is meant to be the feed-forward network relu(x W₁ + b₁) W₂ + b₂, with *one* all-reduce at its end, and its hidden units divided among the ranks: of `d_ff` units, rank 0 has the first `d_ff / world_size`, rank 1 those behind them, and so on.
+# It returns what each rank sends into the all-reduce.
 # Where something must be added once only, rank 0 does it.
 #
 # There are *two* mistakes in it: the sum of the parts is not the network's output.
@@ -68,7 +68,7 @@ check("17.numbers", prediction)
 # <details><summary>Hint</summary>
 #
 # A ReLU of a sum is not the sum of ReLUs.
-# Along which dimension must W₁ be cut, so that each rank has *finished* sums of some units?
+# How must W₁ be cut, so that each rank has the *finished* sums of some units?
 #
 # </details>
 
