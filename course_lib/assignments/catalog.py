@@ -21,7 +21,9 @@ def find(name: str) -> Exercise:
     folders = [folder for folder in FOLDERS if folder.name.startswith(f"a{name.split('.')[0]}_")]
     found = load(folders[0]) if folders else {}
     if name not in found:
-        raise ValueError(f"expected an exercise among {sorted(found) or 'assignments 01 to 12'}, got {name!r}")
+        numbers = [folder.name[1:3] for folder in FOLDERS]
+        among = sorted(found) or f"assignments {numbers[0]} to {numbers[-1]}"
+        raise ValueError(f"expected an exercise among {among}, got {name!r}")
     return found[name]
 
 

@@ -516,7 +516,7 @@ whose_errors = Predict(
 whose_errors
 
 
-# %%
+# %% tags=["hide-input"]
 def search_with(beam_size, length_penalty=0.0):
     options = dict(beam_size=beam_size, length_penalty=length_penalty)
     return lambda m, s: [found[0] for found in beam_search(m, s, **options)]
@@ -525,6 +525,8 @@ def search_with(beam_size, length_penalty=0.0):
 of_reference = [
     sum(token_log_probs(encode(pair.src), tokenizer.encode(pair.tgt))) for pair in pairs
 ]
+
+# %%
 found = {"greedy": by_greedy}
 found |= {f"beam {size}": decode_all(search_with(size), sources) for size in (2, 4, 8)}
 errors = {}
@@ -634,6 +636,7 @@ def raw_logits(src, ids):
     return logits
 
 
+# %%
 mistakes = {
     "right": {},
     "raw logits": {"scores": raw_logits},
@@ -818,6 +821,7 @@ def write(model, src, ids, cached):
     return torch.stack(logits, dim=1), cache  # (batch, tgt_len, vocab)
 
 
+# %%
 uncached, _ = write(precise, src, tgt_in, cached=False)
 logits, cache = write(precise, src, tgt_in, cached=True)
 print(f"largest difference: {(logits - uncached).abs().max():.0e}")
@@ -836,7 +840,7 @@ assert numbers == 2 * model.config.num_layers * model.config.d_model * lengths
 # How much time?
 # We write several sentences at once, of any tokens: the clock does not care which.
 
-# %%
+# %% tags=["hide-input"]
 sentences, longest = (1024, 128) if device == "cuda" else (4, 64)
 several = src.expand(sentences, -1)
 any_ids = torch.arange(4, 4 + longest, device=device).expand(sentences, -1)
@@ -912,7 +916,7 @@ assert right == [False, True]
 # Lesson 07 compared both modes sentence by sentence; now we go position by position.
 # How many tokens are right at the end of a sentence, in each mode?
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.data import encode_pairs, make_batch
 
 batch = make_batch(encode_pairs(tokenizer, pairs)).to(device)
@@ -965,6 +969,7 @@ def split_compounds(texts):
     return [re.sub(r"(\S)-(?=\S)", r"\1 ##AT##-##AT## ", text) for text in texts]
 
 
+# %%
 outputs = [tokenizer.decode(each.ids) for each in by_greedy]
 rulers = {
     "cased, 13a tokens": bleu(outputs, references),

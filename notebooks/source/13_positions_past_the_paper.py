@@ -1233,4 +1233,6 @@ Predictions()
 # Rotary positions fail where an untrained offset looks like a preferred one, because the pair that a head relies on has come round: scores, masks, a base chosen by prediction and frequencies changed after training say the same.
 # Every ranking of encodings depends on the task, the lengths and constants such as a base or a slope, so measure on yours.
 #
+# **Practice**: [assignment 13](assignments/release/13_positions_past_the_paper/13_positions_past_the_paper.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [14](14_cost_and_memory.ipynb) asks what attention costs, in time and memory, when texts get longer.

@@ -1107,4 +1107,6 @@ Predictions()
 # int8 weights with one scale per row keep the quality in a quarter of the bytes, and are faster only where one kernel does all the work.
 # A student gains most where its teacher translates sentences that had no translation.
 #
+# **Practice**: [assignment 14](assignments/release/14_cost_and_memory/14_cost_and_memory.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [15](15_alternatives.ipynb) puts other architectures beside the Transformer, at equal parameters and equal time.

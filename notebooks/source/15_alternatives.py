@@ -888,4 +888,6 @@ Predictions()
 # With equal size, time and tuning, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM needs four times as long to do as well; on short translations after seconds of training the LSTM wins.
 # The Transformer loses where memory must not grow, texts are long, or data and time are short.
 #
+# **Practice**: [assignment 15](assignments/release/15_alternatives/15_alternatives.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [16](16_one_block_many_models.ipynb) builds other models from the same blocks: classifiers, language models, pictures.

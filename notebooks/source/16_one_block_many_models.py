@@ -909,4 +909,6 @@ Predictions()
 # Pretraining on blanks helped the classifier in every seed, by a few points, far from what it does at BERT's size.
 # "Unseen" can mean a new picture, a new pair or a new combination of properties, and the captioner that is right on the first two is wrong on most of the third, although its memory holds the answer.
 #
+# **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: lesson [17](17_scaling_out.ipynb) trains on more data and in more processes.

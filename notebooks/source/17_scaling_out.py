@@ -804,4 +804,6 @@ Predictions()
 # How much data a training can use depends on its length: at 32,000 pairs read, ours gained nothing from more than 4,000 different ones, while longer trainings on the same corpus reach twice the BLEU.
 # The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
 #
+# **Practice**: [assignment 17](assignments/release/17_scaling_out/17_scaling_out.ipynb): exercises that are checked at once, and a question to answer in words.
+#
 # **Next**: the errata lab, lesson [18](18_errata_lab.ipynb), puts what is said about Transformers to the test.

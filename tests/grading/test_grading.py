@@ -9,7 +9,7 @@ import pytest
 from notebooks.source.build_assignments import name_of, texts
 from tests.helpers.classroom import STUB, Classroom, Submission
 
-ASSIGNMENT = "03_attention"  # `make test-class` grades all twelve
+ASSIGNMENT = "03_attention"  # `make test-class` grades all of them
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
