@@ -134,7 +134,7 @@ class DecoderGraph(nn.Module):
 def export(translator: Translator, folder: str | Path) -> None:
     """Writes encoder.onnx, decoder.onnx, their common weights.bin, tokenizer.json, and config.json with all sizes.
 
-    The weights are float32 in the graphs and on disk int8, each row with a scale, as in `storage.save_tensors`.
+    The weights are float32 in the graphs and on disk int8, each row of a matrix with a scale, as in `save_tensors`.
 
     Args:
         translator: with positions that are added to the tokens.
@@ -153,7 +153,7 @@ def export(translator: Translator, folder: str | Path) -> None:
     with replacing(folder / WEIGHTS) as path, open(path, "wb") as file:
         shared = _SharedWeights(file)
         for name, graph in graphs.items():
-            shared.take(graph)
+            shared.take(graph, exact=model.tgt_embedding.position.table.shape)
             with replacing(folder / f"{name}.onnx") as target:
                 target.write_bytes(graph.SerializeToString())
     translator.tokenizer.save(folder / "tokenizer.json")
@@ -211,8 +211,13 @@ class _SharedWeights:
         self.file = file
         self.places: dict[bytes, int] = {}  # digest of the content to where it begins
 
-    def take(self, graph) -> None:
-        """Moves the large tensors of an ONNX model to the file; matrices as int8, with a scale for each output."""
+    def take(self, graph, exact: torch.Size) -> None:
+        """Moves the matrices of an ONNX model to the file, as int8 with a scale for each output.
+
+        Args:
+            graph: is changed in place.
+            exact: shape of what stays float32: the table of positions.
+        """
         from onnx import helper, numpy_helper
 
         first, kept = [], []
@@ -220,6 +225,9 @@ class _SharedWeights:
             values = numpy_helper.to_array(tensor)
             if values.ndim != 2 or values.size < SMALLEST or values.dtype != np.float32:
                 kept.append(tensor)
+                continue
+            if values.shape == tuple(exact):
+                kept.append(self._elsewhere(values, tensor.name))
                 continue
             axis = 1 if tensor.name.endswith("weight") else 0  # the exporter has transposed the others
             scale = np.maximum(np.abs(values).max(axis=axis, keepdims=True), 1e-12) / 127

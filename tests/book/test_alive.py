@@ -1,0 +1,175 @@
+"""Widgets that answer in the page: tokenizer, door and search are those of the library, and nobody else is asked."""
+
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Browser, Page, Route
+
+from course_lib.analysis import explore
+from course_lib.data import load_corpus, load_course
+from course_lib.recording import KINDS
+from course_lib.translator import Translator
+from notebooks.source.book_alive import LIVING
+from tests.helpers.visitors import ROWS
+
+SENTENCES = [
+    "I am tired.",
+    "Where is the train station?",
+    "She gave him 3 books.",
+    "we live in berlin",
+    "Who is Zendaya?",
+]
+PREPARE = """async ([alive, texts]) => {
+  const { Tokenizer } = await import(alive + "tokenizer.js"), { prepare } = await import(alive + "door.js");
+  const tokenizer = new Tokenizer(await (await fetch(alive + "models/everyday/tokenizer.json")).json());
+  const door = (text) => {
+    try { return prepare(text, tokenizer); } catch (error) { return error.message; }
+  };
+  return texts.map((text) => [tokenizer.encode(text), tokenizer.decode(tokenizer.encode(text)), door(text)]);
+}"""
+EXPLORE = """async ([alive, text, prefix, silent]) => {
+  const { Engine } = await import(alive + "engine.js"), { explorer } = await import(alive + "widgets.js");
+  window.engine ||= Engine.load({ model: alive + "models/everyday/", runtime: alive + "runtime/" });
+  const model = await explorer(await window.engine, text);
+  for (const [name, value] of [["forced", prefix], ["silent", silent]]) model.set(name, value);
+  await model.save_changes();
+  const weights = Array.from(new Uint16Array(model.get("weights").buffer));
+  return { view: model.get("view"), weights, message: model.get("message") };
+}"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        """Says nothing of each request."""
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """The book, as a static host has it below some path."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder.parent)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/{folder.name.replace(' ', '%20')}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def rounded() -> Translator:
+    """The everyday translator with weights as the page has them: the rows of a matrix in 255 steps."""
+    translator = Translator.from_pretrained("everyday")
+    with torch.no_grad():
+        for matrix in (weight for weight in translator.model.parameters() if weight.dim() == 2):
+            step = matrix.abs().amax(dim=1, keepdim=True) / 127
+            matrix.copy_((matrix / step).round() * step)
+    return translator
+
+
+def typed() -> list[str]:
+    """5,000 texts: what visitors type, sentences of both languages of the course corpus, of Tatoeba where it is."""
+    texts = [row[1].replace("\\n", "\n") for row in ROWS]
+    try:
+        pairs = load_corpus("tatoeba").valid
+    except FileNotFoundError:
+        pairs = []
+    pairs = [*pairs, *load_course(num_train=1, num_valid=1, num_test=2600).test]
+    return [*texts, *(text for pair in pairs for text in (pair.src, pair.tgt))][:5000]
+
+
+def by_library(translator: Translator, text: str) -> list:
+    tokenizer = translator.tokenizer
+    try:
+        found = translator.prepare(text)
+        door = {"pieces": [vars(piece) | {"copied": list(piece.copied)} for piece in found.pieces]}
+        door |= {"remarks": list(found.remarks)}
+    except ValueError as error:
+        door = str(error)
+    return [tokenizer.encode(text), tokenizer.decode(tokenizer.encode(text)), door]
+
+
+def test_tokenizer_and_door_are_those_of_the_library(page: Page, address: str) -> None:
+    texts, translator = typed(), Translator.from_pretrained("everyday")
+    assert len(texts) == 5000
+    page.goto(f"{address}index.html")
+    ours = page.evaluate(PREPARE, [f"{address}_static/alive/", texts])
+    for text, each in zip(texts, ours, strict=True):
+        assert each == by_library(translator, text), text
+
+
+def test_a_broken_tokenizer_is_seen(page: Page, address: str) -> None:
+    """Merges in another order give other ids."""
+
+    def backwards(route: Route) -> None:
+        saved = route.fetch().json()
+        saved["model"]["merges"].reverse()
+        route.fulfill(json=saved)
+
+    page.route("**/tokenizer.json", backwards)
+    page.goto(f"{address}index.html")
+    ((ids, *_),) = page.evaluate(PREPARE, [f"{address}_static/alive/", SENTENCES[1:2]])
+    assert ids != Translator.from_pretrained("everyday").tokenizer.encode(SENTENCES[1])
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_the_page_explores_as_the_library_does(page: Page, address: str, rounded: Translator, text: str) -> None:
+    """Tokens, probabilities, candidates and every attention weight; with forced tokens and silent heads."""
+    page.goto(f"{address}index.html")
+    (forced,) = [explore(rounded, text).candidates[0][1].id]
+    for prefix, silent in (([], []), ([forced], [("cross", 1, 3), ("encoder", 0, 0), ("decoder", 2, 5)])):
+        ours = page.evaluate(EXPLORE, [f"{address}_static/alive/", text, prefix, silent])
+        theirs = explore(rounded, text, prefix=prefix, silent=silent)
+        assert not ours["message"] and ours["view"]["text"] == theirs.text
+        assert ours["view"]["src"] == theirs.src_tokens and ours["view"]["tgt"] == theirs.tgt_tokens
+        assert ours["view"]["probabilities"] == pytest.approx(theirs.probabilities, abs=1e-4)
+        for row, candidates in zip(ours["view"]["candidates"], theirs.candidates, strict=True):
+            assert row[0][:2] == [candidates[0].id, candidates[0].token]
+        weights = torch.cat([torch.stack(getattr(theirs.attention, kind)).flatten() for kind in KINDS])
+        np.testing.assert_allclose(np.array(ours["weights"]) / 65535, weights, atol=1e-4)
+
+
+def test_one_translates_in_the_page_and_nobody_else_is_asked(page: Page, address: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}translate.html")
+    page.wait_for_selector(".alive .cw-answer:not(:empty)", timeout=120_000)
+    page.get_by_label("English").first.fill("I am tired.")
+    page.wait_for_function("document.querySelector('.cw-answer').textContent === 'Ich bin müde.'", timeout=60_000)
+    page.wait_for_selector(".alive [data-key='on']", timeout=60_000)  # of the explorer
+    assert "in your browser" in page.locator(".alive").first.inner_text()
+    assert len(asked) > 10 and all(url.startswith((address, "blob:", "data:")) for url in asked)
+
+
+def test_a_lesson_starts_its_widgets_when_asked(page: Page, address: str) -> None:
+    page.goto(f"{address}notebooks/12_reading_attention.html")
+    place = page.locator(".alive")
+    assert place.count() == 1 and "first state of a widget" in place.inner_text()
+    place.get_by_role("button").click()
+    page.wait_for_selector(".alive .cw", timeout=120_000)
+    assert "Die alte Frau" in place.inner_text()
+
+
+def test_a_browser_without_webassembly_is_told(page: Page, address: str) -> None:
+    page.add_init_script("delete globalThis.WebAssembly")
+    page.goto(f"{address}translate.html")
+    page.wait_for_selector(".alive-failed")
+    assert "has no WebAssembly" in page.locator(".alive-failed").first.inner_text()
+
+
+def test_every_living_widget_has_its_place(root: Path) -> None:
+    for living in LIVING:
+        stored = json.loads((root / living.lesson).read_text(encoding="utf-8"))
+        sources = "\n".join("".join(cell["source"]) for cell in stored["cells"])
+        assert living.text in sources, f"{living.lesson} begins with another sentence"
