@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab update test check test-browser notebooks assignments bench lint release autograde feedback test-class clean .moved
+.PHONY: help lab update test check test-browser test-book notebooks assignments book bench lint release autograde feedback test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -55,6 +55,8 @@ NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
 # Files are tested side by side, each with one thread; the long ones come first. WORKERS=0 takes one after the other.
 WORKERS := auto
 SIDE_BY_SIDE := --maxprocesses 4 --no-loadscope-reorder --dist
+# What has a target of its own.
+APART := --ignore=tests/browser --ignore=tests/book
 # Pages are opened one after another, because some tests measure how soon a widget answers; PAGES=2 takes two at a time.
 PAGES := 0
 
@@ -92,7 +94,7 @@ update: ## Get a new edition of the course; what you have written in your copies
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check
-	OMP_NUM_THREADS=1 $(PY) -m pytest $(LESSONS) $(SOLUTIONS) tests $(NBVAL) -n $(WORKERS) $(SIDE_BY_SIDE) loadfile --ignore=tests/browser $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest $(LESSONS) $(SOLUTIONS) tests $(NBVAL) -n $(WORKERS) $(SIDE_BY_SIDE) loadfile $(APART) $(ARGS)
 
 check: $(VENV)/.test-ready ## In a minute: lint, the tests of the model, one lesson
 	$(PY) -m ruff check
@@ -100,6 +102,9 @@ check: $(VENV)/.test-ready ## In a minute: lint, the tests of the model, one les
 
 test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, operated in a real browser
 	$(PY) -m pytest tests/browser -n $(PAGES) $(SIDE_BY_SIDE) loadgroup $(ARGS)
+
+test-book: $(VENV)/.browser-ready $(VENV)/.book-ready ## The pages of the book: links, figures, nothing from elsewhere
+	$(PY) -m pytest tests/book $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)
@@ -109,6 +114,11 @@ notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 p
 
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
 	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)
+
+book: $(VENV)/.book-ready ## The course as web pages, in build/book; runs no lesson, fetches nothing
+	$(PY) -m notebooks.source.book build/book-source
+	$(PY) -m sphinx -q -W --keep-going -d build/book-doctrees build/book-source build/book $(ARGS)
+	@echo "build/book/index.html"
 
 release: $(VENV)/.teach-ready ## For teachers: put ASSIGNMENT=03 into the gradebook and make what students get
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_assignment --force "$$name")
@@ -146,6 +156,9 @@ endif
 ifneq ($(shell cat $(VENV)/.bench-ready 2>/dev/null),$(CURDIR))
 $(VENV)/.bench-ready: .moved
 endif
+ifneq ($(shell cat $(VENV)/.book-ready 2>/dev/null),$(CURDIR))
+$(VENV)/.book-ready: .moved
+endif
 ifneq ($(shell cat $(VENV)/.browser-ready 2>/dev/null),$(CURDIR))
 $(VENV)/.browser-ready: .moved
 endif
@@ -172,6 +185,10 @@ $(VENV)/.teach-ready: $(VENV)/.lab-ready
 
 $(VENV)/.bench-ready: $(VENV)/.lab-ready
 	$(PIP) install --quiet -c constraints.txt -e ".[bench]"
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/.book-ready: $(VENV)/.lab-ready
+	$(PIP) install --quiet -c constraints.txt -e ".[book]"
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.browser-ready: $(VENV)/.test-ready

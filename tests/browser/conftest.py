@@ -8,21 +8,11 @@ import pytest
 from playwright.sync_api import Browser
 
 from course_lib.translator import Translator
+from tests.helpers.chromium import launch_args
 from tests.helpers.lab import Lab
 from tests.helpers.serving import jupyterlab
 
 ROOT = Path(__file__).resolve().parents[2]
-# No sandbox: containers have none to give. The rest keeps the browser from talking to anyone but us.
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-).split()
-BROWSERS = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,11 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict:
-    """Debian's Chromium, or another one that is installed."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser found (tried {', '.join(BROWSERS)}); on Debian: apt-get install chromium")
-    return {"executable_path": found, "args": FLAGS, "headless": True}
+    return launch_args()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,40 @@
+"""The book, built once for all its tests; skipped, with the reason, where the extra [book] is not installed."""
+
+from pathlib import Path
+
+import pytest
+
+from notebooks.source.book import stage
+from tests.helpers.chromium import launch_args
+from tests.helpers.sphinx import built
+from tests.helpers.web_pages import WebPage
+
+NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx-mathjax-offline")
+
+
+@pytest.fixture(scope="session")
+def installed() -> None:
+    for name in NEEDED:
+        pytest.importorskip(name, reason="the extra [book] is not installed: make test-book")
+
+
+@pytest.fixture(scope="session")
+def folder(installed: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages, in a folder whose name an address must quote."""
+    place = tmp_path_factory.mktemp("book")
+    stage(place / "source")
+    done = built(place / "source", place / "web pages", root)
+    assert done.returncode == 0, done.stderr
+    return place / "web pages"
+
+
+@pytest.fixture(scope="session")
+def book(folder: Path) -> dict[str, WebPage]:
+    """Every page by its address in the book."""
+    paths = [path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts]
+    return {path.relative_to(folder).as_posix(): WebPage(path) for path in paths}
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict:
+    return launch_args()
