@@ -1,6 +1,6 @@
 """What lets widgets answer in the page, without a kernel: scripts, the shipped translators, and a runtime for them.
 
-    course_lib.export, docs/book/alive, widgets' scripts, onnxruntime-web (npm) -> files -> _static/alive/ of the book
+book_model.py, docs/book/alive, widgets' scripts, onnxruntime-web (npm) -> files -> _static/alive/ of the book
 """
 
 import hashlib
@@ -13,18 +13,17 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_lib import export as export_module
-from course_lib.export import export
 from course_lib.storage import replacing
 from course_lib.translator import PRETRAINED, Translator
-from course_lib.widgets.scripts import STATIC, joined
+from course_lib.widgets import AttentionExplorer, Playground
+from notebooks.source import book_graphs, book_model
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "docs" / "book" / "alive"
 KEPT = ROOT / "build" / "alive"  # what takes long to make, or has to be fetched
 RUNTIME = "onnxruntime-web@1.30.0"
 OF_RUNTIME = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
-WIDGETS = {"playground": "playground.js", "explorer": "attention_explorer.js"}
+WIDGETS = {"playground": Playground, "explorer": AttentionExplorer}
 MODELS = ("everyday", "course")
 
 
@@ -70,8 +69,8 @@ def enliven(lesson: str, notebook: NotebookNode) -> None:
 def files() -> dict[str, Path | str]:
     """All that the pages need, by its place in _static/alive."""
     found: dict[str, Path | str] = {path.name: path for path in SCRIPTS.glob("*.js")}
-    found |= {f"{name}.js": joined(STATIC / script) for name, script in WIDGETS.items()}
-    found["widgets.css"] = STATIC / "widgets.css"
+    found |= {f"{name}.js": widget._esm for name, widget in WIDGETS.items()}
+    found["widgets.css"] = Playground._css
     for name in MODELS:
         found |= {f"models/{name}/{path.name}": path for path in model(name).iterdir()}
     return found | {f"runtime/{name}": runtime() / name for name in OF_RUNTIME}
@@ -79,11 +78,12 @@ def files() -> dict[str, Path | str]:
 
 def model(name: str) -> Path:
     """The folder of an exported translator; it is exported again when its weights or the export have changed."""
-    sources = (PRETRAINED / name / "model.safetensors", PRETRAINED / name / "tokenizer.json", export_module.__file__)
+    weights, tokenizer = (PRETRAINED / name / file for file in ("model.safetensors", "tokenizer.json"))
+    sources = (weights, tokenizer, book_graphs.__file__, book_model.__file__)
     digest = hashlib.sha256(b"".join(Path(path).read_bytes() for path in sources)).hexdigest()[:12]
     folder = KEPT / f"{name}-{digest}"
     if not folder.exists():
-        export(Translator.from_pretrained(name), KEPT / "exported")
+        book_model.export(Translator.from_pretrained(name), KEPT / "exported")
         (KEPT / "exported").rename(folder)
     return folder
 

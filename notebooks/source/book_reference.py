@@ -1,7 +1,7 @@
 """The reference of the library, from its docstrings: a page for each module at the top, and for each face below.
 
-    course_lib.masks, course_lib.figures, ... -> reference -> api/masks.rst, api/figures.rst, ...
-    docstring, for people -> as_rst -> docstring, for Sphinx
+course_lib.masks, course_lib.figures, ... -> reference -> api/masks.rst, api/figures.rst, ...
+docstring, for people -> as_rst -> docstring, for Sphinx
 """
 
 import importlib

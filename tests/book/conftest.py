@@ -9,7 +9,7 @@ from tests.helpers.chromium import launch_args
 from tests.helpers.sphinx import built
 from tests.helpers.web_pages import WebPage
 
-NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx-mathjax-offline")
+NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx-mathjax-offline", "onnx", "onnxscript", "onnxruntime")
 
 
 @pytest.fixture(scope="session")

@@ -163,9 +163,7 @@ def law_folded_cells_are_folded(page: WebPage, notebook: NotebookNode) -> None:
     assert not any(page.folds), f"{page.path.name} has a fold that is open"
 
 
-def test_folded_cells_are_folded(
-    book: dict[str, WebPage], lessons: dict[str, NotebookNode], tmp_path: Path
-) -> None:
+def test_folded_cells_are_folded(book: dict[str, WebPage], lessons: dict[str, NotebookNode], tmp_path: Path) -> None:
     for name, notebook in lessons.items():
         law_folded_cells_are_folded(book[name], notebook)
     name = "notebooks/03_attention.html"

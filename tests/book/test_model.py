@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib import export as module
 from course_lib.analysis import ablate_heads
 from course_lib.config import ModelConfig
-from course_lib.export import DecoderGraph, EncoderGraph, export
 from course_lib.recording import record_attention
 from course_lib.storage import load_tensors, load_weights, save_tensors
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
+from notebooks.source.book_graphs import DecoderGraph, EncoderGraph
 from tests.helpers.laws import tells_apart
 
 SIZES = dict(vocab_size=30, d_model=12, num_heads=3, num_layers=2, d_ff=20, max_len=16)
@@ -84,7 +83,9 @@ def test_graphs_say_what_the_model_says():
 
 
 @pytest.mark.parametrize("position", ["rotary", "alibi", "none"])
-def test_positions_that_are_not_added_are_refused(tmp_path, position):
+def test_positions_that_are_not_added_are_refused(installed, tmp_path, position):
+    from notebooks.source.book_model import export
+
     translator = Translator.from_pretrained("course")
     config = ModelConfig(**translator.model.config.to_dict() | {"position": position})
     with pytest.raises(ValueError, match=f"positions that are added to the tokens, got '{position}'"):
@@ -93,12 +94,10 @@ def test_positions_that_are_not_added_are_refused(tmp_path, position):
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    for name in ("onnx", "onnxscript", "onnxruntime"):
-        pytest.importorskip(name, reason=f"{name} is not installed; the extra [book] brings it")
-    folder = tmp_path_factory.mktemp("export")
-    export(Translator.from_pretrained("course"), folder)
-    return folder
+def exported(installed):
+    from notebooks.source.book_alive import model
+
+    return model("course")
 
 
 def int8(model, folder):
@@ -134,4 +133,4 @@ def test_both_graphs_share_small_weights(exported):
     config = json.loads((exported / "config.json").read_text())
     assert config["sizes"] == {name: (exported / name).stat().st_size for name in config["sizes"]}
     parameters = ModelConfig(**{k: v for k, v in config.items() if k != "sizes"}).num_parameters
-    assert config["sizes"][module.WEIGHTS] < 1.5 * parameters  # bytes: the positions stand there too
+    assert config["sizes"]["weights.bin"] < 1.5 * parameters  # bytes: the positions stand there too
