@@ -24,13 +24,13 @@ from torch import nn
 
 from course_lib import Tokenizer, Transformer, Translator, greedy, record_attention
 from course_lib.figures import Panel, bars, curves, mask_grid, panels
-from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
 translator = Translator.from_pretrained("course")
 model, tokenizer = translator.model.to(device).double(), translator.tokenizer
+PAD_ID, BOS_ID, EOS_ID = range(3)  # as in lesson 01
 
 # %% [markdown]
 # We take the small `course` translator apart.
