@@ -16,7 +16,6 @@ from nbformat import NotebookNode
 from course_lib.storage import replacing
 from course_lib.translator import PRETRAINED, Translator
 from course_lib.widgets import AttentionExplorer, Playground
-from notebooks.source import book_graphs, book_model
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "docs" / "book" / "alive"
@@ -79,11 +78,13 @@ def files() -> dict[str, Path | str]:
 def model(name: str) -> Path:
     """The folder of an exported translator; it is exported again when its weights or the export have changed."""
     weights, tokenizer = (PRETRAINED / name / file for file in ("model.safetensors", "tokenizer.json"))
-    sources = (weights, tokenizer, book_graphs.__file__, book_model.__file__)
-    digest = hashlib.sha256(b"".join(Path(path).read_bytes() for path in sources)).hexdigest()[:12]
+    code = (Path(__file__).with_name(f"book_{part}.py") for part in ("graphs", "model"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in (weights, tokenizer, *code))).hexdigest()[:12]
     folder = KEPT / f"{name}-{digest}"
     if not folder.exists():
-        book_model.export(Translator.from_pretrained(name), KEPT / "exported")
+        from notebooks.source.book_model import export  # needs the extra [book]
+
+        export(Translator.from_pretrained(name), KEPT / "exported")
         (KEPT / "exported").rename(folder)
     return folder
 

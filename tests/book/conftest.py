@@ -1,5 +1,6 @@
 """The book, built once for all its tests; skipped, with the reason, where the extra [book] is not installed."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx-mathjax-offline", "o
 def installed() -> None:
     for name in NEEDED:
         pytest.importorskip(name, reason="the extra [book] is not installed: make test-book")
+    from notebooks.source.book_alive import RUNTIME, runtime
+
+    try:
+        runtime()
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"npm cannot fetch {RUNTIME}: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -43,4 +43,4 @@ function again(place, words = "Try again") {
 
 for (const place of document.querySelectorAll(".alive"))
   if (place.hasAttribute("data-now")) wake(place);
-  else place.append(again(place, "Start it here, in your browser (loads about 12 MB)"));
+  else place.append(again(place, "Start it here, in your browser (loads up to 23 MB, once)"));
