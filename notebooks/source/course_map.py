@@ -120,7 +120,7 @@ def _frame(place: Place, here: bool, *, lessons: bool) -> str:
     style = f'fill="{"#e3f0f8" if here else "none"}" stroke="{color}" stroke-width="{2 if here else 1}"'
     size = f'x="{place.x}" y="{place.y}" width="{place.width}" height="{place.height}"'
     words = f"{place.text} · {place.lessons}" if lessons else place.text
-    label = _text(place.x + place.width - 8, place.y + place.height - 6, words, color, "end", bold=here)
+    label = _text(place.x + place.width - 8, place.y + 14, words, color, "end", bold=here)
     return f'<rect {size} rx="6" {style} stroke-dasharray="{"none" if here else "4 3"}"/>{label}'
 
 
