@@ -1,6 +1,10 @@
 """The book, built once for all its tests; skipped, with the reason, where the extra [book] is not installed."""
 
 import subprocess
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -40,6 +44,22 @@ def book(folder: Path) -> dict[str, WebPage]:
     """Every page by its address in the book."""
     paths = [path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts]
     return {path.relative_to(folder).as_posix(): WebPage(path) for path in paths}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Writes no log."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def address(folder: Path) -> Iterator[str]:
+    """Of the book on loopback: below a folder of the server, as on a page of a project."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder.parent)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/{folder.name.replace(' ', '%20')}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,7 @@
 """Widgets that answer in the page: tokenizer, door and search are those of the library, and nobody else is asked."""
 
 import json
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -43,21 +40,6 @@ EXPLORE = """async ([alive, text, prefix, silent]) => {
   const weights = Array.from(new Uint16Array(model.get("weights").buffer));
   return { view: model.get("view"), weights, message: model.get("message") };
 }"""
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        """Says nothing of each request."""
-
-
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[str]:
-    """The book, as a static host has it below some path."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder.parent)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/{folder.name.replace(' ', '%20')}/"
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture
@@ -103,8 +85,8 @@ def by_library(translator: Translator, text: str) -> list:
 def test_tokenizer_and_door_are_those_of_the_library(page: Page, address: str) -> None:
     texts, translator = typed(), Translator.from_pretrained("everyday")
     assert len(texts) == 5000
-    page.goto(f"{address}index.html")
-    ours = page.evaluate(PREPARE, [f"{address}_static/alive/", texts])
+    page.goto(f"{address}/index.html")
+    ours = page.evaluate(PREPARE, [f"{address}/_static/alive/", texts])
     for text, each in zip(texts, ours, strict=True):
         assert each == by_library(translator, text), text
 
@@ -118,18 +100,18 @@ def test_a_broken_tokenizer_is_seen(page: Page, address: str) -> None:
         route.fulfill(json=saved)
 
     page.route("**/tokenizer.json", backwards)
-    page.goto(f"{address}index.html")
-    ((ids, *_),) = page.evaluate(PREPARE, [f"{address}_static/alive/", SENTENCES[1:2]])
+    page.goto(f"{address}/index.html")
+    ((ids, *_),) = page.evaluate(PREPARE, [f"{address}/_static/alive/", SENTENCES[1:2]])
     assert ids != Translator.from_pretrained("everyday").tokenizer.encode(SENTENCES[1])
 
 
 @pytest.mark.parametrize("text", SENTENCES)
 def test_the_page_explores_as_the_library_does(page: Page, address: str, rounded: Translator, text: str) -> None:
     """Tokens, probabilities, candidates and every attention weight; with forced tokens and silent heads."""
-    page.goto(f"{address}index.html")
+    page.goto(f"{address}/index.html")
     (forced,) = [explore(rounded, text).candidates[0][1].id]
     for prefix, silent in (([], []), ([forced], [("cross", 1, 3), ("encoder", 0, 0), ("decoder", 2, 5)])):
-        ours = page.evaluate(EXPLORE, [f"{address}_static/alive/", text, prefix, silent])
+        ours = page.evaluate(EXPLORE, [f"{address}/_static/alive/", text, prefix, silent])
         theirs = explore(rounded, text, prefix=prefix, silent=silent)
         assert not ours["message"] and ours["view"]["text"] == theirs.text
         assert ours["view"]["src"] == theirs.src_tokens and ours["view"]["tgt"] == theirs.tgt_tokens
@@ -143,7 +125,7 @@ def test_the_page_explores_as_the_library_does(page: Page, address: str, rounded
 def test_one_translates_in_the_page_and_nobody_else_is_asked(page: Page, address: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"{address}translate.html")
+    page.goto(f"{address}/translate.html")
     page.wait_for_selector(".alive .cw-answer:not(:empty)", timeout=120_000)
     page.get_by_label("English").first.fill("I am tired.")
     page.wait_for_function("document.querySelector('.cw-answer').textContent === 'Ich bin müde.'", timeout=60_000)
@@ -153,7 +135,7 @@ def test_one_translates_in_the_page_and_nobody_else_is_asked(page: Page, address
 
 
 def test_a_lesson_starts_its_widgets_when_asked(page: Page, address: str) -> None:
-    page.goto(f"{address}notebooks/12_reading_attention.html")
+    page.goto(f"{address}/notebooks/12_reading_attention.html")
     place = page.locator(".alive")
     assert place.count() == 1 and "first state of a widget" in place.inner_text()
     place.get_by_role("button").click()
@@ -163,7 +145,7 @@ def test_a_lesson_starts_its_widgets_when_asked(page: Page, address: str) -> Non
 
 def test_a_browser_without_webassembly_is_told(page: Page, address: str) -> None:
     page.add_init_script("delete globalThis.WebAssembly")
-    page.goto(f"{address}translate.html")
+    page.goto(f"{address}/translate.html")
     page.wait_for_selector(".alive-failed")
     assert "has no WebAssembly" in page.locator(".alive-failed").first.inner_text()
 

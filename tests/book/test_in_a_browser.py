@@ -1,9 +1,6 @@
 """The book in a browser, below any address: it asks for nothing else, its formulas are set, and it fits a phone."""
 
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,22 +17,6 @@ TOO_WIDE = """() => [...document.querySelectorAll('.bd-article *')].filter((node
   }
   return true;
 }).map((node) => node.outerHTML.slice(0, 100))"""
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Writes no log."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[str]:
-    """Of the book on loopback: below a folder of the server, as on a page of a project."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder.parent)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/{folder.name.replace(' ', '%20')}"
-        server.shutdown()
 
 
 @pytest.fixture(params=["light", "dark"])
