@@ -37,9 +37,8 @@ pad_id, bos_id, eos_id = model.config.pad_id, model.config.bos_id, model.config.
 # %% [markdown]
 # ## All that a search can ask
 #
-# We hand over a source and the beginning of a target.
-# The model answers with a log-probability for each token that could come next.
-# Everything that we write by hand in this lesson is built on this one function.
+# Given a source and the beginning of a target, the model returns a log-probability for each possible next token.
+# Every search in this lesson is built on this one function.
 
 
 # %%
@@ -60,9 +59,9 @@ def next_log_probs(src, ids):
 # %% [markdown]
 # ## Greedy: the most probable next token
 #
-# The shortest answer to our question is **greedy decoding**: always take the favorite, until the favorite is `</s>`.
+# The shortest answer to our question is **greedy decoding**: take the favorite, the most probable next token, until it is `</s>`.
 # We also add up the log-probabilities.
-# What is the sum good for?
+# What does the sum tell us?
 
 
 # %%
@@ -94,8 +93,8 @@ for text in (station, "I have never been to Berlin.", shirt):
 
 # %% [markdown]
 # The sum is the log-probability of the *whole* output, and the second column is its probability.
-# It is a product, p(y_1 | X) · p(y_2 | y_1, X) · …, up to and including that of `</s>`; logarithms turn it into a sum.
-# (The third output is wrong: German puts the verb second. We come back to it.)
+# This probability is a product, p(y_1 | X) · p(y_2 | y_1, X) · …, with `</s>` as its last factor; logarithms turn it into a sum.
+# (The third output is wrong, for German puts the verb second. We come back to it.)
 #
 # `course_lib.decoding.greedy` does the same for a whole batch at once.
 #
@@ -117,10 +116,10 @@ print(tokenizer.decode(ids))
 assert ids[: len(theirs.ids)] == theirs.ids and len(theirs.ids) < 10
 
 # %% [markdown]
-# It goes on for as long as we let it.
+# It repeats itself until we stop it.
 # So every search needs a **maximum length**, in case `</s>` never comes.
-# The paper allows 50 tokens more than the source has; so does `course_lib`, unless we say otherwise.
-# What hits the limit is *unfinished*, and the search must say so:
+# The paper allows 50 tokens more than the source has, and so does `course_lib` by default.
+# An output that hits the limit is *unfinished*, and the search must say so:
 
 # %% tags=["nbval-check-output"]
 for max_len in (3, 5, 6):
@@ -153,14 +152,13 @@ first, second = map(tokenizer.token, order[:2].tolist())
 assert (first, second) == ("▁dort", "▁liegt") and probs[0] < 2 * probs[1]
 
 # %% [markdown]
-# Greedy decoding writes `▁dort` and forgets that there was a choice.
-# There are two ways to do better: *draw* the next token, or *follow several*.
+# Greedy decoding writes `▁dort` and never looks back.
+# There are two other ways: *draw* the next token, or *follow several*.
 #
 # ## Sampling: draw the next token
 #
-# We draw each token with its probability, a thousand times for the same sentence.
-# Greedy decoding gave *Wo ist der Bahnhof?* a log-probability.
-# How often will exactly this output be drawn?
+# We draw each token with the probability that the model gives it, and write a thousand outputs for one sentence.
+# What share of them will be *Wo ist der Bahnhof?*, whose probability was 0.29?
 
 # %%
 many = encode(station).expand(1000, -1)
@@ -178,11 +176,11 @@ assert abs(share - math.exp(favorite.log_prob)) < 0.06
 assert len(rare) > 200
 
 # %% [markdown]
-# As often as its probability says: that is what the log-probability of an output means.
-# The rest goes to hundreds of outputs, each of them improbable, but there are so many.
+# About as large as its probability says.
+# Each of the rare outputs is improbable, but there are very many of them.
 # So before we draw, we change the distribution.
 #
-# **Temperature** divides the log-probabilities before the softmax.
+# **Temperature** divides the log-probabilities (or the logits) before the softmax.
 # **Top-k sampling** keeps the k most probable tokens.
 # **Top-p sampling** (or nucleus sampling) keeps the fewest tokens that together reach the probability p [@holtzman2020].
 
@@ -200,8 +198,7 @@ def keep_top_p(log_probs, p):
 
 
 # %% [markdown]
-# After *Das Hemd* the model is unsure.
-# After *Wo ist der Bahnhof* it is sure of the question mark.
+# After *Das Hemd* the model is unsure; after *Wo ist der Bahnhof* it is sure of the question mark.
 # How many tokens does each cut keep?
 
 # %%
@@ -218,8 +215,7 @@ assert kept["sure"] == [5, 1] and kept["unsure"][0] == 5 and kept["unsure"][1] >
 
 # %% [markdown]
 # Top-k keeps five even where one is enough; top-p adapts.
-# Here is the whole loop.
-# If it is the same algorithm as `course_lib`'s, the same random numbers give the same sentences.
+# Here is the whole loop, which a folded cell compares with `course_lib.decoding.sample`, random number for random number.
 
 
 # %%
@@ -256,8 +252,7 @@ for change, options in ways.values():
         assert ids == other.ids
 
 # %% [markdown]
-# **Entropy** measures how undecided a distribution is, in nats: 0 if one token is certain, ln(n) if n tokens are equally probable.
-# Temperature moves it anywhere between the two:
+# What does the temperature do to the **entropy**, which lesson [03](03_attention.ipynb) measured on attention weights?
 
 
 # %%
@@ -290,8 +285,7 @@ for _, y in series.values():
 # %% [markdown]
 # On the left, sampling becomes greedy decoding; on the right, noise.
 #
-# Turn the knobs yourself, at every place of the output.
-# How hot must it be until most of the twenty translations are wrong?
+# Move the sliders: at which temperature do most of the twenty translations go wrong?
 
 # %%
 from course_lib.widgets import SamplingSliders
@@ -305,8 +299,7 @@ assert sliders.probs[0].item() == max(sliders.probs.tolist())
 # %% [markdown]
 # ### Is sampling good for translating?
 #
-# We need sentences with references.
-# The course corpus has them, and this translator has never seen it.
+# We need references: the course corpus has them, and this translator has never seen it.
 
 # %%
 from course_lib.data import load_course, pad
@@ -371,10 +364,10 @@ assert all(coolest[name] > hottest[name] + 1 for name in cuts)
 
 # %% [markdown]
 # (The bands span three draws.)
-# The hotter the draw, the worse the translation; the best that a draw can do here is to come close to greedy decoding.
-# Label smoothing (lesson [09](09_training.ipynb)) taught the model to leave a tenth of the probability to other tokens, at each step: an argmax does not mind, a faithful draw steps aside again and again.
-# Sampling is for tasks with many good outputs: a story, a conversation.
-# Here it shows what the model believes.
+# The higher the temperature, the worse the translation; the coolest draws come close to greedy decoding.
+# Label smoothing (lesson [09](09_training.ipynb)) taught the model to spread a tenth of the probability over all tokens, and a draw can hit any of them at every step.
+# Sampling suits tasks with many good outputs, such as a story or a conversation.
+# In translation it shows what the model believes.
 
 # %% [markdown]
 # ## Greedy decoding does not find the most probable output
@@ -407,14 +400,14 @@ assert sums[1] > sums[0] + 0.5
 assert math.isclose(sums[0], shirt_greedy.log_prob, abs_tol=1e-4)
 
 # %% [markdown]
-# The model itself prefers the right output, and greedy decoding never saw it.
-# It takes `▁dort`, which looks a little better, and pays for it at the next step.
+# The model itself prefers the right output, but greedy decoding never saw it.
+# It took `▁dort`, the better token, and paid for it at the next step.
 #
 # ## Beam search
 #
 # **Beam search** keeps the *beam_size* most probable beginnings, its **hypotheses**.
-# It extends each of them by each token, and keeps the best again.
-# A hypothesis that ends is put aside; when beam_size of them have ended, the search is over.
+# At each step it extends every one of them by every token, and keeps the beam_size best.
+# Those of the best that end in `</s>` are put aside as finished; when beam_size have finished, the search is over.
 
 
 # %%
@@ -436,8 +429,9 @@ def beam_by_hand(src, beam_size, max_len=30, scores=next_log_probs, keep_finishe
 
 
 # %% [markdown]
-# Why 2 · beam_size candidates?
-# At most beam_size of them can end, one for each beginning, so enough are left to go on with.
+# Why more than beam_size candidates from each?
+# One of them may be `</s>`, and the others must still fill the beam.
+# (One more would be enough; twice as many is customary.)
 
 # %% tags=["nbval-check-output"]
 from course_lib.decoding import beam_search, record_beam
@@ -458,12 +452,12 @@ for text in (station, shirt, *sources[:4]):
     assert best.ids == only.ids
 
 # %% [markdown]
-# With three beginnings `▁liegt` survives, and wins.
-# (A beam of 1 is greedy decoding, token for token; we check that in the folded cell, and that `course_lib.decoding.beam_search` is the same search.)
+# With a beam of 3 `▁liegt` survives, and wins.
+# (A beam of 1 is greedy decoding, token for token; the folded cell checks that, and that `course_lib.decoding.beam_search` agrees with ours.)
 #
-# `record_beam` hands out all that the search considered, as a tree.
-# Each box has a token and the log-probability of everything up to it.
-# Follow greedy decoding along the top, then the winner: where does it take the lead?
+# `record_beam` returns the search as a tree.
+# Each box shows a token and the log-probability of everything up to it.
+# Follow greedy decoding along the top, then the winner: where does the winner take the lead?
 
 # %% id="beam-tree"
 from course_lib.figures import beam_figure
@@ -501,8 +495,8 @@ for ours, shown in zip(tree.nodes, explorer.tree.nodes, strict=True):
 # ### Whose error is it?
 #
 # If an output is wrong, there are two suspects.
-# A **search error**: the model gives the reference a higher probability, and the search has missed it.
-# A **model error**: the model prefers the wrong output, and the search was right to take it.
+# A **search error**: the model gives the reference a higher probability, but the search missed it.
+# A **model error**: the model gives the wrong output the higher probability, so the search was right to take it.
 # A better search can mend only the first kind.
 
 # %%
@@ -553,13 +547,14 @@ assert of_greedy["search errors"] > 0.05 * num_pairs
 assert errors["beam 8"]["model errors"] > 0.4 * num_pairs
 
 # %% [markdown]
-# (Some "errors" are good translations with another word than the reference's; for them the model's preference is a matter of taste.)
-# A small beam is enough here: what is left is the model's own opinion.
+# (Some of these "errors" are good translations in other words.)
+# With a small beam, nearly every error is the model's own.
 #
-# That a beam of 8 misses so little is luck in a sense, for it promises nothing.
-# To be certain one has to try *every* output, and with 8,000 subwords that is out of the question.
-# With four words and at most three of them in a sentence there are 1 + 4 + 16 + 64 = 85.
-# So we ask 50 untrained models with a tiny vocabulary.
+# But this only counts how often the search misses the *reference*.
+# How often does it miss the most probable output of all?
+# With 8,000 subwords nobody can score *every* output.
+# With four words, and at most three of them in a sentence, there are only 1 + 4 + 16 + 64 = 85.
+# So we ask 50 untrained models with this tiny vocabulary.
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -615,17 +610,18 @@ assert hits[320] == 50 and hits[1] < 30
 assert hits[1] < hits[2] < hits[4] <= hits[8] <= hits[320]
 
 # %% [markdown]
-# In the last step 4³ beginnings have 5 continuations each, which makes 320: such a beam drops nothing, it *is* exhaustive search.
+# In the last step 4³ beginnings have 5 continuations each, which makes 320: a beam that wide drops nothing, so it *is* exhaustive search.
 #
 # ## Two searches that are wrong
 #
 # **A common mistake**: beam search that adds raw logits.
-# Add 7 to all logits of a step: the probabilities stay, so for the model nothing has changed, but the sum has.
-# And if the logit of a favorite is positive, each further token makes an output look *better*.
+# If all logits of a step grow by 7, the probabilities stay the same, but the sum does not.
+# And each token whose logit is positive makes an output look *better*.
 #
 # **A common mistake**: beam search that drops what has finished, so that only hypotheses that end in its last step count.
 #
-# Our function can make both.
+# Our function can make both, without a crash.
+# How would we notice?
 
 # %%
 @torch.no_grad()
@@ -654,15 +650,14 @@ for (text, name), total in wrongly.items():
     assert name == "right" or total < wrongly[text, "right"]
 
 # %% [markdown]
-# Nothing crashed, and the outputs look like those of a weak model.
-# But their log-probability, recomputed in one parallel pass, gives them away.
+# The outputs look like those of a weak model.
+# But their log-probability, recomputed in one parallel pass, gives them away: the right search finds more probable ones.
 #
 # ## The longer the output, the less probable
 #
-# Each token adds the logarithm of a probability, so a total can only fall, and a short output starts with an advantage.
-# With single sentences this hardly shows.
-# So we hand over two at a time, as one text, and search with wider and wider beams.
-# Watch the length.
+# The logarithm of a probability is never positive, so each token lowers the total, and short outputs have an advantage.
+# To see it, we translate two sentences at a time, as one text, with wider and wider beams.
+# What happens to the length?
 
 
 # %%
@@ -696,11 +691,10 @@ assert totals == sorted(totals) and tokens == sorted(tokens, reverse=True)
 assert tokens[-1] < wanted - 0.5 and scores[-1] > scores[0] - 1
 
 # %% [markdown]
-# Every wider beam finds more probable outputs, and they get shorter and shorter.
-# Whole words go missing.
-# With other models this ends badly: BLEU falls as the beam grows, "the beam search curse", and in a study of a full-size Transformer the most probable output of all was the *empty* one for more than half of the sentences [@stahlberg2019].
-# Ours does not get worse: what the search finds in wording makes up for what it loses in length.
-# Could we have both?
+# The wider the beam, the more probable the outputs, and the shorter.
+# With other models BLEU falls as the beam grows, "the beam search curse"; and for a full-size Transformer the most probable output of all was the *empty* one for more than half of the sentences [@stahlberg2019].
+# Ours gets no worse, but its outputs are too short.
+# Can we keep the wide beam, and the length too?
 #
 # ### The length penalty
 #
@@ -708,10 +702,9 @@ assert tokens[-1] < wanted - 0.5 and scores[-1] > scores[0] - 1
 #
 # score(Y) = log P(Y | X) / lp(Y), with lp(Y) = ((5 + |Y|) / 6)^α
 #
-# α = 0 compares bare log-probabilities; the larger α, the more a long output is forgiven.
-# We count `</s>` as part of Y.
-# The trees are searched already, so for each α we only choose again among the outputs that finished.
-# (`beam_search` works like that too: the penalty ranks what has finished.)
+# |Y| is the number of tokens, `</s>` included.
+# α = 0 compares bare log-probabilities; the larger α, the more a long output is favored.
+# As in `beam_search`, the penalty only ranks what has finished, so for each α we choose again from the trees that we have.
 
 
 # %%
@@ -735,7 +728,7 @@ for alpha in (0.0, 0.6, 2.0):
 # %% [markdown]
 # Which α?
 # The paper took 0.6 with a beam of 4, "chosen after experimentation on the development set" (section 6.1).
-# We do the same: we choose on the first half of the texts, and report on the second.
+# Likewise we choose on the first half of the texts, and report on the second.
 
 # %%
 half = len(double) // 2
@@ -764,17 +757,18 @@ assert best_alpha > 0 and gain.high > 0
 
 # %% [markdown]
 # The interval comes from **paired bootstrap resampling** [@koehn2004]: we draw the texts again, with replacement, and score both sides on each draw.
-# A hundred texts or fewer say little: look at how wide it is before you believe a tenth of a point.
+# So α does mend the length, but the gain in BLEU is as uncertain as the interval is wide: one that contains 0 does not even settle the sign.
 #
-# And for long inputs there is a better way than any α.
-# `Translator.translate` cuts a text into sentences, and searches for each of them alone.
+# For long inputs there is a better way: `Translator.translate` cuts a text into sentences, and translates each on its own.
+# Compare greedy decoding on single sentences, above, with beam 1 on the same sentences in pairs.
 #
 # ## The key-value cache
 #
-# Lesson 07 counted: step by step, most of the work is done again and again.
-# In the decoder, position *t* sees no later token, so its key and its value never change.
-# The **key-value cache** keeps them, and only what is new is computed.
-# By hand, for one attention: does it need a mask?
+# Lesson 07 counted how much of its work the decoder repeats at every step.
+# But position *t* sees no later token, so its key and its value never change.
+# The **key-value cache** keeps them, and each step computes only those of its newest token.
+# Here it is by hand, for one attention.
+# Does it need a mask?
 
 # %%
 import copy
@@ -802,10 +796,10 @@ print(f"largest difference: {(torch.cat(outputs, dim=1) - at_once).abs().max():.
 torch.testing.assert_close(torch.cat(outputs, dim=1), at_once, rtol=1e-9, atol=1e-10)
 
 # %% [markdown]
-# No mask: the future is not there yet.
+# No: the future is not there yet, so there is nothing to hide.
 #
-# `model.new_cache` keeps this for every layer, and the keys and values of the memory too, which stay the same for all steps.
-# Here is the loop of every search, with and without it.
+# `model.new_cache` keeps keys and values for every layer, those of the memory too, which are the same at all steps.
+# Here is the loop that all searches share, with and without it.
 
 
 # %%
@@ -837,8 +831,8 @@ assert numbers == 2 * model.config.num_layers * model.config.d_model * lengths
 
 # %% [markdown]
 # The cache trades memory for time: 2 · layers · d_model numbers for each token of source and target, and for each hypothesis (lesson [14](14_cost_and_memory.ipynb) adds it all up).
-# How much time?
-# We write several sentences at once, of any tokens: the clock does not care which.
+# How much time does it save?
+# We write several sentences at once, of arbitrary tokens.
 
 # %% tags=["hide-input"]
 sentences, longest = (1024, 128) if device == "cuda" else (4, 64)
@@ -872,9 +866,8 @@ curves(
 assert slow[-1] - fast[-1] > max(0, slow[0] - fast[0])
 
 # %% [markdown]
-# **A common mistake**: a beam search that reorders its hypotheses, and forgets the cache.
-# Two rows: *Die Katze* and *Der Hund*.
-# The search goes on with the second one twice: *Der Hund sieht*, *Der Hund schläft*.
+# **A common mistake**: a beam search that reorders its hypotheses but not the cache.
+# Its two rows are *Die Katze* and *Der Hund*; it drops the first and extends the second twice, to *Der Hund sieht* and *Der Hund schläft*.
 # Which rows come out wrong if the cache stays as it was?
 
 
@@ -906,15 +899,15 @@ with torch.no_grad():
 assert right == [False, True]
 
 # %% [markdown]
-# The first row reads *sieht* and remembers *Die Katze*.
-# No shape is wrong, so nothing crashes.
+# The first row reads *sieht*, but its cache remembers *Die Katze*.
+# All shapes are right, so nothing crashes.
 #
 # ## Teacher-forced or free-running?
 #
 # One parallel pass over the references tells how often the model predicts the right next token.
-# It is fast, so training logs like to print it.
-# Lesson 07 compared both modes sentence by sentence; now we go position by position.
-# How many tokens are right at the end of a sentence, in each mode?
+# It is fast, so training logs often show it.
+# Lesson 07 compared both modes on whole sentences; now we compare them position by position.
+# What share of the tokens is right at the end of a sentence, in each mode?
 
 # %% tags=["hide-input"]
 from course_lib.data import encode_pairs, make_batch
@@ -947,15 +940,18 @@ forced_falls, free_falls = (y[:3].mean() - y[-3:].mean() for y in shares.values(
 assert free_falls > forced_falls + 10
 
 # %% [markdown]
-# Teacher-forced, the model reads the *right* beginning at each position, whatever it would have written.
+# Teacher-forced, the model reads the *right* beginning at each position.
 # Running free, it reads its own mistakes, which it never met in training: **exposure bias**.
-# (Part of the fall is our strict count: one extra token shifts all that follow.)
+# (It is not the only cause of the fall: in our strict count, one extra token makes all that follow wrong.)
 #
 # ## One output, many scores
 #
-# The last question is how to score what we have decoded.
-# The outputs stay the same, those of greedy decoding; only the ruler changes.
-# The paper's own ruler is one of them: lower level than all others, it splits compounds at their hyphens (*E-Mail* becomes three tokens), which is in no signature.
+# How should we score what we have decoded?
+# We keep the outputs of greedy decoding, and change only what BLEU counts: how a text is cut into tokens (13a, intl and Moses are tokenizers), and whether case matters.
+# How far do the scores move?
+#
+# The paper's evaluation also splits compounds at their hyphens (*E-Mail* becomes three tokens), which no signature records.
+# We come to it at the end.
 
 
 # %%
@@ -984,12 +980,13 @@ for name, result in rulers.items():
     print(f"{name:26}{result.score:5.1f}  {result.signature}")
 
 # %% [markdown]
-# The four rulers with real tokens agree almost; words as they stand and characters measure something else, and the signature says so.
-# Two more numbers are called BLEU now and then, and have no signature at all: a mean over sentences, in which an output of three tokens has no 4-gram and scores 0 however perfect it is;
-# and a score of what cannot be called a translation.
+# With the four that use a real tokenizer, hardly at all; the last two count something else, and their signatures say so.
+# Some numbers that are called BLEU have no signature.
+# One is a mean over sentences: an output of three tokens has no 4-gram, so it scores 0 even if it is perfect.
 #
 # **A common mistake**: BLEU of the teacher-forced argmax.
-# It scores an output that nobody can produce, because its beginning is corrected at each step.
+# Nobody can produce this output without the reference, which corrects its beginning at each step.
+# Does it score too high or too low?
 
 # %%
 alone = [bleu([o], [r]).score for o, r in zip(outputs, references, strict=True)]
@@ -1017,8 +1014,8 @@ assert 0 in [bleu([text], [text]).score for text in perfect]
 
 # %% [markdown]
 # On other texts the tokens matter more.
-# Typographic quotation marks: 13a splits off the ASCII ones only.
-# Compounds with hyphens: split, each right part counts.
+# Of quotation marks, 13a splits off the ASCII ones only, not the typographic ones.
+# And when compounds are split at their hyphens, each part that is right counts.
 
 # %% tags=["nbval-check-output"]
 reference = ["Sie sagte: „Der Hund schläft heute nicht.“"]
@@ -1033,9 +1030,9 @@ by_paper = [split_compounds(texts) for texts in (written, wanted_text)]
 print(f"hyphens, split {bleu(*by_paper, tokenize='none').score:5.1f}")
 
 # %% [markdown]
-# The paper's 28.4 for English to German is such a number, over split compounds; sacreBLEU has given lower ones for the same kind of output [@post2018].
-# Neither is wrong; comparing one with the other is.
-# So a score comes with its signature, and with the search that wrote the output.
+# The paper's 28.4 for English to German counts split compounds; sacreBLEU has given lower numbers for the same kind of output [@post2018].
+# Neither is wrong; comparing them is.
+# So report a score with its signature, and with the search that wrote the output.
 
 # %% [markdown]
 # ## Your predictions
@@ -1064,11 +1061,11 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# Decoding is a search, and the model only answers what a next token would cost; the log-probabilities of an output's tokens add up to that of the output.
-# Greedy decoding takes each favorite, sampling draws with temperature, top-k or top-p, and a beam keeps several beginnings and finds outputs that greedy decoding misses.
-# What a wide beam gets wrong is the model's error; and bare log-probability favors short outputs, which a length penalty, chosen on validation data, makes up for.
-# The key-value cache keeps the keys and values that cannot change, and gives the same logits while each position is computed once.
-# A BLEU score says something if it is of free-running output, over the whole corpus, with its signature.
+# The log-probabilities of an output's tokens add up to that of the output.
+# Greedy decoding takes each favorite, sampling draws, and a beam keeps several beginnings and finds outputs that greedy decoding misses.
+# What a wide beam gets wrong is mostly the model's error; and bare log-probability favors short outputs, which a length penalty, chosen on validation data, counteracts.
+# The key-value cache keeps what cannot change, so that each position is computed once, with the same logits.
+# A BLEU score means something if it is of free-running output, over the whole corpus, with its signature.
 #
 # **Practice**: [assignment 11](assignments/release/11_decoding/11_decoding.ipynb): exercises that are checked at once, and a question to answer in words.
 #
