@@ -38,7 +38,7 @@ pad_id, bos_id, eos_id = model.config.pad_id, model.config.bos_id, model.config.
 # ## All that a search can ask
 #
 # Given a source and the beginning of a target, the model returns a log-probability for each possible next token.
-# Every search in this lesson is built on this one function.
+# Every search that we write by hand is built on this one function.
 
 
 # %%
@@ -406,8 +406,9 @@ assert math.isclose(sums[0], shirt_greedy.log_prob, abs_tol=1e-4)
 # ## Beam search
 #
 # **Beam search** keeps the *beam_size* most probable beginnings, its **hypotheses**.
-# At each step it extends every one of them by every token, and keeps the beam_size best.
-# Those of the best that end in `</s>` are put aside as finished; when beam_size have finished, the search is over.
+# At each step it extends every one of them by every token.
+# Those of the beam_size best that end in `</s>` are put aside as finished; the beam_size best of the others go on.
+# When beam_size have finished, the search is over.
 
 
 # %%
@@ -496,8 +497,8 @@ for ours, shown in zip(tree.nodes, explorer.tree.nodes, strict=True):
 #
 # If an output is wrong, there are two suspects.
 # A **search error**: the model gives the reference a higher probability, but the search missed it.
-# A **model error**: the model gives the wrong output the higher probability, so the search was right to take it.
-# A better search can mend only the first kind.
+# A **model error**: the model gives the wrong output the higher probability, so even a perfect search would not write the reference.
+# A better search mends only the first kind.
 
 # %%
 whose_errors = Predict(
@@ -757,7 +758,7 @@ assert best_alpha > 0 and gain.high > 0
 
 # %% [markdown]
 # The interval comes from **paired bootstrap resampling** [@koehn2004]: we draw the texts again, with replacement, and score both sides on each draw.
-# So α does mend the length, but the gain in BLEU is as uncertain as the interval is wide: one that contains 0 does not even settle the sign.
+# So α can mend the length, but the gain in BLEU is as uncertain as the interval is wide: one that contains 0 does not even settle the sign.
 #
 # For long inputs there is a better way: `Translator.translate` cuts a text into sentences, and translates each on its own.
 # Compare greedy decoding on single sentences, above, with beam 1 on the same sentences in pairs.
