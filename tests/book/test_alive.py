@@ -1,5 +1,6 @@
 """Widgets that answer in the page: tokenizer, door and search are those of the library, and nobody else is asked."""
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,13 @@ PREPARE = """async ([alive, texts]) => {
     try { return prepare(text, tokenizer); } catch (error) { return error.message; }
   };
   return texts.map((text) => [tokenizer.encode(text), tokenizer.decode(tokenizer.encode(text)), door(text)]);
+}"""
+TRANSLATE = """async ([alive, texts]) => {
+  const { Engine } = await import(alive + "engine.js");
+  const engine = await Engine.load({ model: alive + "models/everyday/", runtime: alive + "runtime/" });
+  const found = [], started = performance.now();
+  for (const text of texts) found.push((await engine.translate(text)).text);
+  return [found, (performance.now() - started) / texts.length];
 }"""
 EXPLORE = """async ([alive, text, prefix, silent]) => {
   const { Engine } = await import(alive + "engine.js"), { explorer } = await import(alive + "widgets.js");
@@ -120,6 +128,26 @@ def test_the_page_explores_as_the_library_does(page: Page, address: str, rounded
             assert row[0][:2] == [candidates[0].id, candidates[0].token]
         weights = torch.cat([torch.stack(getattr(theirs.attention, kind)).flatten() for kind in KINDS])
         np.testing.assert_allclose(np.array(ours["weights"]) / 65535, weights, atol=1e-4)
+
+
+def test_200_sentences_come_out_as_in_the_library(page: Page, address: str, rounded: Translator) -> None:
+    texts = [pair.src for pair in load_course(num_train=1, num_valid=1, num_test=200, seed=1).test]
+    page.goto(f"{address}/index.html")
+    ours, milliseconds = page.evaluate(TRANSLATE, [f"{address}/_static/alive/", texts])
+    print(f"{milliseconds:.0f} ms a sentence in the page")
+    assert ours == [rounded.translate(text, beam_size=1).text for text in texts]
+    coarser = Translator.from_pretrained("course")
+    assert ours[:20] != [coarser.translate(text, beam_size=1).text for text in texts[:20]]
+
+
+@pytest.mark.parametrize("name", ["notebooks/00_welcome.html", "notebooks/12_reading_attention.html", "index.html"])
+def test_a_page_is_light_until_the_model_is_asked_for(page: Page, address: str, name: str) -> None:
+    """As a static host sends it, text compressed."""
+    sizes: dict[str, int] = {}
+    page.on("response", lambda response: sizes.update({response.url: len(gzip.compress(response.body()))}))
+    page.goto(f"{address}/{name}", wait_until="networkidle")
+    assert len(sizes) > 5 and sum(sizes.values()) <= 3_000_000
+    assert not any("/models/" in url or "/runtime/" in url for url in sizes)
 
 
 def test_one_translates_in_the_page_and_nobody_else_is_asked(page: Page, address: str) -> None:
