@@ -49,7 +49,8 @@ function render({ model, el: root }) {
     answer.textContent = view.text;
     pieces.replaceChildren(...piecesOf(view));
     const numbers = "; the number of each German piece is its probability, after the pieces before it";
-    told.textContent = `${view.milliseconds.toFixed(0)} ms ${view.where || "in the kernel"}` + (view.tgt.length ? numbers : "");
+    const took = `${view.milliseconds.toFixed(0)} ms ${view.where || "in the kernel"}`;
+    told.textContent = took + (view.tgt.length ? numbers : "");
     remarks.textContent = view.remarks.join("; ");
   });
 }
