@@ -37,6 +37,13 @@ def test_scripts_and_styles_are_small(name):
     law_small(name, (STATIC / name).read_text(encoding="utf-8"))
 
 
+def test_scripts_of_the_book_are_small(root):
+    scripts = sorted((root / "docs" / "book" / "alive").glob("*.js"))
+    assert len(scripts) >= 7
+    for path in scripts:
+        law_small(path.name, path.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize(
     "text, message",
     [

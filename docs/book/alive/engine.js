@@ -28,7 +28,8 @@ export class Engine {
   static async load({ model, runtime }, progress = () => {}) {
     if (typeof WebAssembly !== "object")
       throw new Error("This browser has no WebAssembly, which the translator needs: try another, or a newer one.");
-    const at = (name) => new URL(name, model).href, { sizes, ...config } = await (await fetch(at("config.json"))).json();
+    const at = (name) => new URL(name, model).href;
+    const { sizes, ...config } = await (await fetch(at("config.json"))).json();
     const whole = Object.values(sizes).reduce((sum, size) => sum + size, 0);
     let loaded = 0;
     const count = (size) => progress(Math.min(1, (loaded += size) / whole));
@@ -80,7 +81,8 @@ export class Engine {
     let keys = none(), values = none(), token = BOS;
     const found = { ids: [], probabilities: [], encoder: weights.data, decoder: [], cross: [] };
     while (token !== EOS && found.ids.length < limit) {
-      const step = await this.decoder.run({ token: this.ids([token]), keys, values, memory_keys, memory_values, ...heard });
+      const before = { token: this.ids([token]), keys, values, memory_keys, memory_values };
+      const step = await this.decoder.run({ ...before, ...heard });
       const probabilities = softmax(step.logits.data);
       token = prefix[found.ids.length] ?? largest(probabilities);
       keys = step.new_keys;
@@ -108,7 +110,8 @@ export class Engine {
   source(piece, longest = Infinity) {
     const ids = [...this.tokenizer.encode(piece.text), EOS];
     if (ids.length === 1) throw new Error("Type an English sentence.");
-    if (ids.length > longest) throw new Error(`the sentence has ${ids.length} tokens; the widget takes up to ${longest}`);
+    if (ids.length > longest)
+      throw new Error(`the sentence has ${ids.length} tokens; the widget takes up to ${longest}`);
     return ids;
   }
 

@@ -10,7 +10,8 @@ export function playground(engine, text) {
     if (!typed.trim()) throw new Error("Type an English sentence.");
     const started = performance.now(), { pieces } = engine.prepare(typed);
     const alone = pieces.length === 1;
-    const found = alone ? await engine.explore(typed, { longest: MOST_TOKENS.playground }) : await engine.translate(typed);
+    const longest = MOST_TOKENS.playground;
+    const found = alone ? await engine.explore(typed, { longest }) : await engine.translate(typed);
     const { ids = [], src = [], tgt = [], probabilities = [] } = found;
     return { view: { text: found.text, remarks: found.remarks, src: src.slice(0, -1), tgt, where: "in your browser",
       probabilities: ids.map((id, place) => probabilities[place][id]), milliseconds: performance.now() - started } };
