@@ -115,7 +115,7 @@ notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 p
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
 	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)
 
-book: $(VENV)/.book-ready ## The course as web pages, in build/book; runs no lesson, fetches nothing
+book: $(VENV)/.book-ready ## The course as web pages, in build/book; runs no lesson
 	$(PY) -m notebooks.source.book build/book-source
 	$(PY) -m sphinx -q -W --keep-going -d build/book-doctrees build/book-source build/book $(ARGS)
 	@echo "build/book/index.html"

@@ -698,7 +698,8 @@ print(f"the references have {wanted:.1f} tokens")
 # %% tags=["hide-input"]
 totals, tokens, scores = map(list, zip(*facts.values(), strict=True))
 assert totals == sorted(totals) and tokens == sorted(tokens, reverse=True)
-assert tokens[-1] < wanted - 0.5 and scores[-1] > scores[0] - 1
+assert tokens[-1] < wanted - 0.5 and scores[-1] > scores[0]
+assert bleu_of(by_greedy) > scores[0] + 5  # one sentence at a time
 
 # %% [markdown]
 # The wider the beam, the more probable the outputs, and the shorter.
@@ -763,7 +764,7 @@ print(f"95 % interval: {gain.low:+.1f} to {gain.high:+.1f}")
 
 # %% tags=["hide-input"]
 assert lengths == sorted(lengths) and lengths[0] < wanted < lengths[-1]
-assert best_alpha > 0 and gain.high > 0
+assert best_alpha > 0
 
 # %% [markdown]
 # The interval comes from **paired bootstrap resampling** [@koehn2004]: we draw the texts again, with replacement, and score both sides on each draw.

@@ -15,6 +15,7 @@ from course_lib.data import load_corpus, load_course
 from course_lib.recording import KINDS
 from course_lib.translator import Translator
 from notebooks.source.book_alive import LIVING
+from tests.helpers.rounding import in_255_steps
 from tests.helpers.visitors import ROWS
 
 SENTENCES = [
@@ -61,10 +62,7 @@ def page(browser: Browser) -> Iterator[Page]:
 def rounded() -> Translator:
     """The everyday translator with weights as the page has them: the rows of a matrix in 255 steps."""
     translator = Translator.from_pretrained("everyday")
-    with torch.no_grad():
-        for matrix in (weight for weight in translator.model.parameters() if weight.dim() == 2):
-            step = matrix.abs().amax(dim=1, keepdim=True) / 127
-            matrix.copy_((matrix / step).round() * step)
+    in_255_steps(translator.model)
     return translator
 
 
@@ -99,18 +97,31 @@ def test_tokenizer_and_door_are_those_of_the_library(page: Page, address: str) -
         assert each == by_library(translator, text), text
 
 
-def test_a_broken_tokenizer_is_seen(page: Page, address: str) -> None:
-    """Merges in another order give other ids."""
-
-    def backwards(route: Route) -> None:
-        saved = route.fetch().json()
-        saved["model"]["merges"].reverse()
-        route.fulfill(json=saved)
-
-    page.route("**/tokenizer.json", backwards)
+@pytest.mark.parametrize(
+    ("script", "old", "new", "text"),
+    [
+        ("tokenizer", "ranks[least]", "-ranks[least]", "Where is the train station?"),
+        ("tokenizer", 'i ? " " : ""', '""', "Where is the train station?"),
+        ("door", "RARE_PIECES = 3", "RARE_PIECES = 9", "Who is Zendaya?"),
+        ("door", "if (isLower(text))", "if (false)", "we live in berlin"),
+        ("door", "ABBREVIATED.test", "!ABBREVIATED.test", "Dr. Smith is here. He is late. He is busy."),
+    ],
+)
+def test_a_broken_script_is_seen(page: Page, address: str, script: str, old: str, new: str, text: str) -> None:
+    translator = Translator.from_pretrained("everyday")
     page.goto(f"{address}/index.html")
-    ((ids, *_),) = page.evaluate(PREPARE, [f"{address}/_static/alive/", SENTENCES[1:2]])
-    assert ids != Translator.from_pretrained("everyday").tokenizer.encode(SENTENCES[1])
+    (right,) = page.evaluate(PREPARE, [f"{address}/_static/alive/", [text]])
+    assert right == by_library(translator, text)
+
+    def broken(route: Route) -> None:
+        code = route.fetch().text()
+        assert old in code
+        route.fulfill(body=code.replace(old, new), content_type="text/javascript")
+
+    page.route(f"**/alive/{script}.js", broken)
+    page.reload()
+    (wrong,) = page.evaluate(PREPARE, [f"{address}/_static/alive/", [text]])
+    assert wrong != right
 
 
 @pytest.mark.parametrize("text", SENTENCES)
