@@ -156,5 +156,5 @@ def cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
     if top_p is not None:
         probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True)
         beyond = probs.cumsum(dim=-1) - probs >= top_p  # p was reached before this token
-        log_probs = log_probs.masked_fill(beyond.gather(1, order.argsort(dim=-1)), -math.inf)
+        log_probs = log_probs.masked_fill(beyond.scatter(1, order, beyond), -math.inf)
     return log_probs

@@ -338,7 +338,7 @@ sampled_bleu
 
 # %%
 cuts = {"all tokens": {}, "top-k 5": {"top_k": 5}, "top-p 0.8": {"top_p": 0.8}}
-grid, drawn_bleu = (0.25, 0.5, 0.75, 1.0), {name: [] for name in cuts}
+grid, drawn_bleu = (0.25, 0.5, 1.0), {name: [] for name in cuts}
 for seed in range(3):
     generator = torch.Generator(device).manual_seed(seed)
     for name, options in cuts.items():
@@ -361,7 +361,8 @@ curves(
 # %% tags=["hide-input"]
 assert hottest["all tokens"] < min(hottest["top-k 5"], hottest["top-p 0.8"])
 coolest = {name: mean(row[0] for row in rows) for name, rows in drawn_bleu.items()}
-assert max(*hottest.values(), *coolest.values()) < bleu_of(by_greedy) + 0.5
+assert max(hottest.values()) < bleu_of(by_greedy)
+assert all(abs(each - bleu_of(by_greedy)) < 1.5 for each in coolest.values())
 assert all(coolest[name] > hottest[name] + 1 for name in cuts)
 
 # %% [markdown]
