@@ -96,6 +96,7 @@ verb.reveal(verb.choices[found], because=why)
 # *Aufstehen* (get up) moved to the end, away from its *müssen* (have to).
 # And English looks back with *have been living*, where German stays in the present.
 # No rule for any of this is written anywhere in the model: it has learned from pairs of sentences alone.
+# And it does not recite: none of these six sentences is among those pairs.
 
 # %% tags=["hide-input"]
 import re
@@ -233,7 +234,7 @@ long_memory.reveal(found, because="each token keeps its own vector")
 # And the decoder?
 # We hand the whole model the English sentence and the German one so far.
 # At every position it outputs **logits**, one score per vocabulary token, for the token that comes next.
-# A position sees only the German tokens up to its own (lesson [05](05_masks.ipynb) shows how), so all these predictions are honest.
+# A position sees only the German tokens up to its own (lesson [05](05_masks.ipynb) shows how), so none of these predictions has seen its answer.
 
 # %% tags=["nbval-check-output"]
 milk = [*translator.tokenizer.encode("The cat drinks the milk."), model.config.eos_id]
@@ -306,7 +307,9 @@ with written_for(originals, tuple(new)):
 # %% [markdown]
 # It answers all the same, out of the pieces that it knows, and its *words* do not say that it is guessing.
 # Do its probabilities?
-# We take their geometric mean over the tokens of each answer: 100 % would be certain.
+# We take their geometric mean over the tokens of each answer.
+# (`length_penalty=0.0` asks for the plain logarithm of the probability; lesson [11](11_decoding.ipynb) explains it.)
+# Read it against 90 %, not against 100 %: this model was trained never to be quite certain (lesson [09](09_training.ipynb)).
 
 # %%
 def sureness(text):
@@ -328,7 +331,7 @@ with written_for(originals, tuple(new)):
 # %% [markdown]
 # Here they do: on average it is less sure of the new ones.
 # But compare the least sure of ours with the surest of the new: the margin depends on the sentences we took, and a model may be sure and wrong.
-# So this is a hint and no proof; lesson [10](10_translation.ipynb) comes back to it.
+# So this is a hint and no proof.
 #
 # ## More than translation
 #
@@ -379,7 +382,7 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **attention**: each token takes a weighted mean of what the tokens hand over, itself included if it is one of them, with weights of its own.
+# - **attention**: a token's new vector is a weighted mean of vectors made from other tokens, and often from itself; the weights are computed anew for each token.
 # - **recurrent networks**: read a sequence step by step, updating one state vector.
 # - **Transformer**: a network of attention and small networks for each position, without recurrence.
 # - **tokens**: words, pieces of words and punctuation marks, which the model reads and writes.

@@ -569,7 +569,8 @@ assert round(largest.vocab_size, -3) == 3_000
 # An unseen word is still spelled from pieces.
 #
 # The paper has about 37,000 subwords for English and German together.
-# Our lexicon is much smaller, and the translator that comes with the course makes do with 2,000.
+# Our lexicon is much smaller: 2,000 are enough for the second translator that comes with the course, called `course`.
+# It has learned from the sentences of our grammar only, and is smaller than `everyday`, the one of lesson [00](00_welcome.ipynb).
 # From here on we use its tokenizer.
 
 # %% tags=["nbval-check-output"]
@@ -641,6 +642,7 @@ assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
 
 # %% [markdown]
 # A character that the training text never had becomes `<unk>`: that is a loss.
+# GPT-2 and its successors avoid it: they start from the 256 values of a byte instead of characters, so that nothing is unknown, and 😀 is four bytes. The merges are learned as above.
 # The other two changes are intended.
 # Space at both ends is stripped, and a tab becomes a space.
 # And Unicode can write *ä* in two ways that look alike.
@@ -826,7 +828,7 @@ assert torch.equal(batch.src, src)
 assert other.src.shape[1] != other.tgt_in.shape[1]
 
 # %% [markdown]
-# **A common mistake**: "source and target should have the same length, M = N".
+# **A common mistake**: "source and target must have the same length".
 # Each side is padded on its own, and the two lengths are equal only by chance.
 #
 # ## Less padding: bucketing
@@ -968,7 +970,7 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # ## Times √d_model
 #
 # Section 3.4 multiplies the rows by √d_model, and does not say why.
-# A good reason: the paper, like our models, uses the table twice, and the two uses want numbers of different sizes.
+# A good reason: the paper, like our models, uses one table to look tokens up and to score them at the end, and the two uses want numbers of different sizes.
 #
 # - At the *input*, a position vector is added to each row (lesson [02](02_position.ipynb)). The row should not drown in it.
 # - At the *output*, the decoder's last vector is compared with each row by a dot product, one score for each token of the vocabulary (**weight tying**). At the start these scores should be small, of a size near 1, or the untrained model is far too sure of its guesses.

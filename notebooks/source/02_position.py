@@ -138,11 +138,14 @@ attention = attention.double()
 # This property has a name: self-attention is **permutation-equivariant**.
 # Permute the rows that go in, and the rows that come out are permuted the same way.
 #
-# *Proof for one head.*
-# A head makes three matrices from its input X, row by row, Q, K and V, and its output is AV with the weights A = softmax(QKᵀ / √d_k), as lesson 03 shows.
-# For a permutation matrix P, the input PX makes PQ, PK and PV, so its scores are those of PQ(PK)ᵀ = P(QKᵀ)Pᵀ.
-# Softmax works row by row, so the weights become PAPᵀ, and the output is PAPᵀPV = P(AV).
-# Nothing was assumed about any parameter, so training cannot change it.
+# Why? Each output row is a weighted sum over all tokens, and a sum does not ask which term comes first.
+#
+# *Proof, for attention in its plainest form.*
+# Every row of the input X is compared with every row, and the weights A = softmax(XXᵀ) say how much of each goes into the output AX.
+# For a permutation matrix P, the input PX has the scores PX(PX)ᵀ = P(XXᵀ)Pᵀ.
+# Softmax works row by row, so the weights become PAPᵀ, and the output is PAPᵀPX = P(AX).
+# A real layer first multiplies X by matrices of its own, row by row (lesson [03](03_attention.ipynb)).
+# These lines hold for any such matrices, so training cannot change them.
 #
 # To such a layer *The cat sleeps* is *sleeps the cat*: each word gets the same vector wherever it stands.
 #
@@ -867,8 +870,7 @@ except ValueError as error:
 # We have three encodings, and the model without any.
 # Opinions are cheap; we measure.
 #
-# A pronoun often refers to the noun that was mentioned last.
-# So the task is: **who was named last?**
+# We want a task that is easy when one knows the order, and cannot be solved without it: **who was named last?**
 # A story is a row of random words, some of them nouns.
 # At every word that is not a noun, the model must name the last noun before it.
 
@@ -957,12 +959,12 @@ assert 7 < lead[1] < 10 and 3 < lead[2] < 5
 assert all(tables[0][:, length].min() > tables[1][:, length].max() for length in (1, 2))
 
 # %% [markdown]
-# The band is from the worst to the best of three runs.
+# (Each band goes from the worst to the best of three runs.)
 #
 # Without positions the model is about as good as always naming the most frequent noun of the story.
 # At the trained length all three encodings solve the task; the paper found the same for sinusoids and a learned table (table 3, row (E)).
 # Beyond it all three lose much.
-# The learned table has rows there that no story has taught; the sinusoids have rows that no story has shown.
+# Beyond 16 words the learned table uses rows that are still random; the rows of the sinusoids can be computed, but no layer has ever seen them.
 #
 # **A common mistake**: "sinusoids let the model extrapolate to longer sentences."
 # Section 3.5 says that they *may*.

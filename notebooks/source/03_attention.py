@@ -491,7 +491,7 @@ assert asleep > 0.4 > 0.05 > animal
 # *Cat* is like orange: two keys match equally well, and split its weight.
 # From *The* comes nothing, from *sleeps* comes *asleep*: now *cat* knows that it is asleep.
 # With itself it scores −4/2 = −2, less than the 0 of the full stop, and gets the smallest weight.
-# So that it is an animal is almost gone from its context; lesson [06](06_encoder.ipynb) adds the token itself back.
+# That it is an animal has almost vanished from its context; lesson [06](06_encoder.ipynb) adds the token itself back.
 #
 # All numbers of this example can be changed here, and everything after them is computed anew.
 # Can you make *cat* look at *The* only, by changing its query and nothing else?
@@ -816,7 +816,7 @@ assert 4 < (scaled / raw)[:, widths.index(64)].mean() < 7
 # A line is the mean of five draws of 1,000 queries.
 #
 # "Regions where it has extremely small gradients", says section 3.2.1.
-# At the paper's d_k = 64 the loss is fivefold: the gradient is small, not gone.
+# At the paper's d_k = 64 the gradient is about five times smaller: small, not gone.
 # At 1,024 most queries give nearly all weight to one key before anything is learned, and get no signal to change it.
 # We plot the *median*, because a few queries with two keys almost level keep a large gradient.
 #
@@ -1019,7 +1019,7 @@ assert halfway[1] < halfway[0] - 0.1
 # %% [markdown]
 # A line is one run: its accuracy on 250 other look-ups.
 # With d_k = 16 all three learn the task; without the scale the dot product takes longer, and a run may still be short of 100 % at the end.
-# With d_k = 256 only the unscaled dot product fails: its runs end anywhere from below 50 % to above 60 %, the others above 90 %.
+# With d_k = 256 only the unscaled dot product fails: some of its runs end below 50 %, some far above, while all the others end above 90 %.
 # This shows that the effect exists, not why.
 
 # %% [markdown]
@@ -1204,8 +1204,7 @@ assert not any(caught[attend, trial] for trial in trials)
 # Rows that sum to 1 catch the softmax.
 # A missing transpose passes wherever K equals its own transpose, and crashes at once where all sizes differ.
 #
-# Does the missing scale need a second implementation to be found?
-# A weight computed by hand would do, and so would the law of variances: the logarithms of a row's weights are its scores, all shifted by one number.
+# The missing scale can also be found without a second implementation, by a weight computed by hand or by the law of variances: the logarithms of a row's weights are its scores, all shifted by one number.
 
 # %% tags=["nbval-check-output"]
 generator = torch.Generator().manual_seed(6)

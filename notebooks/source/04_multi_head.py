@@ -692,8 +692,10 @@ for lr in (0.01, 0.1):  # another learning rate does not save sixteen heads
 # With d_k = 1, a score is a product of two numbers.
 # For any query, the largest score belongs to the largest key or to the smallest.
 # So however it is trained, such a head can give its largest weight to two positions only.
-# With d_v = 1 a head also carries one number only, so to deliver all 16 numbers every head must aim at a neighbor of all six tokens, and it can aim at two.
-# That this also costs about half is a coincidence.
+# With d_v = 1 a head also carries one number only.
+# There are 16 numbers to deliver and 16 heads, so no head may fail: each must find, say, the word before, for all six queries.
+# But each can aim at two positions only, so for most queries it points at the wrong word.
+# (That this costs about half, too, is a coincidence.)
 
 # %% tags=["nbval-check-output"]
 tokens, _ = neighbors(200, torch.Generator().manual_seed(9))
@@ -1153,7 +1155,8 @@ panels(
 
 # %% tags=["hide-input"]
 sizes = {kind: [len(select(kind, [group])) for group in GROUPS] for kind in seen}
-print("words in each group:", sizes)
+for kind, words in sizes.items():
+    print(f"words in each group, {kind}:", *words)
 assert roles["encoder"][:4, 1].min() > 0.85 and roles["encoder"][4, 1] < 0.3
 assert roles["encoder"][:4, [0, 2, 3]].max() < 0.6
 assert roles["cross"][[0, 1, 3], 0].min() > 0.35 and roles["cross"][4].max() < 0.2
@@ -1163,7 +1166,8 @@ assert roles["cross"][:, 1:].max() < 0.2
 # A row is a kind of word, and its number says how often such a word's largest weight falls on the next noun.
 # The column of encoder head 1 answers: articles, possessives and adjectives nearly always look at their noun, other words in front of it rarely do.
 # So our first description was too narrow: the head takes determiners and adjectives to their noun.
-# It does not count positions either: it finds the noun that comes later as well as the one that comes next.
+# Does it count positions? For articles no: it finds the noun that comes later as well as the one that comes next.
+# For adjectives the noun nearly always comes next, so these sentences cannot tell; lesson [12](12_reading_attention.ipynb) sets a fixed distance against every head.
 # @clark2019 found the same kind of head in BERT, and @voita2019 found heads with such syntactic roles in translators.
 #
 # Head 0 of cross-attention, the poor aligner, does something similar, less strictly.

@@ -49,6 +49,7 @@ for english, _ in pairs:
 
 # %% [markdown]
 # Three English sentences, of 4, 6 and 10 tokens, go into one tensor.
+# (To keep the pictures small, we leave out the `</s>` at the end of each.)
 # It must be rectangular, so the short ones are filled up with `<pad>`.
 
 
@@ -581,7 +582,8 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 
 # %% [markdown]
 # In one attention, yes.
-# But in a stack earlier positions feed the newest one, and they must see what they saw in training, so the mask stays on there too.
+# But in a stack earlier positions feed the newest one, and they must see what they saw in training; so whoever runs the whole prefix again keeps the mask on.
+# (A cache keeps what the earlier positions have computed, and then the newest query needs no mask: lesson [11](11_decoding.ipynb).)
 #
 # ## Both masks, and the third
 #
@@ -1113,7 +1115,7 @@ for name, trained in runs.items():
     blind = min(loss_of(model, 0).item() for model, _ in trained)
     outcomes[name] = good_ones, blind
     print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
-    print(f"    loss with the future hidden: {blind:.2f} or more")
+    print(f"    loss with the future hidden, lowest of the seeds: {blind:.2f}")
 only_causal = can_write == ["causal"]
 writers = "the causal ones" if only_causal else "all three kinds"
 who_writes.reveal(writers, because="the others have learned to read the answer")

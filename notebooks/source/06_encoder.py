@@ -215,6 +215,7 @@ for name, part in base_layer.named_children():
 # A sum hands its gradient to both of its terms, so what arrives from above reaches x directly, in addition to what comes through the sub-layer.
 # How much does that matter if a sub-layer passes on almost nothing?
 # We divide the output of our feed-forward network by a thousand.
+# (Undivided, it would enlarge the gradient about tenfold, so expect a hundredth.)
 
 # %%
 def quiet(x):
@@ -553,7 +554,7 @@ for text in texts:
 # ## What is depth good for?
 #
 # A puzzle that needs no language.
-# Eight children draw names, and each gives a present to the child it drew.
+# Eight children draw names, and each gives a present to the child it drew; a child may draw its own name.
 # The input has one token for each child: the name that it drew.
 # The model must say, at each child's position: *I give to someone; whom does that child give to?*
 #
@@ -620,7 +621,7 @@ of_hops.reveal(of_hops.choices[2 if neither else 0])
 assert neither and min(accuracy["two layers"]) > 0.95
 
 # %% [markdown]
-# One layer gets about a third right, with twice the width too; always answering with one's own name would get a quarter.
+# One layer gets about a third right, with twice the width too; always answering with one's own name would get a quarter, because so often three presents lead back to the giver.
 # The second look-up must start where the first one ended, but within one layer all queries are made before anything has been looked up.
 # So depth is not more of the same: a layer can ask about what the layer below has found.
 # That a single layer cannot compose two functions, unless it is very wide, can be proved [@peng2024].
@@ -930,7 +931,7 @@ assert sum(warm[0]) < sum(table["post-norm"][0])
 # At three times that rate, two seeds of three only guess, with all tokens in one vector, and the third starts to learn too late; with a warm-up all three learn.
 # At ten times it fails with and without.
 # A warm-up does not make post-norm robust, but it allows a larger rate; the paper's six post-norm layers were trained with one.
-# Pre-norm learns at every rate here, and needs no warm-up for it.
+# Pre-norm learns at every rate here, and needs no warm-up for it; that there are larger rates at which it does, lesson [09](09_training.ipynb) shows.
 #
 # Lesson [09](09_training.ipynb) asks the same of the whole model.
 #

@@ -69,6 +69,7 @@ of_count.reveal(len(tgt_out), because="the end is predicted too")
 #
 # ## Shifted right
 #
+# Lesson [05](05_masks.ipynb) listed the exercises of one sentence; here we build the two tensors that hold them.
 # In each line above, the last token before the arrow is the one that the decoder *reads* at that position: together they are `tgt_in`.
 # The token after the arrow is what it must *predict* there: `tgt_out`.
 # What is predicted at one position is read at the next: the input is the target **shifted right**, as figure 1 of the paper says.
@@ -267,6 +268,8 @@ def torch_layer(ours, config):
 hidden = {"tgt_mask": ~future_mask[0, 0]}  # in PyTorch's layer, True means hidden
 hidden["tgt_key_padding_mask"] = batch.tgt_in == PAD_ID
 hidden["memory_key_padding_mask"] = batch.src == PAD_ID
+
+# %% tags=["hide-input"]
 compared = []
 for whole in (fresh, model):
     library, config = whole.decoder.layers[0], whole.config
@@ -277,7 +280,8 @@ for whole in (fresh, model):
     out, by_library = (each(*inputs, tgt_mask, src_mask) for each in (ours, library))
     by_torch = torch_layer(library, config)(*inputs, **hidden)
     for name, other in (("library", by_library), ("PyTorch", by_torch)):
-        print(f"ours and {name}: {(out - other).abs().max():.0e} apart")
+        order = "pre" if config.norm_first else "post"
+        print(f"{order}-norm, ours and {name}: {(out - other).abs().max():.0e} apart")
     compared.append((inputs, out, by_library, by_torch))
 
 # %% tags=["hide-input"]
@@ -784,7 +788,9 @@ def agreement(weights):
 links = [token_links(pair) for pair in corpus.test]
 averaged = many_maps.cross[-1].mean(dim=1).cpu()  # the last layer, as above
 by_predicted, by_read, chance = agreement(averaged)
-of_rows.reveal(of_rows.choices[0 if by_read > chance else 1])
+print(f"linked to what it predicts {by_predicted:.0%}, to what it reads {by_read:.0%}")
+row_reads = of_rows.choices[0 if by_read > chance else 1]
+of_rows.reveal(row_reads, because=f"chance is {chance:.0%}")
 bars(
     ["linked to what it predicts", "linked to what it reads", "drawn at random"],
     [100 * by_predicted, 100 * by_read, 100 * chance],

@@ -549,7 +549,8 @@ def activations(model, count, length=30):
 of_base = Transformer(base)
 for count in (1, 2, 4):
     per_token = activations(of_base, count)
-    print(count, "pairs:", {part: f"{size:,.0f}" for part, size in per_token.items()})
+    parts = (f"{part} {size / 1000:.0f} kB" for part, size in per_token.items())
+    print(f"{count} pairs, a token:", *parts)
 
 # %% [markdown]
 # The bytes per token do not depend on the size of the batch, so we may multiply by 3,125.
@@ -561,7 +562,7 @@ print(f"activations {gigabytes:.2f} GB, parameters {parameters_take:.2f} GB")
 more = gigabytes > parameters_take
 of_activations.reveal(
     "the activations" if more else "the 16 bytes per parameter",
-    because="600 kB per token add up",
+    because="600 kB for each source and target token add up",
 )
 
 # %% tags=["hide-input"]
@@ -949,21 +950,27 @@ for right, swapped, repeated in found["not shifted"]:
 # If so, an untrained *untied* model should hardly ever repeat what it reads.
 
 # %%
-real, repeats = batch.tgt_in != PAD_ID, {True: [], False: []}
-for tie_weights, share in repeats.items():
+real = batch.tgt_in != PAD_ID
+read, before = batch.tgt_in[real], {}
+for tie_weights in (True, False):
+    shares, losses_then = [], []
     for seed in range(5):
         untrained = new_model(seed, tie_weights=tie_weights).eval()
         with torch.no_grad():
-            guesses = untrained(batch.src, batch.tgt_in).argmax(dim=-1)
-        share.append((guesses == batch.tgt_in)[real].float().mean().item())
-tied_share, untied_share = (sum(share) / 5 for share in repeats.values())
-print(f"untrained, tied: repeats {tied_share:.0%}, untied: {untied_share:.0%}")
+            logits = untrained(batch.src, batch.tgt_in)[real]
+        shares.append((logits.argmax(dim=-1) == read).float().mean().item())
+        losses_then.append(F.cross_entropy(logits, read).item())
+    before[tie_weights] = sum(shares) / 5, sum(losses_then) / 5
+    tied = "tied" if tie_weights else "untied"
+    print(f"untrained, {tied}: repeats {before[tie_weights][0]:.0%},", end=" ")
+    print(f"loss of repeating {before[tie_weights][1]:.2f}")
 
 # %% tags=["hide-input"]
-assert tied_share > 0.1 and untied_share < 0.05
+assert before[True][0] > 0.1 and before[False][0] < 0.05
+assert before[True][1] < before[False][1] - 0.1
 
 # %% [markdown]
-# It does not, so tying is the reason.
+# It does not, and its loss has no head start: tying is the reason.
 #
 # ## Break it: forget √d_model
 #
