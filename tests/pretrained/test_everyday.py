@@ -1,5 +1,6 @@
 """The everyday translator: light enough for one core, described by its own log, and as good as that says."""
 
+import ast
 import gzip
 import json
 import re
@@ -18,7 +19,7 @@ from course_lib.data.tsv import parse_tsv
 from course_lib.preprocessing import Piece, Prepared
 from course_lib.training.evaluation import score
 from course_lib.translator import PRETRAINED, Translator
-from notebooks.source.readme import in_a_table
+from notebooks.source.readme import ROOT, in_a_table
 from tests.helpers.laws import tells_apart
 from tests.helpers.visitors import accepted
 
@@ -180,3 +181,20 @@ def without_a_door():
 
 def test_it_passes_most_of_what_visitors_type():
     tells_apart(passes_visitors, Translator.from_pretrained("everyday"), without_a_door())
+
+
+def shown_first():
+    """The sentences that lesson 00 says it does not recite."""
+    source = (ROOT / "notebooks" / "source" / "00_welcome.py").read_text(encoding="utf-8")
+    sentences = ast.literal_eval(re.search(r"^examples = (\[.*?^\])", source, re.MULTILINE | re.DOTALL)[1])
+    assert len(sentences) == 6
+    return sentences
+
+
+def test_it_has_not_learned_what_lesson_00_shows(corpus):
+    learned = {pair.src.casefold() for pair in augmented(corpus.train)}
+
+    def new_to_it(sentences):
+        assert not [text for text in sentences if text.casefold() in learned]
+
+    tells_apart(new_to_it, shown_first(), [corpus.train[0].src])
