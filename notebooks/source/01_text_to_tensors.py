@@ -63,10 +63,10 @@ print("ids:       ", *rows[0], f"(the last, {EOS_ID}, ends the sentence)")
 # %% tags=["hide-input"]
 blocks = [
     Block("characters", (1, len(pairs[0].src)), "one sentence", (0, 0)),
-    Block("tokens", (1, len(first_tokens)), "one sentence", (1.1, 0)),
-    Block("ids", (1, len(rows[0])), "one sentence", (2.1, 0)),
-    Block("batch", tuple(rectangle.shape), "batch × length", (3.1, 0)),
-    Block("vectors", tuple(looked_up.shape), "batch × length × d_model", (4.2, 0)),
+    Block("tokens", (1, len(first_tokens)), "one sentence", (1.5, 0)),
+    Block("ids", (1, len(rows[0])), "one sentence", (1.5, 1.3)),
+    Block("batch", tuple(rectangle.shape), "batch × length", (3, 1.3)),
+    Block("vectors", tuple(looked_up.shape), "batch × length × d_model", (4.5, 1.3)),
 ]
 arrows = [("characters", "tokens", "split"), ("tokens", "ids", "number")]
 arrows += [("ids", "batch", "pad"), ("batch", "vectors", "embed")]
