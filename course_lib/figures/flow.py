@@ -86,7 +86,8 @@ def _block(axes: Axes, block: Block) -> None:
     sheets = min(4, block.shape[0]) if len(block.shape) == 3 else 1
     for sheet in reversed(range(sheets)):
         corner = (x - width / 2 + SHEET * sheet, y - height / 2 + SHEET * sheet)
-        axes.add_patch(Rectangle(corner, width, height, facecolor=FILLS[block.kind], edgecolor=GREY, zorder=2))
+        style = dict(facecolor=FILLS[block.kind], edgecolor=GREY, zorder=2, clip_on=False)  # sheets may overhang
+        axes.add_patch(Rectangle(corner, width, height, **style))
     top = y + height / 2 + SHEET * (sheets - 1)
     axes.text(x, top + 0.05, block.name, ha="center", va="bottom", weight="bold", color=INK)
     sizes = " × ".join(str(size) for size in block.shape)

@@ -124,7 +124,8 @@ playground = Playground(translator, "We have to get up early tomorrow.")
 playground
 
 # %% tags=["hide-input"]
-assert playground.exploration.text.endswith(" aufstehen.")
+with written_for("We have to get up early tomorrow.", playground.text):
+    assert playground.view["text"].endswith(" aufstehen.")
 
 # %% [markdown]
 # ## Look inside
@@ -200,7 +201,8 @@ explorer = AttentionExplorer(translator, sentence, layer=tidy)
 explorer
 
 # %% tags=["hide-input"]
-assert explorer.view["src"] == seen.src_tokens
+with written_for(sentence, explorer.text):
+    assert explorer.view["src"] == seen.src_tokens
 
 # %% [markdown]
 # ## What goes where

@@ -43,6 +43,41 @@ for pair in pairs:
     print(len(pair.src), "characters", pair.src.split())
 
 # %% [markdown]
+# A model computes with numbers, and this lesson gets from characters to numbers in four steps.
+# Here are the steps, in the sizes that a trained translator uses:
+
+# %% tags=["hide-input"]
+from course_lib import Translator
+from course_lib.data import pad
+from course_lib.figures import Block, flow_figure
+from course_lib.tokenizer import EOS_ID
+
+course = Translator.from_pretrained("course")
+rows = [[*course.tokenizer.encode(pair.src), EOS_ID] for pair in pairs]
+first_tokens, rectangle = course.tokenizer.tokens(pairs[0].src), pad(rows)
+looked_up = course.model.src_embedding(rectangle)  # (batch, length, d_model)
+print("characters:", pairs[0].src)
+print("tokens:    ", *first_tokens)
+print("ids:       ", *rows[0], f"(the last, {EOS_ID}, ends the sentence)")
+
+# %% tags=["hide-input"]
+blocks = [
+    Block("characters", (1, len(pairs[0].src)), "one sentence", (0, 0)),
+    Block("tokens", (1, len(first_tokens)), "one sentence", (1.5, 0)),
+    Block("ids", (1, len(rows[0])), "one sentence", (1.5, 1.3)),
+    Block("batch", tuple(rectangle.shape), "batch × length", (3, 1.3)),
+    Block("vectors", tuple(looked_up.shape), "batch × length × d_model", (4.5, 1.3)),
+]
+arrows = [("characters", "tokens", "split"), ("tokens", "ids", "number")]
+arrows += [("ids", "batch", "pad"), ("batch", "vectors", "embed")]
+flow_figure(blocks, arrows, title="Four sentences become one tensor in four steps")
+
+# %% tags=["hide-input"]
+assert "".join(first_tokens).replace("▁", " ").strip() == pairs[0].src
+assert len(rows[0]) == len(first_tokens) + 1 < rectangle.shape[1] == max(map(len, rows))
+
+# %% [markdown]
+# The first step is to split.
 # Splitting at the spaces leaves the full stop glued to the word before it.
 # Then `dog.` and `dog` would be two different words.
 # So we let punctuation stand alone.
@@ -404,8 +439,11 @@ stepper = MergeStepper(text)
 stepper
 
 # %% tags=["hide-input"]
-assert stepper.learned.pairs == merges
-assert stepper.pieces() == [symbol for piece in pieces(text) for symbol in piece]
+from course_lib.checks import written_for
+
+with written_for((text, 0), (stepper.text, stepper.merges)):
+    assert stepper.learned.pairs == merges
+    assert stepper.pieces() == [symbol for piece in pieces(text) for symbol in piece]
 
 # %% [markdown]
 # ## Encode a new word
@@ -782,8 +820,9 @@ assert torch.equal(pad_by_hand(rows), src)
 # %% tags=["hide-input"]
 real = src != PAD_ID  # (batch, length), True at real tokens
 padding = 1 - real.float().mean().item()
+shown = [[tokenizer.token(i) for i in row] for row in src.tolist()]
 figure = boxes(
-    [[tokenizer.token(i) for i in row] for row in src.tolist()],
+    shown,
     [f"sentence {number}" for number in range(len(src))],
     title=f"Four sentences, one batch: {100 * padding:.0f} % of it is padding",
     xlabel="position",
@@ -792,8 +831,7 @@ figure = boxes(
 figure
 
 # %% tags=["hide-input"]
-shown = [text.get_text() for text in figure.axes[0].texts]
-assert shown.count("<pad>") == int((~real).sum()) and len(shown) == src.numel()
+assert sum(shown, []).count("<pad>") == int((~real).sum())
 assert torch.equal(real.sum(dim=1), torch.tensor([len(row) for row in rows]))
 
 # %% [markdown]
@@ -973,7 +1011,7 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # A good reason: the paper, like our models, uses one table to look tokens up and to score them at the end, and the two uses want numbers of different sizes.
 #
 # - At the *input*, a position vector is added to each row (lesson [02](02_position.ipynb)). The row should not drown in it.
-# - At the *output*, the decoder's last vector is compared with each row by a dot product, one score for each token of the vocabulary (**weight tying**). At the start these scores should be small, of a size near 1, or the untrained model is far too sure of its guesses.
+# - At the *output*, the decoder's last vector is compared with each row by a dot product, one score for each token of the vocabulary (weight tying, lesson [08](08_transformer.ipynb)). At the start these scores should be small, of a size near 1, or the untrained model is far too sure of its guesses.
 #
 # We take d_model = 512, as the paper does, and fill the table with random numbers: first with standard deviation 1, then with 1/√d_model.
 # Random vectors stand in for the decoder's last ones.
@@ -1198,7 +1236,6 @@ Predictions()
 # - **d_model**: how many numbers stand for a token.
 # - **embedding**: the row of numbers that stands for a token; also the module that looks it up.
 # - **one-hot**: a row of zeros with a 1 at the id.
-# - **weight tying**: one table for the input and the output.
 
 # %% [markdown]
 # ## Summary

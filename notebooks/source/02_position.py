@@ -57,7 +57,7 @@ assert sorted(cat_first.tolist()) == sorted(dog_first.tolist())
 # %% [markdown]
 # We look them up in a table with one random row for each token, as lesson 01 does.
 #
-# Then comes a layer that this lesson takes as given: **self-attention**.
+# Then comes a layer that this lesson takes as given: self-attention.
 # Each token gets a new vector, in essence a weighted mean over all tokens, with weights that say how well their vectors match its own.
 # Lesson [03](03_attention.ipynb) opens it; here we only ask what it knows about order.
 
@@ -981,7 +981,6 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **self-attention**: a layer that gives each token a weighted mean over all tokens, itself included.
 # - **permutation-equivariant**: when the inputs are permuted, the outputs are permuted the same way and do not change otherwise.
 # - **wavelength**: how many positions a sine and cosine take to repeat.
 # - **pairs**: dimensions 2*i* and 2*i* + 1, which share one wavelength.

@@ -503,8 +503,12 @@ calculator = AttentionCalculator(Q, K, V, tokens, tokens, kinds, facts)
 calculator
 
 # %% tags=["hide-input"]
-for ours, shown in zip((scores, weights, context), calculator.compute(), strict=True):
-    torch.testing.assert_close(ours.double(), shown)
+from course_lib.checks import written_for
+
+now = tuple(getattr(calculator, name) for name in calculator.first)
+with written_for(tuple(calculator.first.values()), now):
+    for ours, shown in zip((scores, weights, context), calculator.compute(), strict=True):
+        torch.testing.assert_close(ours.double(), shown)
 
 # %% [markdown]
 # ### Three words
@@ -1029,7 +1033,7 @@ assert halfway[1] < halfway[0] - 0.1
 # Who is *it*?
 # German must know, because *it* is *er* for the dog and *es* for the meat.
 # We ask the translator `course`, which learned from 60,000 sentences of our grammar, where *it* looks.
-# Each of its layers holds four attentions side by side, called **heads** (lesson [04](04_multi_head.ipynb)); this is one of the encoder's last layer.
+# Each of its layers holds four attentions side by side, its heads (lesson [04](04_multi_head.ipynb)); this is one of the encoder's last layer.
 
 # %%
 from course_lib import Translator
@@ -1052,13 +1056,15 @@ assert head[it, dog] > 0.8 and torch.allclose(head.sum(dim=-1), torch.ones(len(h
 # Whoever eats may be *hungry*, and what is eaten may be *fresh*: one word at the end decides.
 
 # %% tags=["hide-input", "nbval-check-output"]
+from course_lib.tokenizer import EOS_ID
+
 eaters = "dog cat horse child mouse bird cow bear girl pig".split()
 foods = "meat cheese apple bread soup cake egg".split()
 meals = [f"The {one} eats the {food} because it is" for one in eaters for food in foods]
 encoded = {}  # word to ids (70, 11), all sentences of one length
 for word in ("hungry", "fresh"):
     rows = [translator.tokenizer.encode(f"{meal} {word}.") for meal in meals]
-    encoded[word] = torch.tensor([[*row, 2] for row in rows])  # 2 is </s>
+    encoded[word] = torch.tensor([[*row, EOS_ID] for row in rows])
 print(*(translator.tokenizer.token(i) for i in encoded["fresh"][0].tolist()))
 
 # %% [markdown]
@@ -1243,7 +1249,6 @@ Predictions()
 # - **additive attention**: scores from a small network with tanh, older than the dot product.
 # - **self-attention**: attention whose queries, keys and values come from one sequence.
 # - **cross-attention**: attention whose queries come from one sequence, keys and values from another.
-# - **heads**: attentions that stand side by side in one layer, each with matrices of its own.
 
 # %% [markdown]
 # ## Summary

@@ -961,7 +961,10 @@ explorer = AttentionExplorer(translator, text, kind="encoder", head=1)
 explorer
 
 # %% tags=["hide-input"]
-assert explorer.view["src"] == src_tokens
+from course_lib.checks import written_for
+
+with written_for(text, explorer.text):
+    assert explorer.view["src"] == src_tokens
 
 # %% [markdown]
 # ## Attention, scored

@@ -968,7 +968,7 @@ assert (as_numbers[4:] > 0.05).all()
 #
 # Now we let a model learn with a leak.
 # It is the smallest one that can: embeddings, positions, *one* attention, and a linear layer.
-# At each position this layer outputs one number for each token of the vocabulary, the **logits**; a softmax makes them probabilities of the next token.
+# At each position this layer outputs one number for each token of the vocabulary, the logits of lesson [00](00_welcome.ipynb); a softmax makes them probabilities of the next token.
 
 
 # %%
@@ -1085,7 +1085,7 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 # The causal model comes down to the bound and stays there.
 # The other two go toward zero: a loss that is too good is a symptom.
 #
-# Now all of them write by **greedy decoding**: one token after the other, always the most probable one (lesson [11](11_decoding.ipynb)).
+# Now all of them write: one token after the other, always the most probable one (greedy decoding, lesson [11](11_decoding.ipynb)).
 
 
 # %%
@@ -1147,9 +1147,7 @@ Predictions()
 # - **fully masked**: said of a row of a mask that hides every key from its query.
 # - **prefix**: a sequence cut off after one of its tokens.
 # - **leak**: a path from what should be hidden into an output.
-# - **logits**: one number for each token of the vocabulary, before the softmax.
 # - **cross-entropy**: the mean of −log of the probability that the right token gets.
-# - **greedy decoding**: writing the most probable token, one after the other.
 
 # %% [markdown]
 # ## Summary

@@ -549,7 +549,7 @@ for text in texts:
 
 # %% [markdown]
 # src_len × d_model, everywhere: that is what lets us stack as many layers as we like.
-# The output, called the **memory**, has one vector for each source token: a longer sentence has a longer memory.
+# The output is the memory of lesson [00](00_welcome.ipynb): one vector for each source token.
 #
 # ## What is depth good for?
 #
@@ -743,8 +743,12 @@ explorer = DepthExplorer(through_the_stack, depth=depth)
 explorer
 
 # %% tags=["hide-input"]
+from course_lib.checks import written_for
+
 shown = torch.tensor(explorer.view["gradients"], dtype=torch.double)
-torch.testing.assert_close(shown, gradient_norm["residual, pre-norm"][0].double())
+now = explorer.depth, explorer.residual, explorer.norm, explorer.seed
+with written_for((depth, True, "pre", 0), now):
+    torch.testing.assert_close(shown, gradient_norm["residual, pre-norm"][0].double())
 
 # %% [markdown]
 # ### A healthy gradient is not enough
@@ -818,27 +822,34 @@ for name, ends_small in (("residual only", False), ("residual, pre-norm", True))
 #
 # ### What the parameters get
 #
-# Training moves parameters, not vectors, so we also need *their* gradients.
-# @xiong2020 find that post-norm's are too large near the output.
-# We take two matrices of each layer: W₂ of the feed-forward network, and W_Q, which makes the queries of attention.
+# Training moves parameters, not vectors, so we need *their* gradients too.
+# We take two matrices of each layer: W₂, the last one of the feed-forward network, and W_Q, which makes the queries of attention.
+# If all tokens are nearly one vector, which of the two can still learn?
 
 # %%
 from course_lib.experiments import chase_loss
 
-parts = {"W₂": "feed_forward.down", "W_Q": "self_attn.query_proj"}
+
+def matrix_gradients(order, seed):
+    """Gradient norms of two matrices, layer by layer."""
+    model = build(depth, True, order, seed).double()
+    chase_loss(model, draws, 1).backward()
+    layers = model.encoder.layers
+    return {
+        "W₂": [each.feed_forward.down.weight.grad.norm() for each in layers],
+        "W_Q": [each.self_attn.query_proj.weight.grad.norm() for each in layers],
+    }
+
+
+# %%
 parameter_gradient = {}  # (seeds, depth) each
-for norm in ("post", "pre"):
-    models = [build(depth, True, norm, seed).double() for seed in seeds]
-    for model in models:
-        chase_loss(model, draws, 1).backward()
-    for short, name in parts.items():
-        parameter_gradient[f"{short}, {norm}-norm"] = torch.tensor([
-            [up.get_submodule(name).weight.grad.norm() for up in model.encoder.layers]
-            for model in models
-        ])
-for name, norms in parameter_gradient.items():
-    means = norms.mean(dim=0)
-    print(f"{name:15} layer 1: {means[0]:.1g}, layer 24: {means[-1]:.1g}")
+for order in ("post", "pre"):
+    found = [matrix_gradients(order, seed) for seed in seeds]
+    for name in ("W₂", "W_Q"):
+        norms = torch.tensor([of_seed[name] for of_seed in found])
+        parameter_gradient[f"{name}, {order}-norm"] = norms
+        bottom, top = norms.mean(dim=0)[[0, -1]]
+        print(f"{name:4}{order + '-norm':10} layer 1: {bottom:.1g}, layer 24: {top:.1g}")
 
 # %% tags=["hide-input"]
 title = "At the top, post-norm's gradient is large for W₂, near 0 for W_Q"
@@ -852,8 +863,8 @@ assert (last["W₂, post-norm"] > 2 * last["W₂, pre-norm"]).all()
 assert (last["W_Q, post-norm"] < 1e-5).all() and (last["W_Q, pre-norm"] > 1e-3).all()
 
 # %% [markdown]
-# Near the output, post-norm's W₂ gets gradients several times as large as pre-norm's, as Xiong et al. predict.
-# And its W_Q gets almost nothing, less than a hundred-thousandth: if all tokens have the same vector, it makes no difference where a query looks.
+# W_Q cannot: among equal tokens it makes no difference where a query looks, and at the top of post-norm its gradient is below 10⁻⁵.
+# W₂ can, because it works on each token by itself: there its gradient is several times as large as pre-norm's, as @xiong2020 predict.
 # So the first steps of post-norm are large at the top, and hardly change where the attention there looks.
 #
 # ### Which rate lets it learn?
@@ -887,7 +898,7 @@ assert max(rights[:2]) < 0.5 < 0.95 < rights[2] and max(tops[:2]) < 0.1 < tops[2
 # %% [markdown]
 # Post-norm has its residuals, and its tokens become one vector all the same; and one vector can only give one answer, the same at all positions.
 # Is it the rate?
-# The recorded experiment has three rates, three seeds, and each order also with a **warm-up**: the rate grows from 0 during the first 100 of 300 steps (the paper takes 4,000 steps, section 5.3).
+# The recorded experiment has three rates, three seeds, and each order also with a warm-up (lesson [09](09_training.ipynb)): the rate grows from 0 during the first 100 of 300 steps (the paper takes 4,000 steps, section 5.3).
 
 # %%
 of_rates = Predict(
@@ -907,7 +918,9 @@ learns = [min(shares) > 0.8 for shares in table["post-norm"]]
 of_rates.reveal(sum(learns))
 
 # %% tags=["hide-input"]
-series = {way: (rates, torch.tensor(shares).T) for way, shares in table.items()}
+either = [a + b for a, b in zip(table[ways[2]], table[ways[3]], strict=True)]
+drawn = {way: table[way] for way in ways[:2]} | {"pre-norm, with or without": either}
+series = {way: (rates, torch.tensor(shares).T) for way, shares in drawn.items()}
 title = "Post-norm learns at small rates, and a warm-up allows a larger one"
 labels = dict(xlabel="learning rate", ylabel="share of right answers", title=title)
 curves(series, **labels, log_x=True)
@@ -1044,13 +1057,11 @@ Predictions()
 # - **dropout**: setting numbers to 0 at random in training, and dividing the others by 1 − p.
 # - **post-norm**: the norm after the sum, LayerNorm(x + Sublayer(x)), as in the paper.
 # - **pre-norm**: the norm before the sub-layer, x + Sublayer(LayerNorm(x)).
-# - **memory**: the encoder's output, one vector for each source token.
 # - **look-up**: reading at one position what stands at another.
 # - **gradient norm**: the length of a gradient, as one vector.
 # - **vanishing gradient**: one that shrinks from layer to layer on its way down.
 # - **own share**: the share of the vectors' length that is left when the mean over the tokens is subtracted.
 # - **rank collapse**: all tokens of a sequence becoming one and the same vector.
-# - **warm-up**: raising the learning rate from 0 in the first steps.
 
 # %% [markdown]
 # ## Summary

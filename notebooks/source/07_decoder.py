@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib import Tokenizer, Transformer, Translator, greedy, record_attention
-from course_lib.figures import Panel, bars, curves, mask_grid, panels
+from course_lib.figures import Panel, bars, curves, panels
 from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
@@ -93,25 +93,7 @@ assert (tgt_in, tgt_out) == (batch.tgt_in[1].tolist(), batch.tgt_out[1].tolist()
 assert (batch.tgt_in[:, 0] == BOS_ID).all() and BOS_ID not in batch.tgt_out
 
 # %% [markdown]
-# The causal mask of lesson [05](05_masks.ipynb) says what each position may read.
-# Each row is a prediction, each column a token that is read:
-
-# %% tags=["hide-input"]
-from course_lib.masks import causal_mask, padding_mask
-
-past = causal_mask(len(tgt_in))[0, 0]  # (tgt_len, tgt_len)
-predicts = [f"predicts {token}" for token in tokens(tgt_out)]
-finding = "Each prediction may use <s> and the tokens before it, never itself"
-mask_grid(past, predicts, tokens(tgt_in), title=finding, xlabel="read", ylabel="")
-
-# %% tags=["hide-input"]
-for t, token in enumerate(tgt_out):
-    visible = [tgt_in[s] for s in range(len(tgt_in)) if past[t, s]]
-    assert visible == [BOS_ID, *tgt_out[:t]] and token not in visible
-
-# %% [markdown]
-# Position *t* may look at itself, on the diagonal.
-# That is not cheating, because the token there is the one *before* the token that it predicts.
+# The causal mask of lesson [05](05_masks.ipynb) lets each position read up to and including itself: with the shift, that is all that comes before the token to predict.
 #
 # **A common mistake**: feeding in the target without the shift.
 
@@ -139,7 +121,7 @@ assert seen == {"tgt_in": 0, "tgt_out": 7}
 # ## Attention between two sentences
 #
 # Self-attention with a causal mask is known from lesson 05.
-# What is new is **cross-attention**, which the paper calls encoder-decoder attention (section 3.2.3): the queries come from the decoder, the keys and values from the encoder's output.
+# What is new is the cross-attention of lesson 03, which the paper calls encoder-decoder attention (section 3.2.3): the queries come from the decoder, the keys and values from the encoder's output.
 #
 # First a small example in which every size is different, so that shapes tell us where things come from.
 # Three target tokens have been written, the source has seven, and even the widths differ: 6 features in the decoder, 8 in the memory.
@@ -185,15 +167,7 @@ assert weights.shape == (3, 7)
 #
 # ## The decoder layer
 #
-# So the model uses attention in three ways (section 3.2.3):
-#
-# | | queries from | keys and values from | hidden by the mask |
-# |---|---|---|---|
-# | encoder self-attention | the source | the source | padding |
-# | decoder self-attention | the target | the target | padding and the future |
-# | cross-attention | the target | the memory | padding of the source |
-#
-# The decoder layer has three sub-layers: the two of the encoder layer, and cross-attention between them.
+# A decoder layer has three sub-layers: the two of the encoder layer, and cross-attention between them, with the masks of the table in lesson [05](05_masks.ipynb).
 # Around each is the residual path of lesson [06](06_encoder.ipynb).
 
 # %%
@@ -222,6 +196,8 @@ class OurDecoderLayer(nn.Module):
 # We do so twice: with the weights of a small random post-norm model, and with those of the translator's first layer, which is pre-norm.
 
 # %%
+from course_lib.masks import causal_mask, padding_mask
+
 torch.manual_seed(0)
 small = replace(model.config, d_model=16, num_heads=2, d_ff=32, norm_first=False)
 fresh = Transformer(small).double().eval()
@@ -500,7 +476,7 @@ found = {
 }
 
 # %% tags=["hide-input"]
-read = tokens(tgt_in)
+read, predicts = tokens(tgt_in), [f"predicts {token}" for token in tokens(tgt_out)]
 drawn = [Panel(each > 0, predicts, read, name, "mask") for name, each in found.items()]
 title = "Where a gradient gets through: both mistakes let the future in"
 panels(drawn, title=title, words={"mask": ("gets through", "exactly 0")})
@@ -576,7 +552,7 @@ assert all(0.8 < favorite < 0.97 for favorite in favorites)
 # Why?
 #
 # One suspect is how the model was trained.
-# With **label smoothing** [@szegedy2016] the training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary (section 5.4; lesson [09](09_training.ipynb)).
+# With label smoothing (section 5.4; lesson [09](09_training.ipynb)) the training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary.
 # To find out, we need a control: a model trained in the same way *without* it.
 # We let a tiny Transformer memorize 32 short pairs, three times with each amount of smoothing.
 
@@ -817,7 +793,8 @@ explorer = AttentionExplorer(translator, english, kind="cross")
 explorer
 
 # %% tags=["hide-input"]
-with written_for(english, explorer.text):
+now = explorer.text, explorer.forced, explorer.silent
+with written_for((english, [], []), now):
     assert explorer.view["text"] == german and explorer.view["tgt"] == tokens(tgt_out)
 
 # %% [markdown]
@@ -831,12 +808,10 @@ Predictions()
 #
 # - **autoregressive**: said of a model that predicts the next token from those that it has written so far.
 # - **shifted right**: said of the decoder's input, which begins with `<s>` and ends one token before the target.
-# - **cross-attention**: attention whose queries come from the decoder, and whose keys and values come from the memory.
 # - **generator**: the last linear layer, from d_model to one logit for each subword.
 # - **teacher forcing**: reading the true tokens before each position, whatever the model would have written.
 # - **free running**: reading what the model has written itself.
 # - **exposure bias**: a model is trained on true tokens only, but in use must continue from its own.
-# - **label smoothing**: a training target that gives the right token a little less than 1, and spreads the rest.
 
 # %% [markdown]
 # ## Summary

@@ -17,6 +17,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -94,7 +95,6 @@ assert torch.equal(one.tgt_in[0, 1:], one.tgt_out[0, :-1])
 from course_lib import ModelConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.position import sinusoidal
-from course_lib.transformer import Decoder, Encoder
 
 
 class OurEmbedding(nn.Module):
@@ -111,7 +111,31 @@ class OurEmbedding(nn.Module):
 
 
 # %% [markdown]
-# `Encoder` and `Decoder` are the stacks of lessons 06 and 07: num_layers layers, one after the other.
+# Encoder and decoder are stacks of the layers of lessons 06 and 07.
+# One class does for both: what differs is the layer, and what each layer gets beside x.
+
+
+# %%
+from course_lib.blocks import DecoderLayer, EncoderLayer, LayerNorm
+
+
+class OurStack(nn.Module):
+    """num_layers layers of one kind, one after the other; pre-norm ends with a norm."""
+
+    def __init__(self, layer, config):
+        super().__init__()
+        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
+        new = partial(layer, *sizes, norm_first=config.norm_first)
+        self.layers = nn.ModuleList(new() for _ in range(config.num_layers))
+        self.norm = LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+
+    def forward(self, x, *others):  # a mask; in the decoder the memory and two masks
+        for layer in self.layers:
+            x = layer(x, *others)  # (batch, length, d_model)
+        return self.norm(x)
+
+
+# %% [markdown]
 # This is the whole model:
 
 
@@ -122,7 +146,8 @@ class OurTransformer(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.src_embedding = self.tgt_embedding = OurEmbedding(config)
-        self.encoder, self.decoder = Encoder(config), Decoder(config)
+        self.encoder = OurStack(EncoderLayer, config)
+        self.decoder = OurStack(DecoderLayer, config)
         self.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.generator.weight = self.src_embedding.table.weight  # one matrix
 

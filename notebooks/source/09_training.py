@@ -865,7 +865,7 @@ torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
 #
 # A model **overfits** if it memorizes its training pairs instead of learning what carries over to new ones.
 # Two things make that harder.
-# **Dropout** [section 5.4; @srivastava2014; built in lesson [06](06_encoder.ipynb)] sets numbers to 0 at random in training.
+# Dropout (section 5.4; lesson [06](06_encoder.ipynb)) sets numbers to 0 at random in training.
 # **Weight decay** pulls all weights toward 0; the library's is **decoupled** [@loshchilov2019]: it subtracts lr · decay · weight from the weight directly, so m and v do not see it.
 # (Added to the gradient instead, as in L2 regularization, it would be divided by √v like everything else, as the folded cell shows.)
 
@@ -1027,7 +1027,6 @@ Predictions()
 # - **random search**: training randomly drawn hyper-parameters, and keeping what validates best.
 # - **micro-batches**: parts of a batch whose gradients are added up before one step.
 # - **overfits**: said of a model that memorizes its training pairs instead of learning what carries over to new ones.
-# - **dropout**: setting activations to 0 at random in training.
 # - **weight decay**: pulling weights toward 0 in each step.
 
 # %% [markdown]

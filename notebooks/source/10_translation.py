@@ -68,7 +68,7 @@ assert len(train_sentences) == len(corpus.train)
 # One byte-pair vocabulary serves both languages (paper, section 5.1).
 # We learn it from the training part alone: the test sentences must not shape the vocabulary.
 # The model is the one of lesson [08](08_transformer.ipynb), in a size that two CPU cores can train.
-# Its layers normalize their input (**pre-norm**), which lesson [09](09_training.ipynb) found easier to train.
+# Its layers are pre-norm, which lesson [09](09_training.ipynb) found easier to train.
 
 # %% tags=["nbval-check-output"]
 texts = [text for pair in corpus.train for text in (pair.src, pair.tgt)]
@@ -96,7 +96,7 @@ for text in samples:
 # ## Training
 #
 # The recipe is that of lesson [09](09_training.ipynb): the cross-entropy with smoothed labels, Adam, and a learning rate that warms up and then falls to 0.
-# One **epoch** is one pass over all training pairs.
+# On a CPU it makes five passes over all training pairs, five epochs (lesson [01](01_text_to_tensors.ipynb)).
 
 # %%
 after_training = Predict(
@@ -141,7 +141,7 @@ print(f"trained for {history.seconds:.0f} seconds on {device}")
 #
 # ## Does it translate?
 #
-# Now the model is **free-running**: from `<s>` to `</s>` it reads nothing but the source and its own output.
+# Now the model is free-running (lesson [07](07_decoder.ipynb)): from `<s>` to `</s>` it reads nothing but the source and its own output.
 # **Exact match** is the share of outputs that equal their reference letter by letter.
 
 # %%
@@ -737,9 +737,6 @@ Predictions()
 # - **training part**: sentences to learn from.
 # - **validation part**: sentences to choose by.
 # - **test part**: sentences to report on, once.
-# - **epoch**: one pass over all training pairs.
-# - **pre-norm**: layers that normalize their input, before attention or feed-forward network.
-# - **free-running**: said of a model that goes on from its own output.
 # - **exact match**: share of outputs that equal their reference letter by letter.
 # - **BLEU**: geometric mean of the n-gram precisions up to n = 4 over the whole test set, times the brevity penalty.
 # - **n-gram**: a sequence of n tokens.

@@ -710,7 +710,7 @@ assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 # ## Which offsets do the harm?
 #
 # Now the riddle: rotary positions with heads of 16 features, or of 8.
-# A pair of features comes round after its **wavelength**, 2π · base^(2i/d_k) words.
+# A pair of features comes round after its wavelength (lesson [02](02_position.ipynb)), 2π · base^(2i/d_k) words.
 # Here are those of both, and of some other cells of the grid:
 
 # %% tags=["nbval-check-output"]
@@ -1218,7 +1218,6 @@ Predictions()
 # - **ALiBi**: attention with linear biases, which subtracts the distance times a slope.
 # - **slope**: by how much a head of ALiBi lowers a score for each word of distance.
 # - **rotary positions**: pairs of features of queries and keys, turned by angles that grow with the position.
-# - **wavelength**: after how many words a pair has made a whole turn.
 # - **alias**: an offset at which a pair stands as at another offset, whole turns away.
 # - **dilution**: the weights of a longer text are shared out among more keys.
 # - **position interpolation**: dividing the positions of a longer text so that they fit into the trained range.

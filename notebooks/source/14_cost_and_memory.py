@@ -85,7 +85,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 #
 # Time is one cost, memory is the other.
 # Lesson [08](08_transformer.ipynb) found four numbers for each parameter: the weight, its gradient and Adam's two moments.
-# Beside these, a training step holds **activations**: the results of the forward pass that the backward pass needs again.
+# Beside these, a training step holds activations: the results of the forward pass that the backward pass needs again.
 # They grow with the batch.
 # Which results are they?
 # For *y = x W + b*, the gradient of *W* is computed from *x*, so *x* must be kept.
@@ -1083,7 +1083,6 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **activations**: results of the forward pass that are kept until the backward pass has used them.
 # - **peak memory**: the most bytes that are held at any moment.
 # - **online softmax**: a softmax over blocks of scores, corrected whenever a larger score turns up.
 # - **fused kernel**: one operator for several steps, whose intermediate results never reach main memory.

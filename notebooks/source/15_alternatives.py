@@ -75,7 +75,7 @@ for place in distance[0].nonzero().flatten().tolist():
 # The simplest one is state = tanh(W x + U state).
 # Its weakness shows in training.
 # The gradient that tells the fact "you were needed" runs back through every step between question and fact, and each step multiplies it by U and by the slope of tanh.
-# If that makes it smaller on average, it fades like 0.9ⁿ: the **vanishing gradient** [@hochreiter1997].
+# If that makes it smaller on average, it fades like 0.9ⁿ: the vanishing gradient [@hochreiter1997] of lesson [06](06_encoder.ipynb), here over time.
 #
 # **Gates** are the remedy.
 # A gate is a number between 0 and 1 for each feature, computed from the token and the state.
@@ -866,7 +866,6 @@ Predictions()
 #
 # - **recurrent layer**: a layer that rewrites a state with every token and hands it to the next.
 # - **state**: what such a layer knows of all tokens so far, a vector of fixed size.
-# - **vanishing gradient**: a gradient that gets smaller with every step it runs back through.
 # - **gates**: numbers between 0 and 1, computed from the input, that decide how much passes.
 # - **GRU**: a recurrent layer with two gates and one state.
 # - **gated linear unit**: half of the features, times the sigmoid of the other half.

@@ -645,7 +645,7 @@ assert min(table3["course: C d_model 64"]) > max(means) + 30
 #
 # The paper's base model reaches 27.3 BLEU on newstest2014, English to German, after 100,000 steps of 25,000 target tokens each.
 # What does such a training take?
-# We count **FLOPs**, floating-point operations, as lesson 08 did for one sentence.
+# We count FLOPs, as lesson [08](08_transformer.ipynb) did for one sentence.
 # For each matrix product of the forward pass, the backward pass has two of the same size: one for the gradient of the input and one for that of the weights.
 # So a training step takes about three times the operations of its forward pass.
 
@@ -792,7 +792,6 @@ Predictions()
 # - **serial share**: the share of one device's time that more devices do not shorten.
 # - **strong scaling**: more devices for the same batch.
 # - **weak scaling**: a batch that grows with the devices.
-# - **FLOPs**: floating-point operations, a count of work.
 # - **utilization**: operations done, divided by those that the devices could have done in that time.
 
 # %% [markdown]
