@@ -507,7 +507,8 @@ from course_lib.checks import written_for
 
 now = tuple(getattr(calculator, name) for name in calculator.first)
 with written_for(tuple(calculator.first.values()), now):
-    for ours, shown in zip((scores, weights, context), calculator.compute(), strict=True):
+    steps = scores, weights, context
+    for ours, shown in zip(steps, calculator.compute(), strict=True):
         torch.testing.assert_close(ours.double(), shown)
 
 # %% [markdown]

@@ -849,7 +849,8 @@ for order in ("post", "pre"):
         norms = torch.tensor([of_seed[name] for of_seed in found])
         parameter_gradient[f"{name}, {order}-norm"] = norms
         bottom, top = norms.mean(dim=0)[[0, -1]]
-        print(f"{name:4}{order + '-norm':10} layer 1: {bottom:.1g}, layer 24: {top:.1g}")
+        print(f"{name:4}{order + '-norm':10}", end=" ")
+        print(f"layer 1: {bottom:.1g}, layer 24: {top:.1g}")
 
 # %% tags=["hide-input"]
 title = "At the top, post-norm's gradient is large for W₂, near 0 for W_Q"
