@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_lib.config import PRESETS
 from course_lib.data import describe, load_corpus
-from course_lib.training import Experiment, train_preset
+from course_lib.training import STORAGES, Experiment, train_preset
 
 SHIPPED_PAIRS = 60_000  # of the course corpus, that the shipped translator for it learned from
 
@@ -116,7 +116,7 @@ def _model_changes(options: argparse.Namespace) -> dict:
 
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
-_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start")
+_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "storage")
 _OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
@@ -163,6 +163,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--snapshots", type=int, default=0, help="times to keep the weights on the way (default: 0)")
     part_help = "part to score at the end (default: valid): test once, when nothing is left to be chosen"
     command.add_argument("--report", default="valid", choices=("valid", "test"), help=part_help)
+    command.add_argument("--storage", default="float32", choices=STORAGES, help="of the finished weights")
     _add_search(command, several)
     for name in _OVERRIDES:
         kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)

@@ -81,6 +81,9 @@ class TrainConfig:
         return from_values(cls, values)
 
 
+STORAGES = ("float32", "float16", "int8")
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Everything that makes a translator out of a corpus.
@@ -103,6 +106,8 @@ class Experiment:
         snapshots: how many times to keep the weights on the way, in the folder's steps/: from step 100 to the last,
             each time the same factor later.
         report: part that is scored at the end: "valid", or "test", once, when nothing is left to be chosen.
+        storage: of the finished weights: "float32", "float16", or "int8", a quarter of the size. What is stored is
+            what is scored.
 
     Raises:
         ValueError: on a preset, an architecture or a part that does not exist, a search that check_search refuses, or
@@ -123,6 +128,7 @@ class Experiment:
     length_penalty: float | tuple[float, ...] = 0.6
     snapshots: int = 0
     report: str = "valid"
+    storage: str = "float32"
 
     def __post_init__(self):
         for name in ("average", "length_penalty"):  # one number, a list of the command line, or a tuple
@@ -137,6 +143,7 @@ class Experiment:
         for penalty in self.length_penalty:
             check_search(self.beam_size, penalty)
         require(self.report in ("valid", "test"), f"report must be 'valid' or 'test', got {self.report!r}")
+        require(self.storage in STORAGES, f"storage must be one of {', '.join(STORAGES)}, got {self.storage!r}")
 
     @property
     def averages(self) -> tuple[int, ...]:

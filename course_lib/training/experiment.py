@@ -82,7 +82,8 @@ def train_translator(
         log |= {"averaged_epochs": best.averaged_epochs, "length_penalty": best.length_penalty}
         log["choices"] = [asdict(choice) for choice in choices]
         if experiment.architecture == "transformer":
-            translator.save_pretrained(folder)
+            translator.save_pretrained(folder, dtype=getattr(torch, experiment.storage))
+            translator.model.load_state_dict(Translator.from_pretrained(folder).model.state_dict())  # as it is stored
         log[experiment.report] = _final_scores(translator, corpus, experiment, best.length_penalty, progress)
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
@@ -160,6 +161,7 @@ def _header(corpus: Corpus, experiment: Experiment, model: Transformer | Attenti
         "subword_dropout": experiment.subword_dropout,
         "averaged_epochs": experiment.kept_epochs,
         "beam_size": experiment.beam_size,
+        "storage": experiment.storage,
     }
 
 

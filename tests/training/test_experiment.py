@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 import torch
+from safetensors import safe_open
 
 from course_lib.config import ModelConfig
 from course_lib.data import Corpus, Pair
@@ -27,6 +28,7 @@ from course_lib.training.evaluation import score
 from course_lib.training.experiment import train_translator
 from course_lib.training.machine import revision
 from course_lib.training.run import Run
+from course_lib.transformer import Transformer
 from course_lib.translator import Translator, saved_steps
 from tests.helpers.corpora import CORPUS, PAIRS, Untouchable
 from tests.helpers.laws import patched, raised, tells_apart
@@ -185,6 +187,37 @@ def the_validation_part_chooses(train, folder):
 def choosing(change):
     """The training with another choice: a mutant."""
     return patched(train_translator, mock.patch.object(experiment, "choose", change))
+
+
+def what_is_stored_is_scored(train, folder):
+    """A quarter of the size, and the scores in the log are those of the rounded weights."""
+    scored = []
+
+    def watched(translator, pairs, **search):
+        scored.append(weights_of(translator.model))
+        return score(translator, pairs, **search)
+
+    with mock.patch.object(experiment, "score", watched):
+        log = run(folder, train=train, config=replace(CONFIG, epochs=1), storage="int8")
+    assert log["storage"] == "int8"
+    with safe_open(folder / "model.safetensors", framework="pt") as file:
+        assert "I8" in {file.get_slice(name).get_dtype() for name in file.keys()}
+    assert_same_weights(Translator.from_pretrained(folder).model, scored[-1])
+
+
+def unread(self, weights):
+    """Loads nothing."""
+
+
+def test_what_is_stored_is_scored(tmp_path):
+    what_is_stored_is_scored(train_translator, tmp_path / "ours")
+    wrong = [
+        with_always(storage="float16"),
+        patched(train_translator, mock.patch.object(Transformer, "load_state_dict", unread)),
+    ]
+    for number, mutant in enumerate(wrong):
+        with pytest.raises(AssertionError):
+            what_is_stored_is_scored(mutant, tmp_path / f"wrong {number}")
 
 
 def test_the_validation_part_chooses(tmp_path):
@@ -549,6 +582,7 @@ REFUSED = {
     "long targets only": (replace(CORPUS, valid=[Pair(*LONG[::-1])]), {}, "valid part of corpus toy has no pairs of"),
     "target without room for <s>": (replace(CORPUS, valid=[FULL]), {}, "no pairs of at most 64 tokens"),
     "only a long test": (replace(CORPUS, test=[LONG]), {}, "the test part of corpus toy has no pairs of at most"),
+    "no such storage": (CORPUS, {"storage": "int4"}, "storage must be one of float32, float16, int8, got 'int4'"),
     "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
     "no beam": (CORPUS, {"beam_size": 0}, "whole number from 1 to 1000, got 0"),
     "no such architecture": (CORPUS, {"architecture": "gru"}, "must be 'transformer' or 'lstm', got 'gru'"),
