@@ -105,13 +105,16 @@ def _answers(widget: CourseWidget, table: Table) -> dict[str, Any]:
 
 
 def ask(widget: CourseWidget, inputs: dict[str, Any]) -> None:
-    """Sets traits, as a page does.
+    """Sets traits, as a page does: a text first, because others have to fit to it, and these together.
 
     Raises:
         ValueError: if the widget refuses them.
     """
-    for name, value in inputs.items():
-        setattr(widget, name, value)
+    if "text" in inputs:
+        widget.text = inputs["text"]
+    with widget.hold_trait_notifications():
+        for name, value in inputs.items():
+            setattr(widget, name, value)
     if message := getattr(widget, "message", ""):
         raise ValueError(f"{type(widget).__name__} refuses {inputs}: {message}")
 

@@ -16,8 +16,8 @@ from notebooks.source.book_recordings import DRAWN, PLACES, RECORDED, translator
 from tests.helpers.laws import changed, tells_apart
 
 NAMES = sorted(RECORDED)
-MOST_BYTES = 700_000  # of a recording, as a static host sends it
-ASKED = 12  # of its states, where they are compared
+MOST_BYTES = 600_000  # of a recording, as a static host sends it
+ASKED = 6  # of its states, where they are compared
 
 
 @pytest.fixture(scope="module")

@@ -108,5 +108,10 @@ def test_a_picture_gets_its_size(root: Path, tmp_path: Path) -> None:
     png, svg = '<img alt="a" src="a%20lesson.png">', '<img class="b" src="00.svg">'
     assert with_sizes(png, tmp_path) == '<img width="1000" height="760" alt="a" src="a%20lesson.png">'
     assert with_sizes(svg, tmp_path) == '<img width="980" height="268" class="b" src="00.svg">'
-    for kept in (with_sizes(png, tmp_path), '<img src="none.png">', '<img src="broken.png">', '<img src="https://x/y">'):
+    for kept in (
+        with_sizes(png, tmp_path),
+        '<img src="none.png">',
+        '<img src="broken.png">',
+        '<img src="https://x/y">',
+    ):
         assert with_sizes(kept, tmp_path) == kept
