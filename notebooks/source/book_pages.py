@@ -1,4 +1,4 @@
-"""What is done to finished pages: each picture gets its size, so that the text keeps its place while it loads.
+"""What is done to finished pages: pictures get their sizes, so that the text keeps its place; one heading on top.
 
 <img src="a.png"> -> with_sizes -> <img width="700" height="400" src="a.png">
 """
@@ -10,6 +10,8 @@ from urllib.parse import unquote
 
 IMAGE = re.compile(r"<img (?![^>]*\b(?:width|height)=)[^>]*?\bsrc=\"([^\"]+)\"")
 BOX = re.compile(rb'<svg[^>]*\bviewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
+PRINTED = re.compile(r'(<div id="jb-print-docs-body"[^>]*>\s*)<h1>[^<]*</h1>')  # the theme's, when printed
+CONTENTS = re.compile(r"<h2>( Contents )</h2>")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -37,10 +39,17 @@ def with_sizes(page: str, folder: Path) -> str:
     return IMAGE.sub(sized, page)
 
 
+def with_one_top(page: str) -> str:
+    """A page without the headings that the theme adds for print; where there is no other on top, they stay."""
+    if page.count("<h1") < 2:
+        return page
+    return CONTENTS.sub(r"<p><strong>\1</strong></p>", PRINTED.sub(r"\1", page))
+
+
 def finish(folder: Path) -> None:
-    """Does it to all pages of a folder; a page that has all sizes stays as it is."""
+    """Does it to all pages of a folder; a page to which it was done stays as it is."""
     for path in folder.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        done = with_sizes(text, path.parent)
+        done = with_one_top(with_sizes(text, path.parent))
         if done != text:
             path.write_text(done, encoding="utf-8")

@@ -123,14 +123,14 @@ def packed(value: Any) -> Any:
     """A trait's value as JSON has it: bytes in base64, of float64 that float32 holds exactly only those."""
     if not isinstance(value, bytes):
         return value
-    kind, kept = "bytes", value
+    float32, kept = False, value
     if len(value) % 8 == 0:
         wide = np.frombuffer(value, "<f8")
         with np.errstate(over="ignore", invalid="ignore"):
             narrow = wide.astype("<f4")
         if len(wide) and (narrow.astype("<f8") == wide).all():
-            kind, kept = "float32", narrow.tobytes()
-    return {kind: base64.b64encode(kept).decode()}
+            float32, kept = True, narrow.tobytes()
+    return {"packed": {"base64": base64.b64encode(kept).decode(), "float32": float32}}
 
 
 def defined(lesson: str, *names: str) -> dict[str, Any]:

@@ -5,10 +5,10 @@ import { Traits } from "./traits.js";
 
 /** A trait's value, from how notebooks/source/book_recorded.py packs it. */
 function opened(value) {
-  const coded = value?.float32 ?? value?.bytes;
-  if (coded === undefined) return value;
-  const { buffer } = Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
-  return new DataView(value.bytes ? buffer : Float64Array.from(new Float32Array(buffer)).buffer);
+  const { base64, float32 } = value?.packed ?? {};
+  if (base64 === undefined) return value;
+  const { buffer } = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  return new DataView(float32 ? Float64Array.from(new Float32Array(buffer)).buffer : buffer);
 }
 
 const openedAll = (state) => Object.fromEntries(Object.entries(state).map(([name, value]) => [name, opened(value)]));
