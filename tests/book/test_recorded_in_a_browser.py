@@ -1,5 +1,6 @@
 """Widgets over recorded states in the page: it answers as the library does, and keys alone operate it."""
 
+import gzip
 import json
 import random
 from collections.abc import Iterator
@@ -170,6 +171,19 @@ def test_a_recorded_widget_is_operated_by_keys_alone(reader: Page, address: str,
         reader.emulate_media(color_scheme=theme)
         assert reader.evaluate(TOO_WIDE) == []
     assert found == []
+
+
+def test_a_page_with_its_recordings_is_light(page: Page, address: str) -> None:
+    """As a static host sends it, text compressed; the lesson has two recordings."""
+    sizes: dict[str, int] = {}
+    page.on("response", lambda response: sizes.update({response.url: len(gzip.compress(response.body()))}))
+    page.goto(f"{address}/notebooks/11_decoding.html", wait_until="networkidle")
+    before = len(sizes)
+    for place in page.locator("[data-recorded]").all():
+        place.get_by_role("button").click()
+        place.locator(".cw").wait_for()
+    page.wait_for_load_state("networkidle")
+    assert len(sizes) >= before + 4 and sum(sizes.values()) <= 3_000_000
 
 
 def test_a_recording_that_is_gone_is_told(page: Page, address: str) -> None:
