@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from notebooks.source.book_pages import finish
 from notebooks.source.book_reference import as_rst, own_signature, skip_foreign
 
 project = "The Transformer, built by hand"
@@ -58,10 +59,12 @@ if "GITHUB_REPOSITORY" in os.environ:  # where it is published from
 
 
 def lighten(app: Sphinx, error: Exception | None) -> None:
-    """Takes out what no reader's browser asks for: maps of the theme's scripts, and its templates."""
+    """Takes out what no reader's browser asks for: maps of the theme's scripts, and its templates; sizes pictures."""
     static = Path(app.outdir) / "_static"
     for path in () if error else (*static.rglob("*.map"), *static.glob("webpack-macros.html")):
         path.unlink()
+    if not error:
+        finish(Path(app.outdir))
 
 
 def setup(app: Sphinx) -> None:

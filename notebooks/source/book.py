@@ -19,6 +19,7 @@ from notebooks.source.book_alive import enliven
 from notebooks.source.book_alive import files as alive
 from notebooks.source.book_reference import reference
 from notebooks.source.readme import lessons_table
+from notebooks.source.terms import INDEX, indexed
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAME = ROOT / "docs" / "book"  # the settings of Sphinx, the style, and the pages that only the book has
@@ -104,7 +105,8 @@ def stage(folder: Path) -> None:
 
 def _page(path: Path) -> str:
     if path.suffix != ".ipynb":
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        return indexed(text) if path == INDEX else text
     notebook = present(nbformat.read(path, as_version=4))
     enliven(path.relative_to(ROOT).as_posix(), notebook)
     return nbformat.writes(notebook, version=4)

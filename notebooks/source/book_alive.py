@@ -1,6 +1,6 @@
 """What lets widgets answer in the page, without a kernel: scripts, the shipped translators, and a runtime for them.
 
-book_model.py, docs/book/alive, widgets' scripts, onnxruntime-web (npm) -> files -> _static/alive/ of the book
+book_model.py, docs/book/alive, widgets' scripts, onnxruntime-web (npm), recordings -> files -> _static/alive/
 """
 
 import hashlib
@@ -16,6 +16,8 @@ from nbformat import NotebookNode
 from course_lib.storage import replacing
 from course_lib.translator import PRETRAINED, Translator
 from course_lib.widgets import AttentionExplorer, Playground
+from notebooks.source.book_recorded import place, recordings
+from notebooks.source.book_recordings import RECORDED
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "docs" / "book" / "alive"
@@ -58,17 +60,23 @@ LIVING = (
 
 
 def enliven(lesson: str, notebook: NotebookNode) -> None:
-    """Puts the place of a living widget around the note below its first state."""
-    for living in (one for one in LIVING if one.lesson == lesson):
-        (cell,) = (c for c in notebook.cells if c.cell_type == "code" and c.source.endswith(f"\n{living.widget}"))
+    """Puts the place of a living or recorded widget around the note below its first state."""
+    places = [(living.widget, living.place) for living in LIVING if living.lesson == lesson]
+    for name, recorded in RECORDED.items():
+        if lesson == f"notebooks/{recorded.lesson}.ipynb":
+            places.append((recorded.last, place(name, recorded)))
+    for last, data in places:
+        (cell,) = (c for c in notebook.cells if c.cell_type == "code" and c.source.splitlines()[-1:] == [last])
         note = cell.outputs[-1].data
-        note["text/html"] = f'<div class="alive"{living.place}>{note["text/html"]}</div>'
+        note["text/html"] = f'<div class="alive"{data}>{note["text/html"]}</div>'
 
 
 def files() -> dict[str, Path | str]:
     """All that the pages need, by its place in _static/alive."""
     found: dict[str, Path | str] = {path.name: path for path in SCRIPTS.glob("*.js")}
     found |= {f"{name}.js": widget._esm for name, widget in WIDGETS.items()}
+    found |= {f"{name}.js": recorded.kind._esm for name, recorded in RECORDED.items()}
+    found |= {f"recorded/{path.name}": path for path in recordings(KEPT, RECORDED).values()}
     found["widgets.css"] = Playground._css
     for name in MODELS:
         found |= {f"models/{name}/{path.name}": path for path in model(name).iterdir()}
@@ -90,24 +98,29 @@ def model(name: str) -> Path:
 
 
 def runtime() -> Path:
-    """The folder of ONNX Runtime Web, as npm has it.
+    """The folder of ONNX Runtime Web, see `from_npm`."""
+    return from_npm(RUNTIME, *(f"dist/{name}" for name in OF_RUNTIME))
+
+
+def from_npm(package: str, *files: str) -> Path:
+    """The folder of some files of a package, `name@version`, as npm has it; it is fetched once.
 
     Raises:
         FileNotFoundError: npm is not installed.
         subprocess.CalledProcessError: it cannot fetch the package.
     """
-    folder = KEPT / RUNTIME
+    folder = KEPT / package
     if not folder.exists():
         if shutil.which("npm") is None:
-            raise FileNotFoundError(f"npm is not installed; it fetches {RUNTIME}, which runs translators in the page")
+            raise FileNotFoundError(f"npm is not installed; it fetches {package}")
         KEPT.mkdir(parents=True, exist_ok=True)
-        command = ["npm", "pack", "--silent", RUNTIME]
+        command = ["npm", "pack", "--silent", package]
         packed = subprocess.run(command, cwd=KEPT, check=True, stdout=subprocess.PIPE, text=True)
         archive = KEPT / packed.stdout.split()[-1]
         with tarfile.open(archive) as content:
-            for name in OF_RUNTIME:
-                if (file := content.extractfile(f"package/dist/{name}")) is not None:
-                    with replacing(KEPT / "unpacked" / name) as path:
+            for name in files:
+                if (file := content.extractfile(f"package/{name}")) is not None:
+                    with replacing(KEPT / "unpacked" / Path(name).name) as path:
                         path.write_bytes(file.read())
         (KEPT / "unpacked").rename(folder)
         archive.unlink()

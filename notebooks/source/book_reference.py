@@ -4,10 +4,12 @@ course_lib.masks, course_lib.figures, ... -> reference -> api/masks.rst, api/fig
 docstring, for people -> as_rst -> docstring, for Sphinx
 """
 
+import hashlib
 import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -42,7 +44,13 @@ def reference() -> dict[str, str]:
     pages = {module.__name__.partition(".")[2]: _page(module, places) for module in _modules()}
     listed = "\n".join(f"   {name}" for name in pages)
     names = "\n".join(_entry(course_lib, name, places) for name in course_lib.__all__)
-    return pages | {"index": INDEX.format(pages=listed, names=names)}
+    pages["index"] = INDEX.format(pages=listed, names=names)
+    return {name: f".. {edition()}\n\n{text}" for name, text in pages.items()}
+
+
+def edition() -> str:
+    """Of this file: each page carries it, because Sphinx reads only pages again that have changed."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
 
 
 def public_names(module: ModuleType) -> list[str]:

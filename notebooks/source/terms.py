@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 
 INDEX = Path(__file__).resolve().parents[1] / "terms.md"
 ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (\S.*)$", re.MULTILINE)
+BOLD = re.compile(r"^- \*\*(.+?)\*\* \(", re.MULTILINE)
 HEAD = """# Terms
 
 What the field's words mean, from the glossaries of the lessons; the number leads to the lesson that explains a term.
@@ -43,6 +44,11 @@ def render(terms: list[Term]) -> str:
         entries = (f"- **{name}** ([{lesson[:2]}]({lesson}.ipynb#Glossary)): {means}" for name, means, lesson in group)
         parts.append("\n".join([f"## {letter}", "", *entries, ""]))
     return "\n".join(parts)
+
+
+def indexed(page: str) -> str:
+    """What `render` makes, for the book: Sphinx's own index has the terms too, beside the names of the library."""
+    return BOLD.sub(lambda found: f"- **{{index}}`{found[1].strip('`')}`** (", page)
 
 
 def _letters(name: str) -> str:

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
@@ -12,6 +13,7 @@ import pytest
 from nbformat import NotebookNode
 
 import course_lib
+from notebooks.source.terms import read_terms
 from tests.helpers.sphinx import built
 from tests.helpers.web_pages import STYLE, WebPage
 
@@ -228,3 +230,22 @@ def test_signatures_are_our_own(book: dict[str, WebPage]) -> None:
         law_signatures_are_our_own(text)
     with pytest.raises(AssertionError, match="stranger"):
         law_signatures_are_our_own(pages[0] + "<em>(</em>*args: t.Any, **kwargs: t.Any)")
+
+
+# --- the index ----------------------------------------------------------------------------------
+
+
+def law_the_index_has_the_terms(text: str, terms: set[str]) -> None:
+    found = re.findall(r'<a href="notebooks/terms\.html#[^"]+">([^<]+)</a>', text)
+    lacking = terms - {unescape(each) for each in found}
+    assert not lacking, f"the index lacks {sorted(lacking)}"
+
+
+def test_the_index_has_the_terms(book: dict[str, WebPage], lessons: dict[str, NotebookNode]) -> None:
+    """Beside the names of the library, each with a link to its line."""
+    terms = {term.name.strip("`") for notebook in lessons.values() for term in read_terms(notebook, "")}
+    text = book["genindex.html"].path.read_text(encoding="utf-8")
+    assert len(terms) > 150 and "causal_mask" in text
+    law_the_index_has_the_terms(text, terms)
+    with pytest.raises(AssertionError, match=r"the index lacks \['causal mask'\]"):
+        law_the_index_has_the_terms(text.replace(">causal mask<", "><"), terms)

@@ -35,14 +35,30 @@ def keep(root: Path, name: str, picture: bytes) -> None:
     assert 10_000 < (root / "docs" / "pictures" / f"{name}.png").stat().st_size <= MOST_BYTES
 
 
+def law_the_words_are_those_of_the_explorer(words: str, sentence: str, translation: str) -> None:
+    for said in (sentence, translation):
+        assert said and said in words, f"the README's words lack {said!r}"
+
+
+def law_the_words_name_a_heading_of_the_page(words: str, page: Page) -> None:
+    """In quotation marks."""
+    named = re.search(r"“(.+)”", words)
+    heading = page.locator("h2").filter(has_text=named[1] if named else "no heading is named")
+    assert heading.count() == 1, f"{heading.count()} headings are what the README's words name"
+
+
 def test_the_explorer_says_what_the_readme_says(page: Page, address: str, root: Path, shown: dict[str, str]) -> None:
     page.goto(f"{address}/translate.html")
     page.wait_for_selector(".alive [data-key='on']", timeout=120_000)
     explorer = page.locator(".alive").nth(1)
     explorer.get_by_label("head", exact=True).select_option("1")
     translation = explorer.get_by_role("status").first.inner_text()
-    assert translation and translation in shown["explorer"]
-    assert page.get_by_label("English").nth(1).input_value() in shown["explorer"]
+    sentence = page.get_by_label("English").nth(1).input_value()
+    law_the_words_are_those_of_the_explorer(shown["explorer"], sentence, translation)
+    for part in (sentence, translation):
+        broken = shown["explorer"].replace(part, part[1:])
+        with pytest.raises(AssertionError, match=re.escape(f"lack {part!r}")):
+            law_the_words_are_those_of_the_explorer(broken, sentence, translation)
     keep(root, "explorer", explorer.screenshot())
 
 
@@ -50,8 +66,11 @@ def test_the_lesson_has_the_heading_that_the_readme_names(
     page: Page, address: str, root: Path, shown: dict[str, str]
 ) -> None:
     page.goto(f"{address}/notebooks/03_attention.html")
+    law_the_words_name_a_heading_of_the_page(shown["lesson"], page)
+    for broken in (shown["lesson"].replace("”", "ly”"), shown["lesson"].replace("“", "")):
+        with pytest.raises(AssertionError, match="0 headings"):
+            law_the_words_name_a_heading_of_the_page(broken, page)
     heading = page.locator("h2").filter(has_text=re.search(r"“(.+)”", shown["lesson"])[1])
-    assert heading.count() == 1
     heading.scroll_into_view_if_needed()
     heading.evaluate("node => node.scrollIntoView()")
     keep(root, "lesson", page.screenshot())

@@ -22,6 +22,8 @@ class WebPage(HTMLParser):
         figures: the words for each picture in an output of a cell.
         folds: whether each folded cell is open at first.
         widgets: cells whose widget shows its first state.
+        headings: levels, from 1 on.
+        images: source and words of each picture; None where it has no words, not even empty ones.
     """
 
     def __init__(self, path: Path):
@@ -33,6 +35,8 @@ class WebPage(HTMLParser):
         self.figures: list[str] = []
         self.folds: list[bool] = []
         self.widgets: list[str] = []
+        self.headings: list[int] = []
+        self.images: list[tuple[str, str | None]] = []
         self._divisions: list[bool] = []  # for each that is open, whether it is the output of a cell
         self._styles = False
         self.feed(path.read_text(encoding="utf-8"))
@@ -48,6 +52,10 @@ class WebPage(HTMLParser):
             (self.loads if fetched else self.links).append(about["href"])
         if tag == "div":
             self._divisions.append("cell_output" in classes)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "img":
+            self.images.append((about.get("src", ""), about.get("alt")))
         if tag == "img" and any(self._divisions):
             self.figures.append(about.get("alt", ""))
         if tag == "details" and "above-input" in classes:

@@ -1,16 +1,15 @@
-// Puts the living widgets into a page: each element of class "alive" names one, and the sentence that it begins with.
+// Puts the living widgets into a page: each element of class "alive" names one, and the sentence that it begins with;
+// or a recording, over whose states the widget moves.
 
+import { element } from "./elements.js";
 import { Engine } from "./engine.js";
+import { frame, replayed, switchOff } from "./recorded.js";
 import * as widgets from "./widgets.js";
 
 const here = (name) => new URL(name, import.meta.url).href;
 const engines = new Map(); // by the model's name: loading, or loaded
-
-function element(tag, attributes, ...children) {
-  const node = Object.assign(document.createElement(tag), attributes);
-  node.append(...children);
-  return node;
-}
+const LOADS = "Start it here, in your browser (loads up to 23 MB, once)";
+const MOVES = "Operate it here, over recorded states";
 
 function load(name) {
   return Engine.load({ model: here(`models/${name}/`), runtime: here("runtime/") }, (share) => {
@@ -18,21 +17,41 @@ function load(name) {
   });
 }
 
-/** Loads the translator, if it is not there yet, and puts the widget into its place. */
+async function started(place) {
+  const { widget, text, model: name, examples = "" } = place.dataset;
+  if (!engines.has(name)) engines.set(name, load(name));
+  const model = await widgets[widget](await engines.get(name), text, examples.split("|").filter(Boolean));
+  const root = element("div", { className: "alive-widget" });
+  return { script: widget, model, root, parts: [root] };
+}
+
+async function recalled(place) {
+  const { recorded: name, told } = place.dataset, answer = await fetch(here(`recorded/${name}.json`));
+  if (!answer.ok) throw new Error(`the recording cannot be read: ${answer.status} ${answer.statusText}`);
+  const recording = await answer.json(), line = element("p", { className: "alive-line", role: "status" });
+  const root = element("div", { className: "alive-widget" });
+  const model = replayed(recording, (words) => (line.textContent = words));
+  const finish = () => switchOff(root, recording.off);
+  return { script: name, model, root, parts: frame(recording, model, told, { root, line, home: place.home }), finish };
+}
+
+/** Loads what the widget needs, if it is not there yet, and puts it into its place. */
 async function wake(place) {
+  place.home ||= place.querySelector(".course-widget a");
+  const held = place.contains(document.activeElement);
   const bar = element("progress", { max: 1, value: 0, ariaLabel: "loading the translator" });
   const told = element("span", { role: "status" }, "The translator is loading …");
-  place.replaceChildren(element("p", { className: "alive-loading" }, told, bar));
-  const { widget, text, model: name, examples = "" } = place.dataset;
+  if (!place.dataset.recorded) place.replaceChildren(element("p", { className: "alive-loading" }, told, bar));
   try {
-    if (!engines.has(name)) engines.set(name, load(name));
-    const model = await widgets[widget](await engines.get(name), text, examples.split("|").filter(Boolean));
-    const { default: script } = await import(here(`${widget}.js`));
-    const root = element("div", { className: "alive-widget" });
-    place.replaceChildren(root);
-    await script.render({ model, el: root });
+    const { script, model, root, parts, finish } = await (place.dataset.recorded ? recalled : started)(place);
+    const { default: widget } = await import(here(`${script}.js`));
+    place.replaceChildren(...parts);
+    await widget.render({ model, el: root });
+    finish?.();
+    place.closest(".cell_output")?.classList.add("alive-here"); // its first state goes
+    if (held) Object.assign(root, { tabIndex: -1 }).focus({ preventScroll: true });
   } catch (error) {
-    engines.delete(name); // the next try loads again
+    engines.delete(place.dataset.model); // the next try loads again
     place.replaceChildren(element("p", { className: "alive-failed", role: "alert" }, error.message), again(place));
   }
 }
@@ -43,4 +62,4 @@ function again(place, words = "Try again") {
 
 for (const place of document.querySelectorAll(".alive"))
   if (place.hasAttribute("data-now")) wake(place);
-  else place.append(again(place, "Start it here, in your browser (loads up to 23 MB, once)"));
+  else place.append(again(place, place.dataset.recorded ? MOVES : LOADS));
