@@ -71,7 +71,7 @@ def test_environment_project_and_constraints_agree(root: Path) -> None:
         ("constraints.txt", "tqdm==4", "tqdm==3"),
         ("constraints.txt", "tqdm==", "zzz==1\ntqdm=="),
         ("constraints.txt", "sacrebleu==", "other=="),
-        ("pyproject.toml", '"torch>=2.4,<3"', '"torch>=2.4,<2.5"'),
+        ("pyproject.toml", '"torch>=2.13,<3"', '"torch>=2.4,<2.5"'),
         ("pyproject.toml", '"numpy>=1.26,<3"', '"numpy"'),
         ("pyproject.toml", '"numpy>=1.26,<3"', '"numpy>=1.26,<3", "pandas>=2"'),
         ("pyproject.toml", 'requires-python = ">=3.11"', 'requires-python = ">=3.12"'),
