@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab update test check test-browser test-book notebooks assignments book bench lint release autograde feedback test-class clean .moved
+.PHONY: help lab update test check test-lowest test-newest .at-an-end test-browser test-book notebooks assignments new book elsewhere bench lint teach release autograde feedback test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -43,6 +43,14 @@ NO_RUSTUP := RUSTUP_HOME="$(STATE)/rustup"
 PIP := $(NO_RUSTUP) $(PY) -m pip
 # No search for language servers either: it calls npm, which does the same. Kernels are spoken to in cipher.
 LAB := --LanguageServerManager.autodetect=False --KernelManager.transport_encryption=auto
+# JupyterLab on a folder of the checkout, $(1), with an address below /lab, $(2).
+START_LAB = set --; \
+	if [ "$$(id -u)" = 0 ]; then set -- "$$@" --allow-root; fi; \
+	if [ "$$(uname -s)" = Linux ] && [ -z "$$DISPLAY$$WAYLAND_DISPLAY" ]; then set -- "$$@" --no-browser; fi; \
+	cd "$(1)" && exec "$(CURDIR)/$(PY)" -m jupyterlab $(LAB) --ServerApp.root_dir="$(1)" \
+		--LabApp.default_url="/lab$(2)" "$$@" $(ARGS)
+# What JupyterLab shows: tests and teachers' tools add to it, which a learner sees nothing of.
+SHOWN := notebooks/source/jupyter
 # nbgrader would go on with its defaults, and grade uncontained, if its configuration could not be read.
 NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR=1 $(CURDIR)/$(PY) -m nbgrader
 FOR_ASSIGNMENT = @cd notebooks/assignments && name=$$(basename source/$(ASSIGNMENT)*) && \
@@ -50,6 +58,12 @@ FOR_ASSIGNMENT = @cd notebooks/assignments && name=$$(basename source/$(ASSIGNME
 COPIES := my_course
 LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
 CORE := $(patsubst %,tests/test_%.py,config masks tokenizer position attention blocks transformer recording translator)
+# More of the library, for `make test-lowest` and `make test-newest`: what leans on other packages most.
+UNITS := $(CORE) $(patsubst %,tests/test_%.py,metrics preprocessing cost) \
+	$(patsubst %,tests/%,alternatives checks compression data decoding families figures storage widgets)
+# With END=lowest or newest, in an environment of its own, the versions at that end of the ranges; TORCH=2.13.0 picks one.
+CONSTRAINTS := $(if $(END),$(VENV)/constraints.txt,constraints.txt)
+AT_AN_END = $(MAKE) --no-print-directory VENV=build/$(1) END=$(1) .at-an-end
 SOLUTIONS := $(sort $(wildcard notebooks/assignments/solution/*/*.ipynb))
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
 # Files are tested side by side, each with one thread; the long ones come first. WORKERS=0 takes one after the other.
@@ -81,11 +95,7 @@ help: ## Show this list
 
 lab: $(VENV)/.lab-ready ## Open your copies of the lessons in JupyterLab; ARGS="--no-browser" goes to JupyterLab
 	@$(if $(LESSONS),$(PY) -m notebooks.copies $(COPIES))
-	@set --; \
-	if [ "$$(id -u)" = 0 ]; then set -- "$$@" --allow-root; fi; \
-	if [ "$$(uname -s)" = Linux ] && [ -z "$$DISPLAY$$WAYLAND_DISPLAY" ]; then set -- "$$@" --no-browser; fi; \
-	exec $(PY) -m jupyterlab $(LAB) --ServerApp.root_dir="$(CURDIR)" \
-		--LabApp.default_url="/lab$(if $(LESSONS),/tree/$(COPIES)/$(notdir $(firstword $(LESSONS))))" "$$@" $(ARGS)
+	@$(call START_LAB,$(CURDIR),$(if $(LESSONS),/tree/$(COPIES)/$(notdir $(firstword $(LESSONS)))))
 
 update: ## Get a new edition of the course; what you have written in your copies stays
 	git pull --ff-only
@@ -100,6 +110,17 @@ check: $(VENV)/.test-ready ## In a minute: lint, the tests of the model, one les
 	$(PY) -m ruff check
 	$(PY) -m pytest $(CORE) $(firstword $(LESSONS)) $(NBVAL) $(ARGS)
 
+test-lowest: ## The library's tests with the oldest versions that pyproject.toml admits, in build/lowest
+	@$(call AT_AN_END,lowest)
+
+test-newest: ## The same with the newest there are today, in build/newest, made anew
+	rm -rf build/newest
+	@$(call AT_AN_END,newest)
+
+.at-an-end: $(VENV)/.test-ready
+	$(PY) -m pip list
+	$(PY) -m pytest $(UNITS) $(firstword $(LESSONS)) $(NBVAL) $(ARGS)
+
 test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, operated in a real browser
 	$(PY) -m pytest tests/browser -n $(PAGES) $(SIDE_BY_SIDE) loadgroup $(ARGS)
 
@@ -109,16 +130,27 @@ test-book: $(VENV)/.browser-ready $(VENV)/.book-ready ## The pages of the book: 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)
 	$(PY) -m notebooks.source.course_map
+	$(PY) -m notebooks.source.architecture
 	$(PY) -m notebooks.source.terms
 	$(PY) -m notebooks.source.readme
 
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
 	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)
 
+new: $(VENV)/.test-ready ## The first files of a new KIND=lesson NAME=19_topic; other kinds: exercise, widget, language
+	$(PY) -m notebooks.source.skeleton $(KIND) $(NAME)
+
 book: $(VENV)/.book-ready ## The course as web pages, in build/book; runs no lesson
 	$(PY) -m notebooks.source.book build/book-source
 	$(PY) -m sphinx -q -W --keep-going -d build/book-doctrees build/book-source build/book $(ARGS)
 	@echo "build/book/index.html"
+
+elsewhere: $(VENV)/.test-ready ## Lessons that install the course where it is not, as on Colab; ADDRESS=https://github.com/OWNER/REPOSITORY
+	$(PY) -m notebooks.source.elsewhere $(ADDRESS) build/elsewhere
+
+teach: $(VENV)/.teach-ready ## For teachers: JupyterLab on the assignments, with nbgrader's menus
+	@JUPYTER_CONFIG_PATH="$(CURDIR)/$(SHOWN)/teacher"; export JUPYTER_CONFIG_PATH; \
+		$(call START_LAB,$(CURDIR)/notebooks/assignments,)
 
 release: $(VENV)/.teach-ready ## For teachers: put ASSIGNMENT=03 into the gradebook and make what students get
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_assignment --force "$$name")
@@ -164,33 +196,33 @@ $(VENV)/.browser-ready: .moved
 endif
 .moved:
 
-$(VENV)/.lab-ready: pyproject.toml constraints.txt
+$(VENV)/.lab-ready: pyproject.toml constraints.txt $(wildcard $(SHOWN)/learner/*.json $(SHOWN)/learner/*/*.json)
 	@$(CREATE_VENV)
-	$(PIP) install -c constraints.txt -e ".[course]"
+	$(if $(END),@$(PY) -m tests.versions $(END) $(TORCH) > $(CONSTRAINTS))
+	$(PIP) install -c $(CONSTRAINTS) -e ".[course]"
 	@# The first plot would build Matplotlib's font cache, and fontconfig one in the home: do it here and now.
 	@XDG_CACHE_HOME="$(STATE)/cache" $(PY) -c "import matplotlib.font_manager"
-	@# JupyterLab must not ask the network for news.
-	@mkdir -p $(VENV)/etc/jupyter/labconfig
-	@echo '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}' \
-		> $(VENV)/etc/jupyter/labconfig/page_config.json
+	@# JupyterLab must not ask the network for news, nor show what `make test` and `make teach` install.
+	@mkdir -p $(VENV)/etc/jupyter
+	@cp -R $(SHOWN)/learner/. $(VENV)/etc/jupyter/
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.test-ready: $(VENV)/.lab-ready
-	$(PIP) install --quiet -c constraints.txt -e ".[test,instructor]"
+	$(PIP) install --quiet -c $(CONSTRAINTS) -e ".[test,instructor]"
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.teach-ready: $(VENV)/.lab-ready
-	$(PIP) install --quiet -c constraints.txt -e ".[instructor]"
+	$(PIP) install --quiet -c $(CONSTRAINTS) -e ".[instructor]"
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.bench-ready: $(VENV)/.lab-ready
-	$(PIP) install --quiet -c constraints.txt -e ".[bench]"
+	$(PIP) install --quiet -c $(CONSTRAINTS) -e ".[bench]"
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.book-ready: $(VENV)/.lab-ready
-	$(PIP) install --quiet -c constraints.txt -e ".[book]"
+	$(PIP) install --quiet -c $(CONSTRAINTS) -e ".[book]"
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/.browser-ready: $(VENV)/.test-ready
-	$(PIP) install --quiet -c constraints.txt -e ".[browser]"
+	$(PIP) install --quiet -c $(CONSTRAINTS) -e ".[browser]"
 	@echo "$(CURDIR)" > $@

@@ -130,8 +130,8 @@ class Translator:
 
         Args:
             folder: is made if missing.
-            dtype: of the weights on disk; torch.float16 takes half the bytes, torch.int8, with a scale for each row of a
-                matrix, a quarter.
+            dtype: of the weights on disk; torch.float16 takes half the bytes, torch.int8, with a scale for each row of
+                a matrix, a quarter.
         """
         folder = Path(folder)
         with replacing(folder / "config.json") as config, replacing(folder / "tokenizer.json") as tokenizer:

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -10,6 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from notebooks.source import architecture
 
 LIBRARY = Path(__file__).resolve().parents[1] / "course_lib"
 
@@ -233,6 +236,37 @@ def test_every_way_to_import_is_seen(tmp_path):
     assert graph(library)["data.other"] == expected
     assert graph(library, top_level_only=True)["data.other"] == expected - {"figures"}
     assert "torch.nn" in imports_of(library / "data" / "other.py", library)
+
+
+# --- the picture --------------------------------------------------------------------------------
+
+
+def reached(arrows):
+    """Pairs of who needs what, also by way of others."""
+    pairs = set(arrows)
+    while more := {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs:
+        pairs |= more
+    return pairs
+
+
+def law_the_picture_shows_what_needs_what(svg):
+    drawn = re.findall(r'data-arrow="(\S+) (\S+)"', svg)
+    tops = {(name.split(".")[0], target.split(".")[0]) for name, targets in graph().items() for target in targets}
+    there = {(one, other) for one, other in tops if one and other and one != other}
+    assert reached(drawn) == reached(there), "run: python -m notebooks.source.architecture"
+    assert len(set(drawn)) == len(drawn) < len(there), "what follows is left out"
+    boxes = set(re.findall(r">([\w.]+)/?</text>", svg))
+    assert boxes == WINGS.keys(), f"drawn: {sorted(boxes ^ WINGS.keys())}"
+
+
+def test_the_picture_shows_what_needs_what():
+    svg = architecture.PICTURE.read_text(encoding="utf-8")
+    law_the_picture_shows_what_needs_what(svg)
+    assert svg == architecture.draw(architecture.imports()), "run: python -m notebooks.source.architecture"
+    for old, new in (('"transformer blocks"', '"transformer masks"'), (">masks</text>", ">masques</text>")):
+        assert old in svg
+        with pytest.raises(AssertionError):
+            law_the_picture_shows_what_needs_what(svg.replace(old, new))
 
 
 # --- faces --------------------------------------------------------------------------------------

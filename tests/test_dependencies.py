@@ -1,26 +1,30 @@
 """The pins, the declared dependencies and the absence of package indexes."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
-from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from tests.helpers.requirements import declared, needed
+from tests.versions import lowest
+
 TORCH_PIN = "2.13.0"
 PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.]+)")  # a name and a public version: no address, no local build
 PINNED_FILES = ("pyproject.toml", "environment.yml", "constraints.txt", ".github/workflows/ci.yml")
-SYSTEMS = (("Linux", "linux", "posix"), ("Darwin", "darwin", "posix"), ("Windows", "win32", "nt"))
 INDEX_HOSTS = re.compile("download" r"\.pytorch|files" r"\.pythonhosted|pypi\.org/" "simple|index" "-url")
+# PyTorch's own index of small builds may be named to whoever installs.
+SMALL_BUILDS = "https://download" ".pytorch.org/whl/cpu"
+MAY_NAME_IT = re.compile(r"(README|docs/[\w-]+)\.md|environment\.yml|\.github/workflows/\w+\.yml")
 
 
 def read(root: Path, *names: str | Path) -> list[str]:
@@ -35,14 +39,6 @@ def parse_pins(constraints: str) -> dict[str, str]:
     return pins
 
 
-def declared(project: str, *, extras: set[str] | None = None) -> list[Requirement]:
-    """What the project needs, with some of its extras; None stands for all."""
-    table = tomllib.loads(project)["project"]
-    optional = table["optional-dependencies"]
-    groups = [optional[name] for name in (optional if extras is None else extras)]
-    return [Requirement(text) for group in (table["dependencies"], *groups) for text in group]
-
-
 def check_pins_agree(project: str, environment: str, constraints: str, workflow: str) -> None:
     pins = parse_pins(constraints)
     assert pins["torch"] == TORCH_PIN
@@ -51,13 +47,14 @@ def check_pins_agree(project: str, environment: str, constraints: str, workflow:
         pin = pins.get(canonicalize_name(requirement.name))
         assert pin and requirement.specifier.contains(pin), f"expected a pin in {requirement}, got {pin}"
     conda = yaml.safe_load(environment)["dependencies"]
-    assert conda[1] == "pip" and conda[2] == {"pip": ["-c constraints.txt", "-e .[course]"]}, conda
+    small = "--extra-index" f"-url {SMALL_BUILDS}"
+    assert conda[1] == "pip" and conda[2] == {"pip": [small, "-c constraints.txt", "-e .[course]"]}, conda
     python = Requirement(conda[0].replace("=", "==", 1))
     assert python.name == "python"
     (version,) = (specifier.version for specifier in python.specifier)
     assert SpecifierSet(tomllib.loads(project)["project"]["requires-python"]).contains(version)
-    (job,) = yaml.safe_load(workflow)["jobs"].values()
-    assert [step["with"]["python-version"] for step in job["steps"] if "with" in step] == [version]
+    for job in yaml.safe_load(workflow)["jobs"].values():
+        assert [step["with"]["python-version"] for step in job["steps"] if "with" in step] == [version]
 
 
 def test_environment_project_and_constraints_agree(root: Path) -> None:
@@ -74,13 +71,14 @@ def test_environment_project_and_constraints_agree(root: Path) -> None:
         ("constraints.txt", "tqdm==4", "tqdm==3"),
         ("constraints.txt", "tqdm==", "zzz==1\ntqdm=="),
         ("constraints.txt", "sacrebleu==", "other=="),
-        ("pyproject.toml", '"torch>=2.4,<3"', '"torch>=2.4,<2.5"'),
+        ("pyproject.toml", '"torch>=2.13,<3"', '"torch>=2.4,<2.5"'),
         ("pyproject.toml", '"numpy>=1.26,<3"', '"numpy"'),
         ("pyproject.toml", '"numpy>=1.26,<3"', '"numpy>=1.26,<3", "pandas>=2"'),
         ("pyproject.toml", 'requires-python = ">=3.11"', 'requires-python = ">=3.12"'),
         ("environment.yml", "python=3.11", "python=3.12"),
         ("environment.yml", "-c constraints.txt", "-r constraints.txt"),
         ("environment.yml", "      - -e .[course]\n", ""),
+        ("environment.yml", "whl/cpu", "whl/cu130"),
         (".github/workflows/ci.yml", '"3.11"', '"3.10"'),
     ],
 )
@@ -90,42 +88,6 @@ def test_a_broken_copy_of_the_pins_is_caught(root: Path, file: str, old: str, ne
     texts[file] = texts[file].replace(old, new)
     with pytest.raises(AssertionError):
         check_pins_agree(*texts.values())
-
-
-def platforms() -> Iterator[dict[str, str]]:
-    """Marker environments of the platforms that the README promises."""
-    for system, sys_platform, os_name in SYSTEMS:
-        for python in ("3.11", "3.12", "3.13"):
-            yield {
-                **default_environment(),
-                "platform_system": system,
-                "sys_platform": sys_platform,
-                "os_name": os_name,
-                "python_version": python,
-                "python_full_version": f"{python}.0",
-            }
-
-
-def needed(requirements: list[Requirement]) -> set[str]:
-    """Names of all that the requirements bring on any platform, as the installed packages declare it."""
-    environments = list(platforms())
-    todo, seen, names = [(requirement, "") for requirement in requirements], set(), set()
-    while todo:
-        requirement, extra = todo.pop()
-        marker = requirement.marker
-        if marker and not any(marker.evaluate({**machine, "extra": extra}) for machine in environments):
-            continue
-        # A build of torch for a GPU brings its own libraries and pins them itself.
-        if requirement.name.startswith(("nvidia", "cuda", "triton")):
-            continue
-        names.add(canonicalize_name(requirement.name))
-        for wanted in {"", *requirement.extras} - {e for name, e in seen if name == requirement.name}:
-            seen.add((requirement.name, wanted))
-            try:
-                todo += [(Requirement(text), wanted) for text in metadata.requires(requirement.name) or []]
-            except metadata.PackageNotFoundError:
-                continue  # of another platform
-    return names
 
 
 def check_everything_is_pinned(names: set[str], constraints: str) -> None:
@@ -139,6 +101,58 @@ def test_constraints_pin_everything_that_gets_installed_on_any_platform(root: Pa
     check_everything_is_pinned(names, constraints)
     with pytest.raises(AssertionError, match="tornado"):
         check_everything_is_pinned(names, re.sub(r"^tornado==.*\n", "", constraints, flags=re.MULTILINE))
+
+
+def law_the_lowest_are_the_ends_of_the_ranges(project: str, pins: list[str]) -> None:
+    """Each direct dependency has one pin, which all its ranges admit, and nothing below it."""
+    pinned = {canonicalize_name(Requirement(pin).name): Requirement(pin).specifier for pin in pins}
+    assert len(pinned) == len(pins)
+    for requirement in declared(project):
+        (pin,) = pinned[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(pin.version), f"{requirement}: not {pin.version}"
+        assert any(end.operator == ">=" for end in requirement.specifier), f"{requirement}: expected a lowest version"
+    ends = {(canonicalize_name(r.name), end.version) for r in declared(project) for end in r.specifier}
+    loose = [name for name, (pin,) in pinned.items() if (name, pin.version) not in ends]
+    assert not loose, f"not at the end of a range: {loose}"
+
+
+def test_the_lowest_versions_are_the_ends_of_the_ranges(root: Path) -> None:
+    (project,) = read(root, "pyproject.toml")
+    pins = lowest(project)
+    law_the_lowest_are_the_ends_of_the_ranges(project, pins)
+    ours = next(pin for pin in pins if pin.startswith("numpy=="))
+    for broken in (pins[1:], [*pins[1:], pins[1]], [pin.replace(ours, "numpy==2.0") for pin in pins]):
+        with pytest.raises((AssertionError, KeyError)):
+            law_the_lowest_are_the_ends_of_the_ranges(project, broken)
+    with pytest.raises(ValueError, match="expected a range from a lowest version on, got 'numpy<3'"):
+        lowest('[project]\ndependencies = ["numpy<3"]\noptional-dependencies = {}')
+
+
+def law_both_ends_are_tried_weekly(workflow: str, makefile: str, project: str) -> None:
+    """The oldest versions on the oldest Python, the newest on each that the project names."""
+    plan = yaml.safe_load(workflow)
+    assert "schedule" in plan[True], "`on:` reads as true"
+    (job,) = plan["jobs"].values()
+    tried = {(each["python"], each["end"]) for each in job["strategy"]["matrix"]["include"]}
+    pythons = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
+    assert len(pythons) > 1 and tried == {(pythons[0], "lowest"), *((python, "newest") for python in pythons)}
+    assert job["steps"][-1]["run"].startswith("make test-${{ matrix.end }}")
+    for _, end in tried:
+        assert f"\ntest-{end}:" in makefile
+
+
+def test_both_ends_of_the_ranges_are_tried_weekly(root: Path) -> None:
+    texts = read(root, ".github/workflows/weekly.yml", "Makefile", "pyproject.toml")
+    law_both_ends_are_tried_weekly(*texts)
+    for number, old, new in (
+        (0, "  schedule:\n", "  push:\n"),
+        (0, '{python: "3.13", end: newest}', '{python: "3.13", end: lowest}'),
+        (1, "\ntest-lowest:", "\ntest-last:"),
+        (2, ":: 3.14", ":: 3.15"),
+    ):
+        assert old in texts[number]
+        with pytest.raises(AssertionError):
+            law_both_ends_are_tried_weekly(*texts[:number], texts[number].replace(old, new), *texts[number + 1 :])
 
 
 def check_pins_run_on(python: str, names: set[str]) -> None:
@@ -203,7 +217,60 @@ def test_the_library_alone_brings_no_jupyter_and_no_figures(root: Path) -> None:
     assert {"jupyterlab", "matplotlib"} <= needed(declared(project, extras={"course"}))
 
 
+# --- what a learner's JupyterLab shows --------------------------------------------------------------
+
+FRONTEND = re.compile(r".*share/jupyter/labextensions/((?:@[^/]+/)?[^@/]+)/package\.json")
+SERVER = re.compile(r".*etc/jupyter/jupyter_server_config\.d/[^/]+\.json")
+
+
+def shown_by(course: set[str]) -> set[str]:
+    """What other distributions than those of the course add to JupyterLab: names of pages' parts and of the server's.
+
+    The server's part of Notebook 7 stays: it has pages of its own, and adds nothing to JupyterLab's.
+    """
+    found = set()
+    for distribution in metadata.distributions():
+        if canonicalize_name(distribution.name) not in course:
+            files = [file.as_posix() for file in distribution.files or []]
+            found |= {match[1] for match in map(FRONTEND.fullmatch, files) if match}
+            for name in filter(SERVER.fullmatch, files):
+                parts = json.loads(Path(distribution.locate_file(name)).read_text(encoding="utf-8"))
+                found |= parts["ServerApp"]["jpserver_extensions"].keys()
+    return found - {"notebook"}
+
+
+def switched_off(*folders: Path) -> set[str]:
+    """The parts that JupyterLab leaves out by the settings of these folders, of which the first has the last word."""
+    frontend, server = {}, {}
+    for folder in reversed(folders):
+        page, app = (folder / name for name in ("labconfig/page_config.json", "jupyter_server_config.json"))
+        frontend |= json.loads(page.read_text(encoding="utf-8"))["disabledExtensions"]
+        server |= json.loads(app.read_text(encoding="utf-8"))["ServerApp"]["jpserver_extensions"]
+    return {name for name, off in frontend.items() if off} | {name for name, on in server.items() if not on}
+
+
+def law_a_learner_sees_the_course_alone(course: set[str], *folders: Path) -> None:
+    seen = shown_by(course) - switched_off(*folders)
+    assert not seen, f"a learner's JupyterLab would show {', '.join(sorted(seen))}"
+
+
+def test_a_learners_jupyterlab_shows_nothing_that_tests_and_teachers_install(root: Path, tmp_path: Path) -> None:
+    (project,) = read(root, "pyproject.toml")
+    course = needed(declared(project, extras={"course"}))
+    learner, teacher = (root / "notebooks" / "source" / "jupyter" / name for name in ("learner", "teacher"))
+    assert {"@jupyter/nbgrader", "jupyterlab-jupytext", "nbgrader.server_extensions.formgrader"} <= shown_by(course)
+    law_a_learner_sees_the_course_alone(course, learner)
+    for part in ("@jupyter/nbgrader", "nbgrader.server_extensions.formgrader"):
+        with pytest.raises(AssertionError, match=part):
+            law_a_learner_sees_the_course_alone(course, teacher, learner)
+    with pytest.raises(AssertionError, match="@jupyter-widgets/jupyterlab-manager, anywidget"):
+        law_a_learner_sees_the_course_alone(course - {"jupyterlab-widgets", "anywidget"}, learner)
+    assert switched_off(learner) - switched_off(teacher, learner) >= {"@jupyter/nbgrader"}, "a teacher has it"
+
+
 def check_no_index_host(name: str, text: str) -> None:
+    if MAY_NAME_IT.fullmatch(name):
+        text = re.sub(rf"(--(extra-)?{'index' '-url'} )?{re.escape(SMALL_BUILDS)}(?![/\w])", "", text)
     assert not INDEX_HOSTS.search(text), f"{name} names a package index"
 
 
@@ -216,5 +283,7 @@ def test_no_file_names_a_package_index(root: Path) -> None:
     assert "Makefile" in names
     for name in names:
         check_no_index_host(name, (root / name).read_text(encoding="utf-8", errors="ignore"))
-    with pytest.raises(AssertionError, match="broken"):
-        check_no_index_host("broken", "pip install --extra-index" "-url https://example.org")
+    for name, address in (("README.md", "https://example.org"), ("Makefile", SMALL_BUILDS), ("README.md", "/cpu/x")):
+        with pytest.raises(AssertionError, match=name):
+            check_no_index_host(name, f"pip install --extra-index" f"-url {address}")
+    check_no_index_host("README.md", f"pip install torch --index" f"-url {SMALL_BUILDS}")

@@ -9,80 +9,15 @@ import torch
 from course_lib.assignments import catalog
 from course_lib.checks import CheckFailed
 from course_lib.grading import released
-from notebooks.source import build_assignments
+from notebooks.source import build_assignments, skeleton
 from notebooks.source import build_lessons as build
 from tests.helpers import answers
-
-TEXT = '''# %% [markdown]
-# # Assignment 99 · Twice
-
-# %%
-import torch
-
-from course_lib.assignments import check
-
-# %% [markdown] exercise="99.double" title="Twice" minutes=2 points=1 difficulty=1
-# Return twice the input.
-
-# %% tags=["specification"]
-def slow_double(x):
-    """Twice x, one number at a time."""
-    return torch.stack([number + number for number in x])
-
-
-# %% tags=["solution"]
-def double(x):
-    """Twice x."""
-    ### BEGIN SOLUTION
-    return x + x
-    ### END SOLUTION
-
-
-# %% tags=["check"]
-check("99.double", double)
-
-# %% [markdown] exercise="99.sum" title="Predict" minutes=2 points=1 difficulty=1
-# What is 1 + 1?
-
-# %% tags=["planted"]
-prediction = {"1 + 1": None}
-
-# %% tags=["solution"]
-prediction = {"1 + 1": 2}
-
-# %% tags=["check"]
-check("99.sum", prediction)
-'''
-CHECKS = '''
-import torch
-
-from course_lib.checks import PLANTED, Edit, Exercise, value
-
-EXERCISES = (
-    Exercise(
-        "99.double",
-        lambda generator: [(torch.randn(size, generator=generator),) for size in (3, 5)],
-        {"That is the square.": Edit("x + x", "x * x")},
-        loops=False,
-    ),
-    Exercise("99.sum", mistakes={"Fill it in.": PLANTED, "That is a product.": Edit("2}", "1}")}, ask=value),
-)
-'''
-ANSWERS = '''
-from course_lib.checks import Edit
-
-RIGHT = {"99.double": [Edit("x + x", "2 * x"), lambda x: x * 2], "99.sum": [Edit()]}
-WRONG = {"99.double": [lambda x: x, (lambda x: [x], "expected a tensor")], "99.sum": [{}]}
-'''
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An assignment of two exercises beside those of the course."""
-    folder = tmp_path / "a99_twice"
-    folder.mkdir()
-    for name, content in (("text", TEXT), ("checks", CHECKS), ("answers", ANSWERS)):
-        (folder / f"{name}.py").write_text(content, encoding="utf-8")
+    """An assignment of two exercises, as `make new` writes it, beside those of the course."""
+    folder = skeleton.make("exercise", "99_twice", tmp_path)[0].parent
     for module in (catalog, answers):
         monkeypatch.setattr(module, "FOLDERS", [*catalog.FOLDERS, folder])
     return folder

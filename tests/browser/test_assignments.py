@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from notebooks.source.build_assignments import FOLDER
 from tests.helpers.classroom import Classroom, Submission
@@ -68,21 +68,36 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
 
 
 @pytest.fixture(scope="module")
-def formgrader(course: Classroom, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of formgrader's pages in a JupyterLab on the teacher's folder."""
-    with jupyterlab(course.root, tmp_path_factory.mktemp("home")) as address:
-        yield address.format("formgrader/{}")
+def teachers(course: Classroom, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a JupyterLab as teachers have it, on their folder."""
+    with jupyterlab(course.root, tmp_path_factory.mktemp("home"), teacher=True) as address:
+        yield address
 
 
-def test_a_teacher_grades_the_words_in_formgrader(course: Classroom, formgrader: str, browser: Browser) -> None:
+def parts_of_nbgrader(page: Page) -> list[str]:
+    """What JupyterLab has of it, once the page is there."""
+    page.wait_for_selector(".jp-Launcher, .jp-Notebook", timeout=120_000)
+    return page.evaluate("window.jupyterapp.listPlugins().filter((name) => name.startsWith('@jupyter/nbgrader'))")
+
+
+def test_a_teacher_has_the_menus_of_nbgrader_and_a_learner_has_not(lab: Lab, teachers: str, browser: Browser) -> None:
+    lab.open(f"assignments/release/{ASSIGNMENT}/{ASSIGNMENT}")
+    assert parts_of_nbgrader(lab.page) == []
     page = browser.new_page()
-    page.goto(formgrader.format("manage_assignments"))
+    page.goto(teachers.format("lab"))
+    assert len(parts_of_nbgrader(page)) > 3
+    page.close()
+
+
+def test_a_teacher_grades_the_words_in_formgrader(course: Classroom, teachers: str, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(teachers.format("formgrader/manage_assignments"))
     row = page.locator("tr", has_text=ASSIGNMENT)
     expect(row.locator("td.num-submissions")).to_have_text("1")
     with Gradebook(f"sqlite:///{course.root}/gradebook.db") as gradebook:
         (submission,) = gradebook.notebook_submissions(ASSIGNMENT, ASSIGNMENT)
         before, submission_id = submission.score, submission.id
-    page.goto(formgrader.format(f"submissions/{submission_id}/"))
+    page.goto(teachers.format(f"formgrader/submissions/{submission_id}/"))
     (words,) = (name for name in course.points if not name.endswith("-check"))
     points = page.locator(f"input.score[id='{words}']")
     points.fill(str(course.points[words]))

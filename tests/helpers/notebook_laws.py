@@ -16,8 +16,8 @@ NBVAL_SWITCH = re.compile(r"^\s*#+\s*(NBVAL_|PYTEST_VALIDATE_)", re.MULTILINE)
 PROGRESS = re.compile(r"\d+%\||\d+it \[")  # what tqdm writes to stderr; anything else there is a warning
 # What lies beside the lessons in source/.
 TOOLS = {
-    *("book", "book_alive", "book_graphs", "book_model", "book_reference", "build_assignments", "build_lessons"),
-    *("citations", "course_map", "reading", "readme", "terms"),
+    *("architecture", "book", "book_alive", "book_graphs", "book_model", "book_reference", "build_assignments"),
+    *("build_lessons", "citations", "course_map", "elsewhere", "reading", "readme", "skeleton", "terms"),
 }
 MACHINE_PATH = re.compile(r"/(?:home|Users)/\w|/root/|/tmp/|/private/|/site-packages/|[A-Z]:\\")
 

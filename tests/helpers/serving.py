@@ -12,11 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SHOWN = ROOT / "notebooks" / "source" / "jupyter"  # the settings of `make lab` and `make teach`
 
 
 @contextmanager
-def jupyterlab(folder: Path, home: Path) -> Iterator[str]:
-    """JupyterLab on a folder, with a home of its own; its address with a token, and with {} for what is opened."""
+def jupyterlab(folder: Path, home: Path, *, teacher: bool = False) -> Iterator[str]:
+    """JupyterLab on a folder, with a home of its own; its address with a token, and with {} for what is opened.
+
+    Args:
+        folder: that it serves.
+        home: an empty folder.
+        teacher: as `make teach` starts it, with nbgrader's menus; otherwise as `make lab` does.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -26,6 +33,8 @@ def jupyterlab(folder: Path, home: Path) -> Iterator[str]:
     command += ["--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"]
     command += ["--LanguageServerManager.autodetect=False"]
     environment = os.environ | {"HOME": str(home), "PYTHONPATH": str(ROOT), "JUPYTER_PREFER_ENV_PATH": "1"}
+    settings = [SHOWN / "teacher"] * teacher + [SHOWN / "learner"]
+    environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(map(str, settings))
     for name in ("CONFIG", "DATA", "RUNTIME"):
         environment[f"JUPYTER_{name}_DIR"] = str(home / name.lower())
     for name in ("SETTINGS", "WORKSPACES"):
