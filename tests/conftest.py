@@ -21,6 +21,7 @@ _SET_BY_MAKE = ("JUPYTER", "IPYTHON", "MPLCONFIGDIR", "PIP_", "MAKE", "MFLAGS", 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, default=20, help="how often a training is killed, alone and as two processes")
     parser.addoption("--all-assignments", action="store_true", help="grade a class for each of them, not for one")
 
 
