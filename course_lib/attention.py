@@ -1,6 +1,7 @@
 """Scaled dot-product attention, written out once, and multi-head attention on torch's fused version of it."""
 
 import math
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -29,7 +30,7 @@ def attention_scores(query: Tensor, key: Tensor, *, temperature: float | None = 
     check_product(query, key)
     if temperature is None:
         temperature = math.sqrt(query.shape[-1])
-    if not temperature > 0:
+    if not 0 < temperature <= sys.float_info.max:
         raise ValueError(f"temperature must be above 0, got {temperature}")
     return query @ key.transpose(-2, -1) / temperature  # (..., queries, keys)
 
@@ -158,13 +159,13 @@ class MultiHeadAttention(nn.Module):
 
     def keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The projected keys and values of all heads, (batch, heads, keys, d_k) each: what a cache keeps."""
-        if self._checked(key).shape != self._checked(value).shape:
+        if self._checked(key, "key").shape != self._checked(value, "value").shape:
             raise ValueError(f"each key needs one value, got key {tuple(key.shape)} and value {tuple(value.shape)}")
         return self._split(self.key_proj(key)), self._split(self.value_proj(value))
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
         """As forward, on keys and values that `keys_values` has projected."""
-        heads = self._split(self.query_proj(self._checked(query)))  # (batch, heads, queries, d_k)
+        heads = self._split(self.query_proj(self._checked(query, "query")))  # (batch, heads, queries, d_k)
         if keys.shape[-2] == 0:
             raise ValueError("a query has nothing to attend to: there are no keys")
         if heads.shape[0] != keys.shape[0]:
@@ -180,6 +181,6 @@ class MultiHeadAttention(nn.Module):
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (batch, heads, length, d_k)
 
-    def _checked(self, x: Tensor) -> Tensor:
-        check_features(x, self.query_proj.in_features, self.output_proj.bias.dtype, dims=3)
+    def _checked(self, x: Tensor, name: str) -> Tensor:
+        check_features(x, self.query_proj.in_features, self.output_proj.bias.dtype, dims=3, name=name)
         return x

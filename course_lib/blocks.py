@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.config import check_flags, check_numbers, check_sizes
+from course_lib.config import check_flags, check_numbers, check_sizes, require
 from course_lib.masks import check_features, check_tensor
 
 
@@ -37,7 +37,8 @@ def check_norm(x: Tensor, scale: Tensor, shift: Tensor, eps: float) -> None:
     """Raises ValueError unless x has floating-point features, each with a scale and a shift, and eps is 0 or more."""
     for name, each in (("x", x), ("scale", scale), ("shift", shift)):
         check_tensor(each, name)
-    if not (x.shape[-1:] == scale.shape == shift.shape and x.is_floating_point() and eps >= 0):
+    real = all(each.is_floating_point() for each in (x, scale, shift))
+    if not (real and x.shape[-1:] == scale.shape == shift.shape and 0 <= eps < 1e30):
         got = f"{tuple(x.shape)} {x.dtype}, {tuple(scale.shape)}, {tuple(shift.shape)} and {eps}"
         raise ValueError(f"expected x (..., d_model), scale and shift (d_model,), and eps from 0 on; got {got}")
 
@@ -50,6 +51,7 @@ class Dropout(nn.Dropout):
 
     def __init__(self, p: float = 0.5):
         check_numbers(p=p)
+        require(0 <= p <= 1, f"the probability of dropout must be in [0, 1], got {p}")
         super().__init__(p)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -125,6 +127,7 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, sublayer) -> Tensor:
         """x (batch, length, d_model) and a function of such tensors, to such a tensor."""
+        check_features(x, len(self.norm.scale), self.norm.scale.dtype)
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -234,6 +237,7 @@ class DecoderLayer(nn.Module):
         Returns:
             (batch, tgt_len, d_model).
         """
+        check_tensor(memory, "memory")
         x = self.self_attn_path(x, lambda x: self._attend_self(x, tgt_mask, cache))
         x = self.cross_attn_path(x, lambda x: self._attend_memory(x, memory, memory_mask, cache))
         return self.feed_forward_path(x, self.feed_forward)

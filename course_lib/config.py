@@ -1,6 +1,6 @@
 """What a model is: its sizes, their named presets, and closed-form counts; needs no torch."""
 
-import math
+import sys
 from dataclasses import asdict, dataclass, fields, replace
 
 POSITIONS = ("sinusoidal", "learned", "alibi", "rotary", "none")
@@ -220,7 +220,7 @@ def check_flags(**flags: bool) -> None:
 
 
 def _is_finite(number: float) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= sys.float_info.max
 
 
 def require(condition: bool, message: str) -> None:
@@ -231,9 +231,10 @@ def require(condition: bool, message: str) -> None:
 
 def from_values(cls, values: dict):
     """The dataclass with these values for its fields; ValueError names those that are unknown or missing."""
+    require(isinstance(values, dict), f"{cls.__name__}: expected names with values, got {values!r:.60}")
     known = {field.name for field in fields(cls)}
     if set(values) != known:
         raise ValueError(
-            f"{cls.__name__}: unknown {sorted(set(values) - known)}, missing {sorted(known - set(values))}"
+            f"{cls.__name__}: unknown {sorted(map(str, set(values) - known))}, missing {sorted(known - set(values))}"
         )
     return cls(**values)

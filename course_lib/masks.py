@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+NUMBERS = {torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int64}  # that scores are computed of
 LONGEST = 50_000  # a causal mask of so many positions takes 2.5 GB
 
 
@@ -21,7 +22,7 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
             its queries would have nothing to attend to; or if pad_id is no id.
     """
     check_tensor(ids, "ids")
-    if not isinstance(pad_id, int):
+    if not isinstance(pad_id, int) or abs(pad_id) >= 2**63:
         raise ValueError(f"pad_id must be an int, got {pad_id!r}")
     if ids.dim() != 2 or ids.numel() == 0:
         raise ValueError(f"expected ids of shape (batch, length) with at least one token, got {tuple(ids.shape)}")
@@ -116,17 +117,19 @@ def _check_pair(**pair: Tensor) -> None:
     one, other = pair.values()
     batches = zip(one.shape[-3::-1], other.shape[-3::-1], strict=False)
     fits = min(one.dim(), other.dim()) > 1 and all(a == b or 1 in (a, b) for a, b in batches)
-    if not fits or one.dtype != other.dtype or one.device != other.device or one.dtype == torch.bool:
+    if not fits or one.dtype != other.dtype or one.device != other.device or one.dtype not in NUMBERS:
         got = " and ".join(f"{tuple(x.shape)} {x.dtype} on {x.device}" for x in pair.values())
         raise ValueError(
-            f"{' and '.join(pair)} must be numbers (..., length, width) of one dtype and device, with batches that fit; "
+            f"{' and '.join(pair)} must be numbers (..., length, width) of one dtype and device, and batches that fit; "
             f"got {got}"
         )
 
 
-def check_features(x: Tensor, width: int, dtype: torch.dtype, *, dims: int | None = None) -> None:
+def check_features(
+    x: Tensor, width: int, dtype: torch.dtype, *, dims: int | None = None, name: str = "x"
+) -> None:
     """Raises ValueError unless x is (..., width), with so many dimensions, and of this dtype (free under autocast)."""
-    check_tensor(x, "x")
+    check_tensor(x, name)
     if x.shape[-1:] != (width,) or dims not in (None, x.dim()):
         raise ValueError(f"expected ({'...' if dims is None else 'batch, length'}, {width}), got {tuple(x.shape)}")
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):

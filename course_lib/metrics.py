@@ -117,7 +117,7 @@ def share_estimate(count: int, total: int, *, level: float = 0.95) -> Estimate:
     from scipy.stats import binomtest
 
     _check_level(level)
-    if not 0 <= count <= total or total == 0 or count != int(count) or total != int(total):
+    if not 0 <= count <= total < 2**53 or total == 0 or count != int(count) or total != int(total):
         raise ValueError(f"expected a count from 0 to a total above 0, got {count} of {total}")
     interval = binomtest(int(count), int(total)).proportion_ci(level, method="wilson")
     return Estimate(count / total, float(interval.low), float(interval.high))
@@ -143,6 +143,7 @@ def bleu_difference(
         if not isinstance(number, int) or number < least:
             raise ValueError(f"{name} must be a whole number from {least} on, got {number!r}")
     lists = _as_lists(outputs, references)
+    _as_lists(others, references)
     sums = [_ngram_counts(texts, lists) for texts in (outputs, others)]
     drawn = np.random.default_rng(seed).integers(len(lists), size=(samples, len(lists)))
     ours, theirs = ([_score(counts[rows].sum(axis=0)) for rows in drawn] for counts in sums)
@@ -182,11 +183,11 @@ def _corpus_bleu(outputs: Sequence[str], lists: list[list[str]], tokenize: str, 
 
 def _as_lists(outputs: Sequence[str], references: References) -> list[list[str]]:
     for name, texts in (("outputs", outputs), ("references", references)):
-        if isinstance(texts, str):
-            raise ValueError(f"expected several texts for {name}, got one: {texts[:40]!r}")
+        if isinstance(texts, str) or not hasattr(texts, "__len__"):
+            raise ValueError(f"expected several texts for {name}, got {texts!r:.60}")
     if len(outputs) != len(references) or not outputs:
         raise ValueError(f"expected references for each output, got {len(outputs)} outputs and {len(references)}")
-    lists = [[texts] if isinstance(texts, str) else list(texts) for texts in references]
+    lists = [list(texts) if isinstance(texts, list | tuple) else [texts] for texts in references]
     if not all(lists):
         raise ValueError(f"output {lists.index([])} has no reference")
     for text in (*outputs, *(text for texts in lists for text in texts)):

@@ -1,12 +1,10 @@
 """Where a token stands: added to it (sinusoidal, learned), put beside it, or told to attention (biases, rotary)."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 
 from course_lib.config import check_numbers, check_sizes, require
-from course_lib.masks import check_tensor
+from course_lib.masks import LONGEST, check_tensor
 
 
 def sinusoidal(max_len: int, d_model: int, *, base: float = 10000.0) -> Tensor:
@@ -81,7 +79,7 @@ class LearnedPosition(nn.Module):
         super().__init__()
         check_sizes(max_len=max_len, d_model=d_model)
         std = d_model**-0.5 if std is None else std
-        require(0 <= std < math.inf, f"std must be 0 or more, got {std}")
+        require(0 <= std < 1e30, f"std must be 0 or more, and finite, got {std}")
         self.table = nn.Parameter(torch.empty(max_len, d_model))
         nn.init.normal_(self.table, std=std)
 
@@ -169,6 +167,7 @@ class ALiBi(nn.Module):
         super().__init__()
         check_sizes(num_heads=num_heads)
         check_numbers(scale=scale)
+        require(abs(scale) < 1e30, f"scale must be a finite number, got {scale}")
         exponents = -8.0 * torch.arange(1, num_heads + 1, dtype=torch.float64) / num_heads
         self.register_buffer("slopes", (scale * 2**exponents).to(torch.get_default_dtype()), persistent=False)
 
@@ -244,5 +243,7 @@ def _check_heads(query: Tensor, keys: Tensor) -> None:
 
 
 def _check_last(queries: int, keys: int) -> None:
-    if not 0 <= queries <= keys:
-        raise ValueError(f"queries must be the last of the keys' positions, got {queries} queries and {keys} keys")
+    numbers = all(isinstance(number, int | torch.SymInt) for number in (queries, keys))
+    if not numbers or not 0 <= queries <= keys <= LONGEST:
+        got = f"got {queries} queries and {keys} keys; {LONGEST:,} is the most"
+        raise ValueError(f"queries must be the last of the keys' positions, {got}")

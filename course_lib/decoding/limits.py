@@ -14,7 +14,7 @@ def check_search(beam_size: int, length_penalty: float) -> None:
     if not whole or not 1 <= beam_size <= WIDEST_BEAM:
         raise ValueError(f"beam_size must be a whole number from 1 to {WIDEST_BEAM}, got {beam_size!r}")
     number = isinstance(length_penalty, int | float) and not isinstance(length_penalty, bool)
-    if not number or not math.isfinite(length_penalty):
+    if not number or isinstance(length_penalty, float) and not math.isfinite(length_penalty):
         raise ValueError(f"length_penalty must be a finite number, got {length_penalty!r}")
     if abs(length_penalty) > LARGEST_PENALTY:  # the scores of long outputs would not fit a float
         raise ValueError(f"length_penalty must be from -{LARGEST_PENALTY} to {LARGEST_PENALTY}, got {length_penalty!r}")

@@ -12,7 +12,7 @@ from course_lib.decoding.steps import Hypothesis, check_probable, output_limits
 from course_lib.masks import check_tensor
 from course_lib.transformer import Transformer, check_ids, eval_mode
 
-COLDEST = 1e-6  # temperature; the quotients of a colder one would not fit a float
+COLDEST, HOTTEST = 1e-6, 1e30  # temperatures; the quotients of others would not fit a float
 
 
 def greedy(
@@ -97,8 +97,8 @@ def sampling_probs(
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be positive, got {temperature}")
-    if not COLDEST <= temperature < math.inf:
-        raise ValueError(f"temperature must be finite and at least {COLDEST}, got {temperature}")
+    if not COLDEST <= temperature <= HOTTEST:
+        raise ValueError(f"temperature must be in {COLDEST}..{HOTTEST}, got {temperature}")
     check_tensor(log_probs, "log_probs")
     if log_probs.dim() != 2 or log_probs.numel() == 0 or not log_probs.is_floating_point():
         raise ValueError(f"expected log_probs (rows, vocab), got {tuple(log_probs.shape)} {log_probs.dtype}")
@@ -121,7 +121,8 @@ def place_log_probs(model: Transformer, src: Tensor, ids: Sequence[int]) -> Tens
     Raises:
         ValueError: on bad ids, or if src is not one sentence.
     """
-    check_ids(torch.tensor([[*ids]]), "ids", model.config.vocab_size)
+    ids = [operator.index(i) for i in ids]
+    check_ids(torch.tensor([ids]).long(), "ids", model.config.vocab_size)
     check_ids(src, "src", model.config.vocab_size)
     if len(src) != 1:
         raise ValueError(f"expected one sentence, got {len(src)}")
@@ -180,5 +181,6 @@ def cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
     if top_p is not None:
         probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True)
         beyond = probs.cumsum(dim=-1) - probs >= top_p  # p was reached before this token
+        beyond[:, 0] = False  # also where p is so small that it is rounded to 0
         log_probs = log_probs.masked_fill(beyond.gather(1, order.argsort(dim=-1)), -math.inf)
     return log_probs

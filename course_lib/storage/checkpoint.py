@@ -115,8 +115,11 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     Raises:
         ValueError: if a name is missing or unknown, or a shape differs; the model is then unchanged.
     """
+    for name, tensor in dict(tensors).items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"tensors must be tensors by name, got {name}: {type(tensor).__name__}")
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    got = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    got = {name: tuple(tensor.shape) for name, tensor in dict(tensors).items()}
     wrong = sorted(name for name in expected.keys() | got.keys() if expected.get(name) != got.get(name))
     if wrong:
         name = wrong[0]

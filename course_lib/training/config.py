@@ -138,7 +138,8 @@ class Experiment:
         check_flags(lowercase=self.lowercase, augment=self.augment)
         check_numbers(subword_dropout=self.subword_dropout, snapshots=self.snapshots)
         require(0 <= self.subword_dropout <= 1, f"subword_dropout must be in [0, 1], got {self.subword_dropout}")
-        require(0 <= self.snapshots <= MOST_SNAPSHOTS, f"snapshots must be in 0..{MOST_SNAPSHOTS}, got {self.snapshots}")
+        few = isinstance(self.snapshots, int) and 0 <= self.snapshots <= MOST_SNAPSHOTS
+        require(few, f"snapshots must be in 0..{MOST_SNAPSHOTS}, got {self.snapshots!r}")
         known = self.architecture in ("transformer", "lstm")
         require(known, f"architecture must be 'transformer' or 'lstm', got {self.architecture!r}")
         from_scratch = self.architecture == "transformer" or self.start is None

@@ -1,5 +1,7 @@
 """The learning rate as a pure function of the step."""
 
+import math
+
 from course_lib.config import check_sizes
 from course_lib.training.config import TrainConfig
 
@@ -18,7 +20,7 @@ def paper_rate(step: int, *, d_model: int, warmup_steps: int) -> float:
     Paper: section 5.3, equation 3.
     """
     check_sizes(d_model=d_model, warmup_steps=warmup_steps)
-    if not step >= 1:
+    if not 1 <= step < math.inf:
         raise ValueError(f"steps count from 1, got {step}")
     return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 

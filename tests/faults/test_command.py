@@ -60,7 +60,8 @@ def good(command, places):
     """Options of a call that is carried out."""
     found = {name: places[name] for name in {"train": ("data", "out"), "evaluate": ("data", "model"),
              "translate": ("model",), "benchmark": ("data", "out")}.get(command, ())}  # fmt: skip
-    return found | ({} if command == "data" else {"device": "cpu"}) | ({"text": "a dog"} if command == "translate" else {})
+    found |= {} if command == "data" else {"device": "cpu"}
+    return found | ({"text": "a dog"} if command == "translate" else {})
 
 
 def words(command, options):
