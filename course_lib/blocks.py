@@ -127,7 +127,6 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, sublayer) -> Tensor:
         """x (batch, length, d_model) and a function of such tensors, to such a tensor."""
-        check_features(x, len(self.norm.scale), self.norm.scale.dtype)
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -162,6 +161,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(batch, src_len, d_model) and a mask for (batch, heads, src_len, src_len), to (batch, src_len, d_model)."""
+        check_tensor(x, "x")
         x = self.self_attn_path(x, lambda x: self.self_attn(x, x, x, mask))
         return self.feed_forward_path(x, self.feed_forward)
 
@@ -237,6 +237,7 @@ class DecoderLayer(nn.Module):
         Returns:
             (batch, tgt_len, d_model).
         """
+        check_tensor(x, "x")
         check_tensor(memory, "memory")
         x = self.self_attn_path(x, lambda x: self._attend_self(x, tgt_mask, cache))
         x = self.cross_attn_path(x, lambda x: self._attend_memory(x, memory, memory_mask, cache))

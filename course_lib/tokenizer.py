@@ -28,11 +28,11 @@ class Tokenizer:
     """
 
     def __init__(self, backend: tokenizers.Tokenizer):
-        if None in (backend.normalizer, backend.pre_tokenizer, backend.decoder):
-            raise ValueError("expected a tokenizer with normalizer, pre-tokenizer and decoder, as `train` makes")
         found = tuple(backend.id_to_token(i) for i in range(len(SPECIALS)))
         if found != SPECIALS:
             raise ValueError(f"the first ids must be the special tokens {SPECIALS}, got {found}")
+        if None in (backend.normalizer, backend.pre_tokenizer, backend.decoder):
+            raise ValueError("expected a tokenizer with normalizer, pre-tokenizer and decoder, as `train` makes")
         backend.encode_special_tokens = True  # "</s>" in a user's text is text, never the end of a sentence
         self._backend = backend
 

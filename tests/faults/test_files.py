@@ -63,8 +63,8 @@ def law_damage_is_refused(load, path, damaged, *, unnoticed=0.0):
 
 
 def checkpoint_file(folder):
-    tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([True]), "c": torch.tensor(3, dtype=torch.int8)}
-    save_tensors(folder / "a.safetensors", tensors | {"d": tensors["a"]}, {"step": 7})
+    tensors = {"a": torch.arange(3.0), "b": torch.tensor(True)}
+    save_tensors(folder / "a.safetensors", tensors | {"c": tensors["a"]}, {"step": 7})
     return folder / "a.safetensors"
 
 
@@ -76,14 +76,9 @@ def without_checksum(path):
 def test_every_flipped_bit_of_a_checkpoint_is_seen(tmp_path):
     path = checkpoint_file(tmp_path)
     content = path.read_bytes()
-    for load in (load_tensors, without_checksum):
-        law_damage_is_refused(lambda load=load: load(path), path, cuts(content))
-    tells_apart(
-        lambda load: law_damage_is_refused(lambda: load(path), path, flips(content)),
-        load_tensors,
-        without_checksum,
-        match="damaged files are taken",
-    )
+    law_damage_is_refused(lambda: load_tensors(path), path, [*cuts(content), *flips(content)])
+    with pytest.raises(AssertionError, match="damaged files are taken"):
+        law_damage_is_refused(lambda: without_checksum(path), path, flips(content, 300))
 
 
 def test_a_checkpoint_of_the_first_edition_has_no_checksum(tmp_path):
@@ -109,13 +104,16 @@ def test_every_damage_of_a_translator_is_seen(name, folder):
     law_damage_is_refused(lambda: Translator.from_pretrained(folder), path, damaged)
     if name != "model.safetensors":
         unhashed = patched(Translator.from_pretrained, mock.patch("course_lib.translator.check_files"))
-        with pytest.raises(AssertionError, match="damaged files are taken"):
+        with pytest.raises(AssertionError, match="damaged files are taken|not named in"):
             law_damage_is_refused(lambda: unhashed(folder), path, flips(content, 150))
 
 
 def test_the_tokenizer_of_another_translator_of_the_same_size_is_refused(folder):
     path = folder / "tokenizer.json"
-    path.write_text(path.read_text(encoding="utf-8").replace('"▁dog"', '"▁god"'), encoding="utf-8")
+    parts = json.loads(path.read_text(encoding="utf-8"))
+    vocab = parts["model"]["vocab"]
+    vocab["▁dog"], vocab["▁cat"] = vocab["▁cat"], vocab["▁dog"]
+    path.write_text(json.dumps(parts), encoding="utf-8")
     error = raised(ValueError, lambda: Translator.from_pretrained(folder))
     assert "tokenizer.json is damaged, or not what was saved with the weights" in str(error)
 
@@ -167,7 +165,7 @@ def test_a_damaged_record_is_refused_or_still_one(tmp_path):
     write_record(path, new_record("x", "y") | {"runs": [run, run | {"seed": 1}]})
     content = path.read_bytes().rstrip()
     law_damage_is_refused(lambda: read_record(path), path, cuts(content))
-    law_damage_is_refused(lambda: read_record(path), path, flips(content), unnoticed=0.8)
+    law_damage_is_refused(lambda: read_record(path), path, flips(content, 400), unnoticed=0.8)
     path.write_text(json.dumps(new_record("x", "y") | {"runs": [{"side": "a"}]}))
     assert "not the record of an experiment" in str(raised(ValueError, lambda: read_record(path)))
 
@@ -176,13 +174,13 @@ def test_a_damaged_record_is_refused_or_still_one(tmp_path):
 
 
 class Bomb:
-    """Makes a file when it is unpickled."""
+    """Makes a folder when it is unpickled."""
 
     def __init__(self, path):
         self.path = str(path)
 
     def __reduce__(self):
-        return open, (self.path, "w")
+        return os.mkdir, (self.path,)
 
 
 def law_nothing_is_unpickled(load, path, exploded):

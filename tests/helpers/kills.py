@@ -14,9 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+# Loaded before the first fork, so that no child has to.
+import sacremoses  # noqa: F401
 import torch
+import torch.distributed.rendezvous  # noqa: F401
+import torch.nn.parallel  # noqa: F401
 
-import course_lib.translator  # noqa: F401 (loaded before the first fork)
+import course_lib.translator  # noqa: F401
 from course_lib.__main__ import main
 from course_lib.storage import checkpoint, files
 from course_lib.training import experiment
@@ -24,7 +28,7 @@ from course_lib.training.run import Run
 from tests.helpers.corpora import toy_pairs
 from tests.helpers.tiny import tiny_preset
 
-OPTIONS = dict(epochs=4, batch_tokens=128, vocab_size=80, warmup_steps=4, average=2, snapshots=2, beam_size=2)
+OPTIONS = dict(epochs=3, batch_tokens=128, vocab_size=80, warmup_steps=4, average=2, snapshots=2, beam_size=2)
 LONGEST = 120  # seconds of one start
 
 
@@ -189,6 +193,6 @@ if __name__ == "__main__":
         MUTANTS[asked.mutant]()
     asked.folder.mkdir(parents=True, exist_ok=True)
     data = asked.folder / "toy.tsv"
-    data.write_text("".join(f"{src}\t{tgt}\n" for src, tgt in toy_pairs()[:90]), encoding="utf-8")
+    data.write_text("".join(f"{src}\t{tgt}\n" for src, tgt in toy_pairs()[:60]), encoding="utf-8")
     act = {"random": at_random_moments, "saving": while_saving}[asked.when]
     print(act(asked.folder, data, asked.processes, asked.kills, asked.seed), "runs came to their end")
