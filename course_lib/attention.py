@@ -1,12 +1,14 @@
 """Scaled dot-product attention, written out once, and multi-head attention on torch's fused version of it."""
 
 import math
+import sys
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.masks import check_mask
+from course_lib.config import check_sizes
+from course_lib.masks import check_bias, check_features, check_mask, check_product, check_values
 
 
 def attention_scores(query: Tensor, key: Tensor, *, temperature: float | None = None) -> Tensor:
@@ -21,15 +23,14 @@ def attention_scores(query: Tensor, key: Tensor, *, temperature: float | None = 
         (..., queries, keys).
 
     Raises:
-        ValueError: if the widths differ or the temperature is not above 0.
+        ValueError: if shapes, dtypes or devices do not fit, there is no key, or the temperature is not above 0.
 
     Paper: section 3.2.1, equation 1, which has no other temperature.
     """
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query and key must share d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
+    check_product(query, key)
     if temperature is None:
         temperature = math.sqrt(query.shape[-1])
-    if not temperature > 0:
+    if not 0 < temperature <= sys.float_info.max:
         raise ValueError(f"temperature must be above 0, got {temperature}")
     return query @ key.transpose(-2, -1) / temperature  # (..., queries, keys)
 
@@ -49,12 +50,13 @@ def attention_weights(
         (..., queries, keys); rows sum to 1.
 
     Raises:
-        ValueError: if the widths differ or the mask does not fit (see masks.check_mask).
+        ValueError: as attention_scores, or if bias or mask do not fit (see masks.check_mask).
 
     Paper: section 3.2.1, equation 1.
     """
     scores = attention_scores(query, key)
     if bias is not None:
+        check_bias(bias, scores.shape)
         scores = scores + bias
     if mask is not None:
         check_mask(mask, scores.shape)
@@ -79,8 +81,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
 
     Paper: section 3.2.1, equation 1.
     """
-    if key.shape[-2] != value.shape[-2]:
-        raise ValueError(f"each key needs one value, got key {tuple(key.shape)} and value {tuple(value.shape)}")
+    check_values(key, value)
     weights = attention_weights(query, key, mask)
     return weights @ value, weights  # (..., queries, d_v)
 
@@ -101,6 +102,7 @@ class FusedAttention(nn.Module):
         if torch.is_grad_enabled() and query.device.type == "cpu" and keys.shape[-2] <= SHORT:
             return attention_weights(query, keys, mask, bias=bias) @ values
         if bias is not None:
+            check_bias(bias, (*query.shape[:-1], keys.shape[-2]))
             mask = bias if mask is None else torch.where(mask, bias, -math.inf)
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
 
@@ -115,7 +117,7 @@ class MultiHeadAttention(nn.Module):
         relative: position.RelativeBias, ALiBi or Rotary, for self-attention that is told the positions here.
 
     Raises:
-        ValueError: if num_heads does not divide d_model.
+        ValueError: if a size is no whole number from 1 on, or num_heads does not divide d_model.
 
     Paper: section 3.2.2, with d_v = d_model / num_heads; the biases are torch's, not in the paper's formula.
     """
@@ -124,10 +126,13 @@ class MultiHeadAttention(nn.Module):
         self, d_model: int, num_heads: int, *, key_width: int | None = None, relative: nn.Module | None = None
     ):
         super().__init__()
-        if num_heads < 1 or d_model % num_heads:
+        check_sizes(d_model=d_model, num_heads=num_heads)
+        if d_model % num_heads:
             raise ValueError(f"d_model must be divisible by num_heads, got {d_model=}, {num_heads=}")
         self.num_heads = num_heads
-        keys = num_heads * (d_model // num_heads if key_width is None else key_width)
+        key_width = d_model // num_heads if key_width is None else key_width
+        check_sizes(key_width=key_width)
+        keys = num_heads * key_width
         self.query_proj = nn.Linear(d_model, keys)
         self.key_proj = nn.Linear(d_model, keys)
         self.value_proj = nn.Linear(d_model, d_model)
@@ -154,13 +159,15 @@ class MultiHeadAttention(nn.Module):
 
     def keys_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The projected keys and values of all heads, (batch, heads, keys, d_k) each: what a cache keeps."""
-        if key.shape[:-1] != value.shape[:-1]:
+        if self._checked(key, "key").shape != self._checked(value, "value").shape:
             raise ValueError(f"each key needs one value, got key {tuple(key.shape)} and value {tuple(value.shape)}")
-        return self._split(self.key_proj(self._checked(key))), self._split(self.value_proj(self._checked(value)))
+        return self._split(self.key_proj(key)), self._split(self.value_proj(value))
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
         """As forward, on keys and values that `keys_values` has projected."""
-        heads = self._split(self.query_proj(self._checked(query)))  # (batch, heads, queries, d_k)
+        heads = self._split(self.query_proj(self._checked(query, "query")))  # (batch, heads, queries, d_k)
+        if keys.shape[-2] == 0:
+            raise ValueError("a query has nothing to attend to: there are no keys")
         if heads.shape[0] != keys.shape[0]:
             raise ValueError(f"query and key must share the batch, got {heads.shape[0]} and {keys.shape[0]} rows")
         if mask is not None:
@@ -174,7 +181,6 @@ class MultiHeadAttention(nn.Module):
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (batch, heads, length, d_k)
 
-    def _checked(self, x: Tensor) -> Tensor:
-        if x.dim() != 3 or x.shape[-1] != self.query_proj.in_features:
-            raise ValueError(f"expected (batch, length, {self.query_proj.in_features}), got {tuple(x.shape)}")
+    def _checked(self, x: Tensor, name: str) -> Tensor:
+        check_features(x, self.query_proj.in_features, self.output_proj.bias.dtype, dims=3, name=name)
         return x

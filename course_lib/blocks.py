@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
+from course_lib.config import check_flags, check_numbers, check_sizes, require
+from course_lib.masks import check_features, check_tensor
 
 
 def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, *, eps: float = 1e-5) -> Tensor:
@@ -20,11 +22,25 @@ def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, *, eps: float = 1e-5) ->
     Returns:
         (..., d_model).
 
+    Raises:
+        ValueError: if scale or shift is of another width or dtype than x, or eps is below 0.
+
     Paper: section 3.1, with the biased variance of Ba et al. 2016.
     """
+    check_norm(x, scale, shift, eps)
     centered = x - x.mean(dim=-1, keepdim=True)
     variance = centered.square().mean(dim=-1, keepdim=True)
     return centered / torch.sqrt(variance + eps) * scale + shift
+
+
+def check_norm(x: Tensor, scale: Tensor, shift: Tensor, eps: float) -> None:
+    """Raises ValueError unless x has floating-point features, each with a scale and a shift, and eps is 0 or more."""
+    for name, each in (("x", x), ("scale", scale), ("shift", shift)):
+        check_tensor(each, name)
+    real = all(each.is_floating_point() for each in (x, scale, shift))
+    if not (real and x.shape[-1:] == scale.shape == shift.shape and 0 <= eps < 1e30):
+        got = f"{tuple(x.shape)} {x.dtype}, {tuple(scale.shape)}, {tuple(shift.shape)} and {eps}"
+        raise ValueError(f"expected x (..., d_model), scale and shift (d_model,), and eps from 0 on; got {got}")
 
 
 class Dropout(nn.Dropout):
@@ -32,6 +48,11 @@ class Dropout(nn.Dropout):
 
     There the probability is rounded to a multiple of 2⁻¹⁶.
     """
+
+    def __init__(self, p: float = 0.5):
+        check_numbers(p=p)
+        require(0 <= p <= 1, f"the probability of dropout must be in [0, 1], got {p}")
+        super().__init__(p)
 
     def forward(self, x: Tensor) -> Tensor:
         """A tensor of any shape: each number becomes 0 with probability p, or is divided by 1 - p."""
@@ -52,12 +73,15 @@ class LayerNorm(nn.Module):
 
     def __init__(self, d_model: int, *, eps: float = 1e-5):
         super().__init__()
+        check_sizes(d_model=d_model)
+        check_numbers(eps=eps)
         self.eps = eps
         self.scale = nn.Parameter(torch.ones(d_model))
         self.shift = nn.Parameter(torch.zeros(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., d_model) to (..., d_model)."""
+        check_features(x, len(self.scale), self.scale.dtype)
         return F.layer_norm(x, self.scale.shape, self.scale, self.shift, self.eps)
 
 
@@ -73,11 +97,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int):
         super().__init__()
+        check_sizes(d_model=d_model, d_ff=d_ff)
         self.up = nn.Linear(d_model, d_ff)
         self.down = nn.Linear(d_ff, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., d_model) to (..., d_model)."""
+        check_features(x, self.up.in_features, self.up.bias.dtype)
         return self.down(F.relu(self.up(x)))
 
 
@@ -94,6 +120,7 @@ class Residual(nn.Module):
 
     def __init__(self, d_model: int, dropout: float, norm_first: bool):
         super().__init__()
+        check_flags(norm_first=norm_first)
         self.norm = LayerNorm(d_model)
         self.dropout = Dropout(dropout)
         self.norm_first = norm_first
@@ -134,6 +161,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(batch, src_len, d_model) and a mask for (batch, heads, src_len, src_len), to (batch, src_len, d_model)."""
+        check_tensor(x, "x")
         x = self.self_attn_path(x, lambda x: self.self_attn(x, x, x, mask))
         return self.feed_forward_path(x, self.feed_forward)
 
@@ -209,6 +237,8 @@ class DecoderLayer(nn.Module):
         Returns:
             (batch, tgt_len, d_model).
         """
+        check_tensor(x, "x")
+        check_tensor(memory, "memory")
         x = self.self_attn_path(x, lambda x: self._attend_self(x, tgt_mask, cache))
         x = self.cross_attn_path(x, lambda x: self._attend_memory(x, memory, memory_mask, cache))
         return self.feed_forward_path(x, self.feed_forward)

@@ -1,5 +1,6 @@
 """What a model is: its sizes, their named presets, and closed-form counts; needs no torch."""
 
+import sys
 from dataclasses import asdict, dataclass, fields, replace
 
 POSITIONS = ("sinusoidal", "learned", "alibi", "rotary", "none")
@@ -13,6 +14,8 @@ _MODELS = {
 }
 
 PRESETS = tuple(_MODELS)
+LARGEST_SIZE = 10_000_000  # of anything; where that is too large by far:
+LARGEST = {"num_layers": 1000, "epochs": 100_000, "vocab_size": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class ModelConfig:
     def __post_init__(self):
         sizes = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len")
         check_shared(self, sizes=sizes if self.key_width is None else (*sizes, "key_width"))
+        check_flags(norm_first=self.norm_first, tie_weights=self.tie_weights)
         require(
             self.d_model % self.num_heads == 0,
             f"d_model must be divisible by num_heads, got d_model={self.d_model}, num_heads={self.num_heads}",
@@ -110,7 +114,11 @@ class ModelConfig:
         Args:
             src_len: source tokens.
             tgt_len: target tokens.
+
+        Raises:
+            ValueError: on a length below 1.
         """
+        check_sizes(src_len=src_len, tgt_len=tgt_len)
         d_model, num_layers = self.d_model, self.num_layers
         widths = self.num_heads * self.d_k + d_model  # of queries and contexts, and of keys and values
 
@@ -132,6 +140,7 @@ class ModelConfig:
 
     def memory_bytes(self, bytes_per_number: int = 4) -> dict[str, int]:
         """Bytes that training holds for the parameters themselves: weights, gradients and Adam's two moments."""
+        check_sizes(bytes_per_number=bytes_per_number)
         size = self.num_parameters * bytes_per_number
         return {"weights": size, "gradients": size, "optimizer": 2 * size}
 
@@ -174,16 +183,44 @@ def check_shared(config, *, sizes: tuple[str, ...]) -> None:
         config: of a model.
         sizes: its fields that count something.
     """
-    for name in sizes:
-        size = getattr(config, name)
-        require(isinstance(size, int), f"{name} must be an int, got {size!r}")
-        require(size >= 1, f"{name} must be at least 1, got {size}")
-    require(0.0 <= config.dropout < 1.0, f"dropout must be in [0, 1), got {config.dropout}")
+    check_sizes(**{name: getattr(config, name) for name in sizes})
+    check_shares(dropout=config.dropout)
     specials = (config.pad_id, config.bos_id, config.eos_id, config.unk_id)
     require(
-        len(set(specials)) == 4 and all(0 <= i < config.vocab_size for i in specials),
+        all(isinstance(i, int) and 0 <= i < config.vocab_size for i in specials) and len(set(specials)) == 4,
         f"the four special ids must differ and lie in 0..{config.vocab_size - 1}, got {specials}",
     )
+
+
+def check_sizes(**sizes: int) -> None:
+    """Raises ValueError unless each of the named sizes is a whole number, from 1 to where it cannot be meant."""
+    for name, size in sizes.items():
+        require(isinstance(size, int) and not isinstance(size, bool), f"{name} must be an int, got {size!r}")
+        require(size >= 1, f"{name} must be at least 1, got {size}")
+        most = LARGEST.get(name, LARGEST_SIZE)
+        require(size <= most, f"{name} must be at most {most:,}, got {size}")
+
+
+def check_numbers(**numbers: float) -> None:
+    """Raises ValueError unless each of the named numbers is an int or a float, and finite."""
+    for name, number in numbers.items():
+        require(_is_finite(number), f"{name} must be a finite number, got {number!r}")
+
+
+def check_shares(**shares: float) -> None:
+    """Raises ValueError unless each of the named shares is a number in [0, 1)."""
+    for name, share in shares.items():
+        require(_is_finite(share) and 0 <= share < 1, f"{name} must be in [0, 1), got {share!r}")
+
+
+def check_flags(**flags: bool) -> None:
+    """Raises ValueError unless each of the named flags is True or False: any text would count as True."""
+    for name, flag in flags.items():
+        require(isinstance(flag, bool), f"{name} must be True or False, got {flag!r}")
+
+
+def _is_finite(number: float) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= sys.float_info.max
 
 
 def require(condition: bool, message: str) -> None:
@@ -194,9 +231,10 @@ def require(condition: bool, message: str) -> None:
 
 def from_values(cls, values: dict):
     """The dataclass with these values for its fields; ValueError names those that are unknown or missing."""
+    require(isinstance(values, dict), f"{cls.__name__}: expected names with values, got {values!r:.60}")
     known = {field.name for field in fields(cls)}
     if set(values) != known:
         raise ValueError(
-            f"{cls.__name__}: unknown {sorted(set(values) - known)}, missing {sorted(known - set(values))}"
+            f"{cls.__name__}: unknown {sorted(map(str, set(values) - known))}, missing {sorted(known - set(values))}"
         )
     return cls(**values)

@@ -3,6 +3,9 @@
 import torch
 from torch import Tensor
 
+NUMBERS = {torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int64}  # that scores are computed of
+LONGEST = 50_000  # a causal mask of so many positions takes 2.5 GB
+
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     """Hides the padding from every query.
@@ -16,8 +19,11 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
 
     Raises:
         ValueError: if ids has no rows or columns or is not two-dimensional, or a row holds nothing but padding:
-            its queries would have nothing to attend to.
+            its queries would have nothing to attend to; or if pad_id is no id.
     """
+    check_tensor(ids, "ids")
+    if not isinstance(pad_id, int) or abs(pad_id) >= 2**63:
+        raise ValueError(f"pad_id must be an int, got {pad_id!r}")
     if ids.dim() != 2 or ids.numel() == 0:
         raise ValueError(f"expected ids of shape (batch, length) with at least one token, got {tuple(ids.shape)}")
     mask = ids != pad_id
@@ -37,12 +43,12 @@ def causal_mask(length: int, *, device: torch.device | None = None) -> Tensor:
         (1, 1, length, length) bool, True on and below the diagonal.
 
     Raises:
-        ValueError: if length is less than 1.
+        ValueError: if length is less than 1, or so large that no memory could hold the mask.
 
     Paper: section 3.2.3, third use of attention.
     """
-    if length < 1:
-        raise ValueError(f"expected a length of at least 1, got {length}")
+    if not 1 <= length <= LONGEST:
+        raise ValueError(f"expected a length of at least 1, got {length}; {LONGEST:,} is the most")
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 
 
@@ -57,6 +63,7 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
         ValueError: on another dtype, a shape that would broadcast silently (a (batch, keys) mask against
             (batch, heads, queries, keys) scores, say), or a query that may attend to nothing.
     """
+    check_tensor(mask, "mask")
     if mask.dtype != torch.bool:
         raise ValueError(f"expected a bool mask, True = may attend, got {mask.dtype}")
     fits = mask.dim() == len(shape) and mask.shape[-1] == shape[-1]
@@ -67,3 +74,63 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
         )
     if not torch.compiler.is_compiling() and not mask.any(dim=-1).all():
         raise ValueError("a query has nothing to attend to: a row of the mask is False for every key")
+
+
+def check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:
+    """Raises ValueError unless the bias can be added to scores of this shape and leaves the shape as it is."""
+    check_tensor(bias, "bias")
+    pairs = zip(bias.shape[::-1], shape[::-1], strict=False)
+    if bias.dim() > len(shape) or any(got not in (1, want) for got, want in pairs) or not bias.is_floating_point():
+        raise ValueError(
+            f"expected a bias of floating-point numbers, each dimension 1 or as in the scores {tuple(shape)}; "
+            f"got {bias.dtype} {tuple(bias.shape)}"
+        )
+
+
+def check_tensor(x: Tensor, name: str) -> None:
+    """Raises TypeError unless x is a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
+
+
+def check_product(query: Tensor, key: Tensor) -> None:
+    """Raises ValueError unless each query can be compared with keys: one width, dtype and device, batches that fit."""
+    _check_pair(query=query, key=key)
+    if not query.shape[-1] == key.shape[-1] > 0:
+        raise ValueError(f"query and key must share d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
+    if key.shape[-2] == 0:
+        raise ValueError(f"a query has nothing to attend to: there are no keys, got {tuple(key.shape)}")
+
+
+def check_values(key: Tensor, value: Tensor) -> None:
+    """Raises ValueError unless each key has a value, both of one floating-point dtype and device."""
+    _check_pair(key=key, value=value)
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"each key needs one value, got key {tuple(key.shape)} and value {tuple(value.shape)}")
+    if not value.is_floating_point():
+        raise ValueError(f"expected values of floating-point numbers, got {value.dtype}")
+
+
+def _check_pair(**pair: Tensor) -> None:
+    for name, x in pair.items():
+        check_tensor(x, name)
+    one, other = pair.values()
+    batches = zip(one.shape[-3::-1], other.shape[-3::-1], strict=False)
+    fits = min(one.dim(), other.dim()) > 1 and all(a == b or 1 in (a, b) for a, b in batches)
+    if not fits or one.dtype != other.dtype or one.device != other.device or one.dtype not in NUMBERS:
+        got = " and ".join(f"{tuple(x.shape)} {x.dtype} on {x.device}" for x in pair.values())
+        raise ValueError(
+            f"{' and '.join(pair)} must be numbers (..., length, width) of one dtype and device, and batches that fit; "
+            f"got {got}"
+        )
+
+
+def check_features(
+    x: Tensor, width: int, dtype: torch.dtype, *, dims: int | None = None, name: str = "x"
+) -> None:
+    """Raises ValueError unless x is (..., width), with so many dimensions, and of this dtype (free under autocast)."""
+    check_tensor(x, name)
+    if x.shape[-1:] != (width,) or dims not in (None, x.dim()):
+        raise ValueError(f"expected ({'...' if dims is None else 'batch, length'}, {width}), got {tuple(x.shape)}")
+    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"expected {dtype}, got {x.dtype}")

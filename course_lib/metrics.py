@@ -39,8 +39,11 @@ def bleu(outputs: Sequence[str], references: References, *, tokenize: str = "13a
         lowercase: compare without case.
 
     Raises:
-        ValueError: if their numbers differ, there are none, or an output has no reference.
+        ValueError: if their numbers differ, there are none, an output has no reference, or something is no text; on an
+            unknown tokenizer.
     """
+    if tokenize not in (known := sacrebleu.BLEU.TOKENIZERS):
+        raise ValueError(f"tokenize must be one of {', '.join(known)}; got {tokenize!r}")
     return _corpus_bleu(outputs, _as_lists(outputs, references), tokenize, lowercase)
 
 
@@ -93,10 +96,11 @@ def mean_estimate(values: Sequence[float], *, level: float = 0.95) -> Estimate:
         level: how often such an interval holds the true mean.
 
     Raises:
-        ValueError: with fewer than two values nothing is known of their spread.
+        ValueError: with fewer than two values nothing is known of their spread; if level is not between 0 and 1.
     """
     from scipy.stats import sem, t  # here, because it takes long to load and few need it
 
+    _check_level(level)
     if len(values) < 2:
         raise ValueError(f"an interval needs two values or more, got {len(values)}")
     mean = sum(values) / len(values)
@@ -108,13 +112,14 @@ def share_estimate(count: int, total: int, *, level: float = 0.95) -> Estimate:
     """The share of `count` in `total` independent cases, with Wilson's interval.
 
     Raises:
-        ValueError: unless 0 <= count <= total and total is above 0.
+        ValueError: unless 0 <= count <= total, whole numbers, and total is above 0; as mean_estimate.
     """
     from scipy.stats import binomtest
 
-    if not 0 <= count <= total or total == 0:
+    _check_level(level)
+    if not 0 <= count <= total < 2**53 or total == 0 or count != int(count) or total != int(total):
         raise ValueError(f"expected a count from 0 to a total above 0, got {count} of {total}")
-    interval = binomtest(count, total).proportion_ci(level, method="wilson")
+    interval = binomtest(int(count), int(total)).proportion_ci(level, method="wilson")
     return Estimate(count / total, float(interval.low), float(interval.high))
 
 
@@ -127,19 +132,28 @@ def bleu_difference(
         outputs, others: translations of the same sentences.
         references: as in bleu.
         samples: how often the sentences are drawn again, with replacement, for both sides alike.
-        seed: of the draws.
+        seed: of the draws, from 0 on.
 
     Raises:
-        ValueError: as bleu.
+        ValueError: as bleu, or if samples or seed is no such whole number.
 
     Reference: Koehn 2004.
     """
+    for name, number, least in (("samples", samples, 1), ("seed", seed, 0)):
+        if not isinstance(number, int) or number < least:
+            raise ValueError(f"{name} must be a whole number from {least} on, got {number!r}")
     lists = _as_lists(outputs, references)
+    _as_lists(others, references)
     sums = [_ngram_counts(texts, lists) for texts in (outputs, others)]
     drawn = np.random.default_rng(seed).integers(len(lists), size=(samples, len(lists)))
     ours, theirs = ([_score(counts[rows].sum(axis=0)) for rows in drawn] for counts in sums)
     low, high = np.quantile(np.subtract(ours, theirs), (0.025, 0.975))
     return Estimate(*map(float, (_score(sums[0].sum(axis=0)) - _score(sums[1].sum(axis=0)), low, high)))
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level}")
 
 
 def _ngram_counts(outputs: Sequence[str], lists: list[list[str]]) -> np.ndarray:
@@ -168,9 +182,15 @@ def _corpus_bleu(outputs: Sequence[str], lists: list[list[str]], tokenize: str, 
 
 
 def _as_lists(outputs: Sequence[str], references: References) -> list[list[str]]:
+    for name, texts in (("outputs", outputs), ("references", references)):
+        if isinstance(texts, str) or not hasattr(texts, "__len__"):
+            raise ValueError(f"expected several texts for {name}, got {texts!r:.60}")
     if len(outputs) != len(references) or not outputs:
         raise ValueError(f"expected references for each output, got {len(outputs)} outputs and {len(references)}")
-    lists = [[texts] if isinstance(texts, str) else list(texts) for texts in references]
+    lists = [list(texts) if isinstance(texts, list | tuple) else [texts] for texts in references]
     if not all(lists):
         raise ValueError(f"output {lists.index([])} has no reference")
+    for text in (*outputs, *(text for texts in lists for text in texts)):
+        if not isinstance(text, str):
+            raise ValueError(f"expected texts, got {text!r}")
     return lists

@@ -3,6 +3,9 @@
 import torch
 from torch import Tensor, nn
 
+from course_lib.config import check_numbers, check_sizes, require
+from course_lib.masks import LONGEST, check_tensor
+
 
 def sinusoidal(max_len: int, d_model: int, *, base: float = 10000.0) -> Tensor:
     """The sinusoidal encodings: PE(pos, 2i) = sin(pos / base^(2i/d_model)), PE(pos, 2i+1) = cos(the same angle).
@@ -16,10 +19,13 @@ def sinusoidal(max_len: int, d_model: int, *, base: float = 10000.0) -> Tensor:
         (max_len, d_model), computed in float64 and rounded to the default dtype.
 
     Raises:
-        ValueError: if d_model is odd.
+        ValueError: if d_model is odd, a size is no whole number from 1 on, or the base is not above 0.
 
     Paper: section 3.5.
     """
+    check_sizes(max_len=max_len, d_model=d_model)
+    check_numbers(base=base)
+    require(base > 0, f"base must be above 0, got {base}")
     if d_model % 2:
         raise ValueError(f"sinusoidal positions pair the dimensions: d_model must be even, got {d_model}")
     pair = torch.arange(0, d_model, 2, dtype=torch.float64)  # 2i, shared by a sine and a cosine
@@ -71,8 +77,11 @@ class LearnedPosition(nn.Module):
 
     def __init__(self, max_len: int, d_model: int, *, std: float | None = None):
         super().__init__()
+        check_sizes(max_len=max_len, d_model=d_model)
+        std = d_model**-0.5 if std is None else std
+        require(0 <= std < 1e30, f"std must be 0 or more, and finite, got {std}")
         self.table = nn.Parameter(torch.empty(max_len, d_model))
-        nn.init.normal_(self.table, std=d_model**-0.5 if std is None else std)
+        nn.init.normal_(self.table, std=std)
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """As SinusoidalPosition.forward."""
@@ -96,6 +105,7 @@ class ConcatenatedPosition(nn.Module):
 
     def __init__(self, max_len: int, d_model: int, d_position: int):
         super().__init__()
+        check_sizes(max_len=max_len, d_model=d_model)
         if not 0 < d_position < d_model:
             raise ValueError(f"d_position must be between 0 and d_model, got {d_position=}, {d_model=}")
         self.d_token = d_model - d_position
@@ -126,6 +136,7 @@ class RelativeBias(nn.Module):
         super().__init__()
         if farthest < 1:
             raise ValueError(f"farthest must be 1 or more, got {farthest}")
+        check_sizes(num_heads=num_heads, farthest=farthest)
         self.farthest = farthest
         self.table = nn.Parameter(torch.zeros(num_heads, 2 * farthest + 1))
 
@@ -136,7 +147,7 @@ class RelativeBias(nn.Module):
 
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As ALiBi.forward."""
-        _check_last(query, keys)
+        _check_heads(query, keys)
         return query, keys, self.bias(query.shape[-2], keys.shape[-2]).to(query.dtype)
 
 
@@ -154,6 +165,9 @@ class ALiBi(nn.Module):
 
     def __init__(self, num_heads: int, *, scale: float = 1.0):
         super().__init__()
+        check_sizes(num_heads=num_heads)
+        check_numbers(scale=scale)
+        require(abs(scale) < 1e30, f"scale must be a finite number, got {scale}")
         exponents = -8.0 * torch.arange(1, num_heads + 1, dtype=torch.float64) / num_heads
         self.register_buffer("slopes", (scale * 2**exponents).to(torch.get_default_dtype()), persistent=False)
 
@@ -165,7 +179,7 @@ class ALiBi(nn.Module):
 
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns query (batch, heads, queries, d_k) and keys as they are, and the bias (heads, queries, keys)."""
-        _check_last(query, keys)
+        _check_heads(query, keys)
         return query, keys, self.bias(query.shape[-2], keys.shape[-2]).to(query.dtype)
 
 
@@ -191,38 +205,45 @@ class Rotary(nn.Module):
 
     def rotate(self, x: Tensor, *, start: int = 0) -> Tensor:
         """(..., length, d_k), the first at position `start`, to the same shape; lengths of vectors stay."""
-        max_len, d_k = self.table.shape
-        length = x.shape[-2]
-        if x.shape[-1] != d_k:
-            raise ValueError(f"expected (..., length, {d_k}), got {tuple(x.shape)}")
-        if start + length > max_len:
-            raise ValueError(f"the sentence has {start + length} tokens, the model has positions for {max_len}")
-        sine, cosine = self.table[start : start + length].to(x.dtype).unflatten(-1, (-1, 2)).unbind(-1)
+        _check(x, self.table, start, before="...")
+        sine, cosine = self.table[start : start + x.shape[-2]].to(x.dtype).unflatten(-1, (-1, 2)).unbind(-1)
         even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)  # (..., length, d_k / 2) each
         return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
 
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, None]:
         """Turns query (batch, heads, queries, d_k), the last of the keys' positions, and keys; adds no bias."""
-        _check_last(query, keys)
+        _check_heads(query, keys)
         return self.rotate(query, start=keys.shape[-2] - query.shape[-2]), self.rotate(keys), None
 
 
 def _offsets(queries: int, keys: int, device: torch.device) -> Tensor:
     """How many words each key is after each query, which are the last of the keys' positions; (queries, keys)."""
+    _check_last(queries, keys)
     position = torch.arange(keys, device=device)
     return position - position[keys - queries :, None]  # 0 at itself
 
 
-def _check(x: Tensor, table: Tensor, start: int, *, width: int | None = None) -> None:
-    max_len, d_model = table.shape
-    if x.dim() != 3 or x.shape[-1] != (width or d_model):
-        raise ValueError(f"expected (batch, length, {width or d_model}), got {tuple(x.shape)}")
-    if start + x.shape[1] > max_len:
-        raise ValueError(f"the sentence has {start + x.shape[1]} tokens, the model has positions for {max_len}")
+def _check(x: Tensor, table: Tensor, start: int, *, width: int | None = None, before: str = "batch") -> None:
+    max_len, width = len(table), width or table.shape[1]
+    check_tensor(x, "x")
+    if x.dim() < 2 or x.shape[-1] != width or not x.is_floating_point() or before == "batch" and x.dim() != 3:
+        raise ValueError(f"expected ({before}, length, {width}), got {tuple(x.shape)} {x.dtype}")
+    if start < 0 or start + x.shape[-2] > max_len:
+        last = start + x.shape[-2]
+        raise ValueError(f"the sentence has {last} tokens, the model has positions for {max_len}, got {start=}")
 
 
-def _check_last(query: Tensor, keys: Tensor) -> None:
-    if query.shape[-2] > keys.shape[-2]:
-        raise ValueError(
-            f"queries must be the last of the keys' positions, got {query.shape[-2]} queries and {keys.shape[-2]} keys"
-        )
+def _check_heads(query: Tensor, keys: Tensor) -> None:
+    check_tensor(query, "query")
+    check_tensor(keys, "keys")
+    if query.dim() != 4 or keys.dim() != 4 or query.shape[::3] != keys.shape[::3]:
+        got = f"{tuple(query.shape)} and {tuple(keys.shape)}"
+        raise ValueError(f"expected query and keys (batch, heads, length, d_k), got {got}")
+    _check_last(query.shape[-2], keys.shape[-2])
+
+
+def _check_last(queries: int, keys: int) -> None:
+    numbers = all(isinstance(number, int | torch.SymInt) for number in (queries, keys))
+    if not numbers or not 0 <= queries <= keys <= LONGEST:
+        got = f"got {queries} queries and {keys} keys; {LONGEST:,} is the most"
+        raise ValueError(f"queries must be the last of the keys' positions, {got}")

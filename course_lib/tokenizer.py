@@ -1,12 +1,14 @@
 """Byte-pair subwords: text to ids and back, on the `tokenizers` library."""
 
+import operator
 from collections.abc import Iterable
 from pathlib import Path
 
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
-from course_lib.storage import replacing
+from course_lib.config import check_flags, check_sizes
+from course_lib.storage import read_text, replacing
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
@@ -29,13 +31,13 @@ class Tokenizer:
         found = tuple(backend.id_to_token(i) for i in range(len(SPECIALS)))
         if found != SPECIALS:
             raise ValueError(f"the first ids must be the special tokens {SPECIALS}, got {found}")
+        if None in (backend.normalizer, backend.pre_tokenizer, backend.decoder):
+            raise ValueError("expected a tokenizer with normalizer, pre-tokenizer and decoder, as `train` makes")
         backend.encode_special_tokens = True  # "</s>" in a user's text is text, never the end of a sentence
         self._backend = backend
 
     @classmethod
-    def train(
-        cls, texts: Iterable[str], vocab_size: int, *, lowercase: bool = False, alphabet: str = ""
-    ) -> "Tokenizer":
+    def train(cls, texts: Iterable[str], vocab_size: int, *, lowercase: bool = False) -> "Tokenizer":
         """Learns the merges from texts: of the training split only, both languages together.
 
         Args:
@@ -44,8 +46,11 @@ class Tokenizer:
             lowercase: make all texts lower case first; what is decoded is lower case then.
 
         Raises:
-            ValueError: if there is no text, or vocab_size has no room for the characters.
+            ValueError: if there is no text, texts is one string, or vocab_size has no room for the characters.
         """
+        _check_several(texts)
+        check_sizes(vocab_size=vocab_size)
+        check_flags(lowercase=lowercase)
         if vocab_size <= len(SPECIALS):
             raise ValueError(f"vocab_size must be above {len(SPECIALS)}, the number of specials, got {vocab_size}")
         backend = tokenizers.Tokenizer(models.BPE(unk_token=SPECIALS[UNK_ID]))
@@ -56,7 +61,7 @@ class Tokenizer:
         )
         backend.decoder = decoders.Metaspace()
         trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIALS), show_progress=False)
-        backend.train_from_iterator(texts, trainer)
+        backend.train_from_iterator(map(_checked, texts), trainer)
         characters = sum(len(token) == 1 for token in backend.get_vocab())
         if characters == 0:
             raise ValueError("no text to learn subwords from")
@@ -87,8 +92,7 @@ class Tokenizer:
         Raises:
             ValueError: on half a surrogate pair, which is no character: bytes that were no UTF-8 can bring one.
         """
-        _check_characters(text)
-        return self._backend.normalizer.normalize_str(text)
+        return self._backend.normalizer.normalize_str(_checked(text))
 
     def encode(self, text: str) -> list[int]:
         """Text to ids, without specials; a character outside the vocabulary becomes unk_id.
@@ -96,14 +100,13 @@ class Tokenizer:
         Raises:
             ValueError: as normalize.
         """
-        _check_characters(text)
-        return self._backend.encode(text, add_special_tokens=False).ids
+        return self._backend.encode(_checked(text), add_special_tokens=False).ids
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
-        """As encode, for many texts at once."""
-        for text in texts:
-            _check_characters(text)
-        return [encoding.ids for encoding in self._backend.encode_batch(texts, add_special_tokens=False)]
+        """As encode, for many texts at once; texts that are one string: ValueError."""
+        _check_several(texts)
+        encodings = self._backend.encode_batch([_checked(text) for text in texts], add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Ids to text; specials but <unk> are left out.
@@ -111,7 +114,8 @@ class Tokenizer:
         Raises:
             ValueError: on an id outside the vocabulary.
         """
-        return self._backend.decoder.decode([self.token(i) for i in ids if i not in (PAD_ID, BOS_ID, EOS_ID)])
+        left_out = (PAD_ID, BOS_ID, EOS_ID)
+        return self._backend.decoder.decode([self.token(i) for i in map(operator.index, ids) if i not in left_out])
 
     def tokens(self, text: str) -> list[str]:
         """Text to subword strings, without specials."""
@@ -127,6 +131,7 @@ class Tokenizer:
         Raises:
             ValueError: on an id outside the vocabulary.
         """
+        token_id = operator.index(token_id)
         if not 0 <= token_id < self.vocab_size:
             raise ValueError(f"expected an id in 0..{self.vocab_size - 1}, got {token_id}")
         return self._backend.id_to_token(token_id)
@@ -158,9 +163,10 @@ class Tokenizer:
         """Reads tokenizer.json.
 
         Raises:
+            FileNotFoundError: if there is no such file.
             ValueError: if the file holds something else.
         """
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        return cls.from_json(read_text(path))
 
 
 def closed(ids: list[int]) -> list[int]:
@@ -168,8 +174,17 @@ def closed(ids: list[int]) -> list[int]:
     return [*ids, EOS_ID]
 
 
-def _check_characters(text: str) -> None:
+def _checked(text: str) -> str:
+    """The text, if it is one that can be encoded."""
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, got {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"{text!r} holds a lone surrogate, which is no character: was it UTF-8?") from error
+    return text
+
+
+def _check_several(texts: Iterable[str]) -> None:
+    if isinstance(texts, str | bytes):
+        raise ValueError(f"expected several texts, got one, {texts[:40]!r}: its letters are no texts")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from course_lib.blocks import DecoderLayer, Dropout, EncoderLayer, LayerCache, LayerNorm
 from course_lib.config import ModelConfig
-from course_lib.masks import causal_mask, padding_mask
+from course_lib.masks import causal_mask, check_tensor, padding_mask
 from course_lib.position import ALiBi, LearnedPosition, Rotary, SinusoidalPosition
 
 
@@ -159,6 +159,8 @@ class Transformer(nn.Module):
             (batch, tgt_len, d_model).
         """
         check_ids(tgt_in, "tgt_in", self.config.vocab_size)
+        check_tensor(memory, "memory")
+        check_tensor(src, "src")
         if src.shape != memory.shape[:2] or len(src) != len(tgt_in):
             raise ValueError(
                 f"src, memory and tgt_in must belong together, got {tuple(src.shape)}, "
@@ -219,7 +221,8 @@ def eval_mode(model: nn.Module) -> Iterator[None]:
 
 
 def check_ids(ids: Tensor, name: str, vocab_size: int) -> None:
-    """Raises ValueError unless ids is a batch (batch, length) of int64 ids of the vocabulary."""
+    """Raises ValueError unless the tensor ids is a batch (batch, length) of int64 ids of the vocabulary."""
+    check_tensor(ids, name)
     if ids.dtype != torch.long or ids.dim() != 2 or ids.numel() == 0:
         raise ValueError(
             f"expected {name} as int64 ids of shape (batch, length), at least one; got {ids.dtype} {tuple(ids.shape)}"

@@ -1,7 +1,7 @@
 """Text in, translation out: a model and its tokenizer, together in one folder."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,16 @@ from course_lib.data import pad
 from course_lib.decoding import Hypothesis, beam_search, check_search, greedy, normalized
 from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared, doubts, prepare
 from course_lib.recording import AttentionMaps, record_attention
-from course_lib.storage import load_tensors, load_weights, replacing, save_tensors, step_file
+from course_lib.storage import (
+    check_files,
+    hashes,
+    load_tensors,
+    load_weights,
+    read_as,
+    replacing,
+    save_tensors,
+    step_file,
+)
 from course_lib.tokenizer import Tokenizer, closed
 from course_lib.transformer import Transformer, eval_mode
 
@@ -137,7 +146,8 @@ class Translator:
         with replacing(folder / "config.json") as config, replacing(folder / "tokenizer.json") as tokenizer:
             config.write_text(json.dumps(self.model.config.to_dict(), indent=2) + "\n", encoding="utf-8")
             self.tokenizer.save(tokenizer)
-            save_tensors(folder / "model.safetensors", self.model.state_dict(), {}, dtype=dtype)
+            beside = hashes({"config.json": config, "tokenizer.json": tokenizer})
+            save_tensors(folder / "model.safetensors", self.model.state_dict(), beside, dtype=dtype)
 
     @classmethod
     def from_pretrained(cls, name_or_folder: str | Path = "everyday", *, step: int | None = None) -> "Translator":
@@ -152,11 +162,15 @@ class Translator:
             FileNotFoundError, ValueError: if a file is missing; if one is damaged or belongs to something else.
         """
         folder = _folder(name_or_folder)
-        config = _read(folder / "config.json", lambda text: ModelConfig.from_dict(json.loads(text)))
-        tokenizer = _read(folder / "tokenizer.json", Tokenizer.from_json)
+        config = read_as(folder / "config.json", lambda text: ModelConfig.from_dict(json.loads(text)))
+        tokenizer = read_as(folder / "tokenizer.json", Tokenizer.from_json)
+        path = folder / "model.safetensors" if step is None else step_file(folder, step)
+        tensors, beside = load_tensors(path)
+        if config.num_parameters > sum(map(Tensor.numel, tensors.values())):  # before memory is taken for them
+            raise ValueError(f"{path}: these weights belong to another model, they are too few for {config}")
         model = Transformer(config)
-        tensors, _ = load_tensors(folder / "model.safetensors" if step is None else step_file(folder, step))
         load_weights(model, tensors)
+        check_files(folder, {name: beside.get(name) for name in ("config.json", "tokenizer.json")})
         return cls(model.eval(), tokenizer)
 
     @property
@@ -242,10 +256,3 @@ def _joined(text: str, found: list[tuple[Piece, Translation]], remarks: tuple[st
 def _check_text(text: str) -> None:
     if not isinstance(text, str):
         raise ValueError(f"expected the text of a sentence, got {text!r}")
-
-
-def _read(path: Path, parse: Callable):
-    try:
-        return parse(path.read_text(encoding="utf-8"))
-    except (ValueError, AttributeError, TypeError) as error:  # also of JSON and of the encoding
-        raise ValueError(f"{path} is damaged or another program's: {error}") from error

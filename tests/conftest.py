@@ -21,6 +21,7 @@ _SET_BY_MAKE = ("JUPYTER", "IPYTHON", "MPLCONFIGDIR", "PIP_", "MAKE", "MFLAGS", 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, help="how often each training is killed, instead of 34 times all together")
     parser.addoption("--all-assignments", action="store_true", help="grade a class for each of them, not for one")
 
 

@@ -343,3 +343,40 @@ def test_heads_must_divide_the_model(num_heads):
 def test_there_is_at_least_one_head(num_heads):
     with pytest.raises(ValueError, match="num_heads"):
         MultiHeadAttention(12, num_heads)
+
+
+def law_a_query_has_something_to_attend_to(attend):
+    query, key, value = heads()
+    for number in (0, 3):
+        try:
+            context, weights = attend(query, key[..., :number, :], value[..., :number, :])
+        except ValueError as error:
+            assert number == 0 and "a query has nothing to attend to: there are no keys" in str(error)
+        else:
+            assert number == 3, f"a context of nothing: {context.unique().tolist()}"
+
+
+def of_nothing(query, key, value):
+    weights = (query @ key.transpose(-2, -1)).softmax(dim=-1)
+    return weights @ value, weights
+
+
+def test_a_query_has_something_to_attend_to():
+    tells_apart(law_a_query_has_something_to_attend_to, attention, of_nothing, match="a context of nothing")
+    module, x = MultiHeadAttention(12, 3), torch.randn(2, 5, 12)
+    for training in (True, False):
+        with torch.set_grad_enabled(training):
+            refuses("there are no keys", x, x[:, :0], x[:, :0], function=module)
+
+
+def test_a_bias_fits_the_scores():
+    query, key, _ = heads()
+    for bias in (noise(2, 1, 3, 5, 5), noise(7, 1, 5, 5), noise(5, 4), torch.ones(5, 5, dtype=torch.long)):
+        with pytest.raises(ValueError, match="expected a bias of floating-point numbers"):
+            attention_weights(query, key, bias=bias)
+
+
+def test_dtypes_must_be_the_same():
+    query, key, value = heads()
+    refuses("of one dtype and device", query.float(), key, value)
+    refuses("of one dtype and device", query, key, value.float())

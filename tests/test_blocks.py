@@ -292,3 +292,30 @@ def test_inputs_of_another_width_are_refused():
         EncoderLayer(**SIZES, norm_first=False)(noise(2, 5, 8))
     with pytest.raises(ValueError, match=r"expected \(batch, length, 12\), got \(2, 6, 8\)"):
         DecoderLayer(**SIZES)(noise(2, 5, 12), noise(2, 6, 8))
+
+
+def law_features_have_a_scale_and_a_shift_each(norm):
+    """A scale of another width, or one for each token, is refused and never broadcast."""
+    x, ones = noise(2, 5, 12), torch.ones(12, dtype=torch.float64)
+    for shape in [(1,), (), (5, 1), (2, 5, 12), (6,)]:
+        for scale, shift in ((ones.new_ones(shape), ones), (ones, ones.new_ones(shape))):
+            with pytest.raises(ValueError, match=r"expected x \(..., d_model\), scale and shift \(d_model,\)"):
+                norm(x, scale, shift)
+                raise AssertionError(f"{shape} was broadcast")
+
+
+def unchecked(x, scale, shift, *, eps=1e-5):
+    centered = x - x.mean(dim=-1, keepdim=True)
+    return centered / torch.sqrt(centered.square().mean(dim=-1, keepdim=True) + eps) * scale + shift
+
+
+def test_features_have_a_scale_and_a_shift_each():
+    tells_apart(law_features_have_a_scale_and_a_shift_each, layer_norm, unchecked)
+
+
+@pytest.mark.parametrize("module", [LayerNorm(12), FeedForward(12, 20)])
+def test_other_widths_and_dtypes_are_refused(module):
+    with pytest.raises(ValueError, match=r"expected \(..., 12\), got \(2, 5, 8\)"):
+        module(torch.randn(2, 5, 8))
+    with pytest.raises(ValueError, match="expected torch.float32, got torch.float64"):
+        module(torch.randn(2, 5, 12).double())

@@ -153,6 +153,12 @@ BAD_MODELS = {
         for size in sizes
     },
     "d_ff must be an int, got 8.0": dict(d_ff=8.0),
+    "num_layers must be an int, got True": dict(num_layers=True),
+    "num_layers must be at most 1,000, got 1000000000": dict(num_layers=10**9),
+    "d_ff must be at most 10,000,000, got 1000000000000": dict(d_ff=10**12),
+    "norm_first must be True or False, got 'False'": dict(norm_first="False"),
+    "tie_weights must be True or False, got 0": dict(tie_weights=0),
+    r"dropout must be in \[0, 1\), got '0.1'": dict(dropout="0.1"),
     "key_width must be at least 1, got 0": dict(key_width=0),
     "rotary positions pair the dimensions: d_k must be even, got 7": dict(key_width=7, position="rotary"),
     **{rf"dropout must be in \[0, 1\), got {share}": dict(dropout=share) for share in (1.0, -0.1, float("nan"))},

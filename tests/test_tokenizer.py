@@ -10,6 +10,7 @@ import tokenizers
 from tokenizers import models, pre_tokenizers
 
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Tokenizer
+from tests.helpers.laws import raised, tells_apart
 
 TEXTS = [
     "Ein Mann fährt mit dem Fahrrad über die Straße.",
@@ -213,6 +214,28 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, token_id):
 def test_training_needs_text(texts):
     with pytest.raises(ValueError, match="no text to learn subwords from"):
         Tokenizer.train(texts, 50)
+
+
+def law_one_text_is_no_list_of_letters(train):
+    for text in ("a dog", b"a dog"):
+        error = raised(ValueError, lambda text=text: train(text, 60))
+        assert error and "its letters are no texts" in str(error)
+
+
+def letter_by_letter(texts, vocab_size):
+    return Tokenizer.train([str(each) for each in texts], vocab_size)
+
+
+def test_one_text_is_no_list_of_letters(tokenizer):
+    tells_apart(law_one_text_is_no_list_of_letters, Tokenizer.train, letter_by_letter)
+    with pytest.raises(ValueError, match="its letters are no texts"):
+        tokenizer.encode_batch("a dog")
+
+
+@pytest.mark.parametrize("vocab_size", [10**6 + 1, 10**9, 10**30])
+def test_so_many_subwords_are_refused_at_once(vocab_size):
+    with pytest.raises(ValueError, match=f"vocab_size must be at most 1,000,000, got {vocab_size}"):
+        Tokenizer.train(["a dog"], vocab_size)
 
 
 def test_training_needs_room_for_the_characters():

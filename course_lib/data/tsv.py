@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from course_lib.data.corpus import Corpus, Pair
+from course_lib.storage import read_bytes
 
 
 def load_tsv(path: str | Path, *, valid: float = 0.05, test: float = 0.05, seed: int = 0) -> Corpus:
@@ -35,7 +36,7 @@ def load_tsv(path: str | Path, *, valid: float = 0.05, test: float = 0.05, seed:
     path = Path(path)
     if not (valid >= 0 and test >= 0 and valid + test < 1):
         raise ValueError(f"expected valid >= 0, test >= 0 and valid + test < 1, got {valid} and {test}")
-    content = path.read_bytes()
+    content = read_bytes(path)
     if path.suffix == ".gz":
         try:
             content = gzip.decompress(content)

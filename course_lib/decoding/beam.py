@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import Tensor
 
-from course_lib.decoding.limits import check_search
+from course_lib.config import from_values
+from course_lib.decoding.limits import check_search, normalized
 from course_lib.decoding.packed import first_step
-from course_lib.decoding.steps import Hypothesis, output_limits
+from course_lib.decoding.steps import Hypothesis, check_probable, output_limits
 from course_lib.transformer import Transformer, eval_mode
 
 KEPT, DROPPED, FINISHED, UNFINISHED = "kept", "dropped", "finished", "unfinished"
@@ -67,6 +68,7 @@ class BeamTree:
 
     def rescored(self, length_penalty: float) -> "BeamTree":
         """The tree of the same search under another length penalty, which only ranks the outputs that have ended."""
+        check_search(self.beam_size, length_penalty)
         ended = {FINISHED, UNFINISHED}
         nodes = [
             replace(node, score=normalized(node.total, node.step, length_penalty)) if node.fate in ended else node
@@ -83,8 +85,9 @@ class BeamTree:
 
     @classmethod
     def from_dict(cls, values: dict) -> "BeamTree":
-        """The tree that `to_dict` wrote."""
-        return cls(**values | {"nodes": [BeamNode(**node) for node in values["nodes"]]})
+        """The tree that `to_dict` wrote; unknown or missing names raise ValueError."""
+        tree = from_values(cls, values)
+        return replace(tree, nodes=[from_values(BeamNode, node) for node in tree.nodes])
 
 
 def beam_search(
@@ -103,7 +106,7 @@ def beam_search(
         for each row up to beam_size hypotheses, best first; unfinished ones only where none finished.
 
     Raises:
-        ValueError: as greedy, or if beam_size is below 1.
+        ValueError: as greedy and check_search.
 
     Paper: section 6.1 (beam 4, alpha 0.6).
     """
@@ -171,7 +174,9 @@ def most_probable(log_probs: Tensor, number: int) -> list[list[tuple[float, int]
         inside = blocks.gather(1, chosen[:, :, None].expand(-1, -1, BLOCK)).flatten(1)  # (rows, number * BLOCK)
         values, places = inside.topk(number)
         ids = chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK
-    return [list(zip(*row, strict=True)) for row in zip(values.tolist(), ids.tolist(), strict=True)]
+    found = values.tolist()
+    check_probable([row[0] for row in found])  # NaN counts as the largest
+    return [list(zip(*row, strict=True)) for row in zip(found, ids.tolist(), strict=True)]
 
 
 class _Beam:
@@ -242,8 +247,3 @@ class _Beam:
                 front.append(len(self.nodes))
             self.nodes.append(BeamNode(token, step, self.front[parent], log_prob, total, fate))
         self.front = front
-
-
-def normalized(log_prob: float, length: int, length_penalty: float) -> float:
-    """Log-probability over the length penalty of Wu et al. 2016; length counts </s>."""
-    return log_prob / ((5 + length) / 6) ** length_penalty

@@ -1,14 +1,18 @@
 """One output for each sentence, greedy or sampled."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from course_lib.decoding.packed import first_step
-from course_lib.decoding.steps import Hypothesis, output_limits
-from course_lib.transformer import Transformer, eval_mode
+from course_lib.decoding.steps import Hypothesis, check_probable, output_limits
+from course_lib.masks import check_tensor
+from course_lib.transformer import Transformer, check_ids, eval_mode
+
+COLDEST, HOTTEST = 1e-6, 1e30  # temperatures; the quotients of others would not fit a float
 
 
 def greedy(
@@ -28,12 +32,12 @@ def greedy(
 
     Raises:
         ValueError: on bad ids, max_len beyond the model's positions, or a prefix that leaves no room, or holds <pad>,
-            <s> or </s>.
+            <s> or </s>; if the model's output is NaN.
     """
-    config = model.config
+    config, prefix = model.config, [operator.index(i) for i in prefix]  # of a tensor, too
     unusable = {config.pad_id, config.bos_id, config.eos_id}
     if any(i in unusable or not 0 <= i < config.vocab_size for i in prefix):
-        raise ValueError(f"a prefix holds ids of the vocabulary, and none of <pad>, <s> and </s>; got {list(prefix)}")
+        raise ValueError(f"a prefix holds ids of the vocabulary, and none of <pad>, <s> and </s>; got {prefix}")
     if len(prefix) >= (limit := min(output_limits(model, src, max_len), default=math.inf)):
         raise ValueError(f"the prefix of {len(prefix)} tokens leaves no room for more, the output has at most {limit}")
     forced = iter(prefix)
@@ -88,14 +92,18 @@ def sampling_probs(
         temperature, top_k, top_p: as in sample; the temperature acts first, top_p on what top_k has left.
 
     Raises:
-        ValueError: if temperature is not positive, top_k below 1, or top_p outside (0, 1].
+        ValueError: if temperature is not positive and finite, top_k no whole number from 1 on, top_p outside (0, 1],
+            or log_probs NaN.
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be positive, got {temperature}")
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k must be at least 1, got {top_k}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p must be in (0, 1], got {top_p}")
+    if not COLDEST <= temperature <= HOTTEST:
+        raise ValueError(f"temperature must be in {COLDEST}..{HOTTEST}, got {temperature}")
+    check_tensor(log_probs, "log_probs")
+    if log_probs.dim() != 2 or log_probs.numel() == 0 or not log_probs.is_floating_point():
+        raise ValueError(f"expected log_probs (rows, vocab), got {tuple(log_probs.shape)} {log_probs.dtype}")
+    if not log_probs.amax(dim=-1).isfinite().all():
+        raise ValueError("the largest log-probability of each row must be a finite number; are the weights NaN?")
     return cut(log_probs / temperature, top_k, top_p).softmax(dim=-1)
 
 
@@ -109,7 +117,15 @@ def place_log_probs(model: Transformer, src: Tensor, ids: Sequence[int]) -> Tens
 
     Returns:
         (len(ids), vocab); row t is what might follow the first t tokens.
+
+    Raises:
+        ValueError: on bad ids, or if src is not one sentence.
     """
+    ids = [operator.index(i) for i in ids]
+    check_ids(torch.tensor([ids]).long(), "ids", model.config.vocab_size)
+    check_ids(src, "src", model.config.vocab_size)
+    if len(src) != 1:
+        raise ValueError(f"expected one sentence, got {len(src)}")
     with eval_mode(model):
         steps = first_step(model, src)
         read = [model.config.bos_id, *ids[:-1]]
@@ -130,6 +146,7 @@ def _one_path(
             log_probs = steps(last)
             last = choose(log_probs)
             chosen = log_probs.gather(1, last[:, None]).squeeze(1).tolist()
+            check_probable(chosen)
             keep = []
             for position, (row, token) in enumerate(zip(rows, last.tolist(), strict=True)):
                 totals[row] += chosen[position]
@@ -149,12 +166,21 @@ def _one_path(
 
 
 def cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
-    """(rows, vocab) with -inf for what `sample` would not draw: first by top_k, then by top_p."""
+    """(rows, vocab) with -inf for what `sample` would not draw: first by top_k, then by top_p.
+
+    Raises:
+        ValueError: if top_k is no whole number from 1 on, or top_p outside (0, 1].
+    """
+    if top_k is not None and not (isinstance(top_k, int) and top_k >= 1):
+        raise ValueError(f"top_k must be at least 1, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be in (0, 1], got {top_p}")
     if top_k is not None:
         smallest = log_probs.topk(min(top_k, log_probs.shape[-1])).values[:, -1:]  # (rows, 1)
         log_probs = log_probs.masked_fill(log_probs < smallest, -math.inf)
     if top_p is not None:
         probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True)
         beyond = probs.cumsum(dim=-1) - probs >= top_p  # p was reached before this token
+        beyond[:, 0] = False  # also where p is so small that it is rounded to 0
         log_probs = log_probs.masked_fill(beyond.scatter(1, order, beyond), -math.inf)
     return log_probs

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from course_lib.transformer import Transformer
+from course_lib.transformer import Transformer, check_ids
 
 MAX_EXTRA_TOKENS = 50  # a translation may be this much longer than its source; paper, section 6.1
 
@@ -34,12 +34,19 @@ class Hypothesis:
 def output_limits(model: Transformer, src: Tensor, max_len: int | None) -> list[int]:
     """Most target tokens of each row: max_len, checked against the model's positions, or 50 more than its source."""
     longest = model.config.max_len
+    check_ids(src, "src", model.config.vocab_size)
     if max_len is None:
         lengths = (src != model.config.pad_id).sum(dim=-1).flatten()  # (batch,)
         return [min(longest, length + MAX_EXTRA_TOKENS) for length in lengths.tolist()]
-    if not 1 <= max_len <= longest:
+    if not (isinstance(max_len, int) and 1 <= max_len <= longest):
         raise ValueError(f"max_len must be in 1..{longest}, the model's positions, got {max_len}")
     return [max_len] * len(src)
+
+
+def check_probable(log_probs: list[float]) -> None:
+    """Raises ValueError if one of the largest log-probabilities is NaN: no token is the best then."""
+    if any(map(math.isnan, log_probs)):
+        raise ValueError("the model's output is NaN, so no token is the most probable: are its weights numbers?")
 
 
 class Steps:

@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
-from course_lib.storage import replacing
+from course_lib.storage import read_as, replacing
+
+# What every run has.
+RUN = {"side", "stage", "seed", "choices", "results", "seconds", "cpu_seconds", "date", "commit", "machine"}
 
 
 def new_record(experiment: str, question: str) -> dict:
@@ -25,8 +28,9 @@ def read_record(path: str | Path) -> dict:
     Raises:
         ValueError: if the file holds no such record.
     """
-    record = json.loads(Path(path).read_text(encoding="utf-8"))
-    if not isinstance(record, dict) or set(record) != set(new_record("", "")):
+    record = read_as(path, json.loads)
+    runs = record.get("runs") if isinstance(record, dict) and set(record) == set(new_record("", "")) else None
+    if not isinstance(runs, list) or not all(isinstance(run, dict) and set(run) >= RUN for run in runs):
         raise ValueError(f"{path} is not the record of an experiment")
     return record
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 from matplotlib.text import Text
 
-from course_lib.figures.canvas import fit_page, new_figure, set_title, styled
+from course_lib.figures.canvas import fit_page, new_figure, printable, set_title, styled
 from course_lib.figures.palette import ASH, BLUE, GREY, INK, LIGHT_BLUE, LIGHT_GREEN, PAPER, SNOW
 
 WINNER, DROPPED = "best output", "dropped"
@@ -97,7 +97,7 @@ def _text(axes: Axes, tree: Any, index: int, label: str, role: str) -> Text:
     numbers = f"{node.total:.2f}"
     if node.score is not None and tree.length_penalty:
         numbers += f" → {node.score:.2f}"
-    words = f"{label}\n{numbers}".replace("-0.00", "0.00").replace("\n-", "\n−").replace("→ -", "→ −")
+    words = f"{printable(label)}\n{numbers}".replace("-0.00", "0.00").replace("\n-", "\n−").replace("→ -", "→ −")
     style = dict(ha="center", va="center", fontsize=8.5, linespacing=1.25, parse_math=False, gid=f"node {index}")
     return axes.text(0, 0, words, color=GREY if role == DROPPED else INK, zorder=3, **style)
 

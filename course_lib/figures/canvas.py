@@ -50,7 +50,19 @@ def new_figure(title: str, width: float, height: float) -> CourseFigure:
 
 def set_title(figure: Figure, title: str, width: float) -> None:
     """Writes a title in lines that fit a page of so many inches."""
-    figure.suptitle(textwrap.fill(title, int(10.5 * width)), x=0.02, ha="left")  # about 11 bold characters an inch
+    lines = textwrap.fill(printable(title), int(10.5 * width))  # about 11 bold characters an inch
+    figure.suptitle(lines, x=0.02, ha="left", parse_math=False)
+
+
+def printable(words: object) -> str:
+    """Words for a figure: for each character that only controls others, such as a mark of direction, stands a �."""
+    return "".join(map(_printable, str(words)))
+
+
+def _printable(character: str) -> str:
+    if character.isprintable() or character == "\n":
+        return character
+    return " " if character.isspace() else "�"
 
 
 def fit_page(axes: Axes) -> None:
@@ -119,7 +131,7 @@ def draw_matrix(
     image = axes.imshow(values, cmap=color_map, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect=aspect)
     for axis, labels in ((axes.xaxis, columns), (axes.yaxis, rows)):
         step = -(-len(labels) // SHOWN_LABELS)
-        axis.set_ticks(range(0, len(labels), step), [str(label) for label in labels[::step]])
+        axis.set_ticks(range(0, len(labels), step), [printable(label) for label in labels[::step]], parse_math=False)
     axes.tick_params(top=False, bottom=False, left=False, labeltop=True, labelbottom=False)
     axes.xaxis.set_label_position("top")
     axes.spines[:].set_visible(False)
@@ -141,7 +153,7 @@ def thin_out(axis: Axis, cell: float, room: float) -> None:
     while step < len(places) and step * apart < room:
         step *= 2
     if step > 1:
-        axis.set_ticks(places[::step], labels[::step])
+        axis.set_ticks(places[::step], labels[::step], parse_math=False)
 
 
 def draw_weights(axes: Axes, weights: np.ndarray, queries: Sequence[str], keys: Sequence[str]) -> AxesImage:
@@ -161,10 +173,18 @@ def draw_mask(axes: Axes, mask: np.ndarray, queries: Sequence[str], keys: Sequen
     return draw_matrix(axes, mask.astype(float), queries, keys, ListedColormap([HIDDEN, MAY_ATTEND]), (0.0, 1.0))
 
 
+def legend_of(owner: Axes | Figure, **options) -> Legend:
+    """The legend of axes or of a whole figure, in whose words a $ is a $."""
+    legend = owner.legend(**options)
+    for words in legend.get_texts():
+        words.set(parse_math=False, text=printable(words.get_text()))
+    return legend
+
+
 def mask_legend(figure: Figure, words: tuple[str, str]) -> Legend:
     """The two tones of a mask, True and False, in words, at the foot of the page."""
     tones = [Patch(color=color, label=label) for color, label in zip((MAY_ATTEND, HIDDEN), words, strict=True)]
-    return figure.legend(handles=tones, loc="outside lower center", ncols=2)
+    return legend_of(figure, handles=tones, loc="outside lower center", ncols=2)
 
 
 def write_weights(axes: Axes, weights: np.ndarray) -> list[Text]:

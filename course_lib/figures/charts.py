@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from course_lib.figures.canvas import new_figure, styled
+from course_lib.figures.canvas import legend_of, new_figure, styled
 from course_lib.figures.palette import INK, PAPER, SOOT
 
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)), (0, (3, 1)))
@@ -58,7 +58,7 @@ def curves(
     for number, (words, (x, y)) in enumerate((marks or {}).items()):
         _mark(axes, words, x, y, LINES[-1 - number % 3])
     if len(series) > 1 or marks:
-        axes.legend(**(dict(loc="upper left", bbox_to_anchor=(1.01, 1)) if crowded else {}))
+        legend_of(axes, **(dict(loc="upper left", bbox_to_anchor=(1.01, 1)) if crowded else {}))
     return figure
 
 

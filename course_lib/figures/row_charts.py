@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from course_lib.figures.canvas import new_figure, styled
+from course_lib.figures.canvas import legend_of, new_figure, printable, styled
 from course_lib.figures.palette import PAPER
 
 
@@ -39,7 +39,7 @@ def bars(
     axes.bar_label(axes.barh(range(len(labels)), values, color="C0"), map(value_format.format, values), padding=4)
     _reference_line(axes, reference, value_format)
     if reference is not None:
-        figure.legend(loc="outside lower center")
+        legend_of(figure, loc="outside lower center")
     return figure
 
 
@@ -74,7 +74,7 @@ def dots(
         axes.plot(row, np.full(len(row), number), ls="", marker="o", ms=6, mfc=PAPER, mec="C0", label=run)
     _number_above(axes, [row.mean() for row in runs], value_format)
     _reference_line(axes, reference, value_format)
-    figure.legend(loc="outside lower center", ncols=3)
+    legend_of(figure, loc="outside lower center", ncols=3)
     return figure
 
 
@@ -105,7 +105,7 @@ def intervals(
     _number_above(axes, value, value_format)
     _reference_line(axes, reference, value_format)
     if reference is not None:
-        figure.legend(loc="outside lower center")
+        legend_of(figure, loc="outside lower center")
     return figure
 
 
@@ -136,7 +136,7 @@ def stacked_bars(
         starts += values[:, number]
     for number, total in enumerate(starts):
         axes.annotate(value_format.format(total), (total, number), (4, 0), textcoords="offset points", va="center")
-    figure.legend(loc="outside lower center", ncols=3)
+    legend_of(figure, loc="outside lower center", ncols=3)
     return figure
 
 
@@ -162,7 +162,7 @@ def _bar_axes(values: np.ndarray, labels: Sequence[str], xlabel: str, title: str
 def _row_axes(labels: Sequence[str], xlabel: str, title: str) -> tuple[Figure, Axes]:
     figure = new_figure(title, 7.5, 1.7 + 0.36 * len(labels))
     axes = figure.add_subplot(xlabel=xlabel)
-    axes.set_yticks(range(len(labels)), labels)
+    axes.set_yticks(range(len(labels)), map(printable, labels), parse_math=False)
     axes.tick_params(axis="y", length=0)
     axes.invert_yaxis()
     axes.margins(x=0.12)

@@ -1,6 +1,7 @@
 """Tensors in files: checkpoints, saved and averaged."""
 
 import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,10 +37,11 @@ def save_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict, *, dt
             stored |= _rows_of_bytes(name, tensor) if dtype is torch.int8 else {name: tensor.detach().to("cpu", dtype)}
         else:
             aliases[name] = same
+    tensors = {name: tensor.contiguous() for name, tensor in stored.items()}
     metadata = {"format": FORMAT, "info": json.dumps(info), "aliases": json.dumps(aliases)}
+    metadata["checksum"] = _checksum(tensors, metadata)
     with replacing(path) as temporary:
         try:
-            tensors = {name: tensor.contiguous() for name, tensor in stored.items()}
             save_file(tensors, temporary, metadata=metadata)
         except SafetensorError as error:  # the library's own word for an input/output error
             raise OSError(f"could not write {path}: {error}") from error
@@ -52,6 +54,15 @@ def _rows_of_bytes(name: str, tensor: Tensor) -> dict[str, Tensor]:
         return {name: values.half()}
     scale = values.abs().amax(dim=-1, keepdim=True).clamp(min=1e-12) / 127
     return {name: (values / scale).round().to(torch.int8), name + SCALE: scale}
+
+
+def _checksum(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    """Of all that is stored, but for the checksum itself: a bit that flips on the disk changes it."""
+    found = zlib.crc32(json.dumps([metadata["info"], metadata["aliases"]]).encode())
+    for name, tensor in sorted(tensors.items()):
+        found = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
+        found = zlib.crc32(tensor.flatten().view(torch.uint8).numpy(), found)
+    return f"{found:08x}"
 
 
 def step_file(folder: str | Path, step: int) -> Path:
@@ -67,7 +78,7 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged or another program's.
+        ValueError: if the file is damaged, be it by one bit, or another program's.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"no checkpoint at {path}")
@@ -75,17 +86,27 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict]:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # not a dict: it has no iterator
-        for name in [name for name in tensors if name.endswith(SCALE)]:
-            tensors[name.removesuffix(SCALE)] = tensors[name.removesuffix(SCALE)] * tensors.pop(name)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {error}") from error
     if metadata.get("format") != FORMAT:
         raise ValueError(f"{path} is not from this course: expected format {FORMAT!r}, got {metadata.get('format')!r}")
     try:
+        _check_unchanged(tensors, metadata)
+        for name in [name for name in tensors if name.endswith(SCALE)]:
+            tensors[name.removesuffix(SCALE)] = tensors[name.removesuffix(SCALE)] * tensors.pop(name)
         tensors |= {name: tensors[same] for name, same in json.loads(metadata["aliases"]).items()}
-        return tensors, json.loads(metadata["info"])
-    except (KeyError, ValueError, AttributeError) as error:
+        return tensors, dict(json.loads(metadata["info"]))
+    except (KeyError, ValueError, AttributeError, TypeError, RuntimeError) as error:
         raise ValueError(f"{path} is damaged: {error!r} in its header") from error
+
+
+def _check_unchanged(tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Raises ValueError unless what was read is what was written; files of the first edition have no checksum."""
+    if unknown := set(metadata) - {"format", "info", "aliases", "checksum"}:
+        raise ValueError(f"unknown names {sorted(unknown)}")
+    expected, got = metadata.get("checksum"), _checksum(tensors, metadata)
+    if expected not in (None, got):
+        raise ValueError(f"checksum expected {expected}, got {got}")
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
@@ -94,8 +115,11 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     Raises:
         ValueError: if a name is missing or unknown, or a shape differs; the model is then unchanged.
     """
+    for name, tensor in dict(tensors).items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"tensors must be tensors by name, got {name}: {type(tensor).__name__}")
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    got = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    got = {name: tuple(tensor.shape) for name, tensor in dict(tensors).items()}
     wrong = sorted(name for name in expected.keys() | got.keys() if expected.get(name) != got.get(name))
     if wrong:
         name = wrong[0]
@@ -117,8 +141,8 @@ def average_checkpoints(paths: Sequence[str | Path]) -> dict[str, Tensor]:
 
     Paper: section 6.1 (the last 5 checkpoints for base).
     """
-    if not paths:
-        raise ValueError("no checkpoints to average")
+    if not paths or isinstance(paths, str | Path):
+        raise ValueError(f"no checkpoints to average: expected several files, got {paths!r}")
     total: dict[str, Tensor] = {}
     for path in paths:
         tensors, _ = load_tensors(path)

@@ -1,7 +1,8 @@
 """Files that are written whole or not at all."""
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,3 +29,49 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file; never of a pipe or a device, which may have no end.
+
+    Raises:
+        FileNotFoundError: if there is no file.
+        ValueError: if it is not UTF-8.
+    """
+    return read_bytes(path).decode("utf-8")
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """As read_text, the bytes."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no file at {path}")
+    return path.read_bytes()
+
+
+def read_as(path: str | Path, parse: Callable):
+    """What a function makes of the text of a file.
+
+    Raises:
+        FileNotFoundError: if there is no file.
+        ValueError: if the function cannot read it; names the file.
+    """
+    try:
+        return parse(read_text(path))
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:  # also of JSON and of the encoding
+        raise ValueError(f"{path} is damaged or another program's: {error}") from error
+
+
+def hashes(paths: dict[str, Path]) -> dict[str, str]:
+    """The SHA-256 of each file, by the name that is given to it."""
+    return {name: hashlib.sha256(read_bytes(path)).hexdigest() for name, path in paths.items()}
+
+
+def check_files(folder: Path, expected: dict[str, str | None]) -> None:
+    """Raises ValueError unless each named file of the folder has its SHA-256; None is not known."""
+    for name, got in hashes({name: folder / name for name in expected}).items():
+        if expected[name] not in (None, got):
+            raise ValueError(
+                f"{folder / name} is damaged, or not what was saved with the weights: "
+                f"expected SHA-256 {expected[name]}, got {got}"
+            )

@@ -1,9 +1,10 @@
 """What a training run is, and the experiment around it: configurations and named presets; needs no torch."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from course_lib.config import check_preset, from_values, require
+from course_lib.config import check_flags, check_numbers, check_preset, check_shares, check_sizes, from_values, require
 from course_lib.decoding import check_search
 
 _RUNS = {
@@ -13,6 +14,8 @@ _RUNS = {
     "base": dict(epochs=20, batch_tokens=25_000),
     "big": dict(epochs=20, batch_tokens=25_000),
 }
+
+MOST_SNAPSHOTS = 1000
 
 
 @dataclass(frozen=True)
@@ -52,16 +55,17 @@ class TrainConfig:
 
     def __post_init__(self):
         object.__setattr__(self, "betas", tuple(self.betas))  # JSON brings a list
-        for name in ("epochs", "batch_tokens", "accumulate", "warmup_steps"):
-            require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
+        check_sizes(**{name: getattr(self, name) for name in ("epochs", "batch_tokens", "accumulate", "warmup_steps")})
         for name in ("peak_lr", "clip_norm"):
             value = getattr(self, name)
-            require(value is None or value > 0, f"{name} must be positive or None, got {value}")
+            positive = value is None or isinstance(value, int | float) and 0 < value < math.inf
+            require(positive, f"{name} must be positive or None, got {value!r}")
+        check_numbers(weight_decay=self.weight_decay, eps=self.eps)
         require(self.weight_decay >= 0, f"weight_decay must not be negative, got {self.weight_decay}")
-        require(
-            0.0 <= self.label_smoothing < 1.0,
-            f"label_smoothing must be in [0, 1), got {self.label_smoothing}",
-        )
+        require(self.eps > 0, f"eps must be above 0, got {self.eps}")
+        require(len(self.betas) == 2, f"betas must be two numbers, got {self.betas}")
+        check_shares(label_smoothing=self.label_smoothing, beta_1=self.betas[0], beta_2=self.betas[1])
+        require(isinstance(self.seed, int), f"seed must be an int, got {self.seed!r}")
         require(
             self.decay in ("inverse_sqrt", "linear"),
             f"decay must be 'inverse_sqrt' or 'linear', got {self.decay!r}",
@@ -136,6 +140,12 @@ class Experiment:
             object.__setattr__(self, name, tuple(given) if isinstance(given, Sequence) else (given,))
             require(getattr(self, name), f"{name} must be one number or several, got none")
         check_preset(self.preset)
+        check_sizes(vocab_size=self.vocab_size, **{"number of epochs to average": min(self.average)})
+        check_flags(lowercase=self.lowercase, augment=self.augment)
+        check_numbers(subword_dropout=self.subword_dropout, snapshots=self.snapshots)
+        require(0 <= self.subword_dropout <= 1, f"subword_dropout must be in [0, 1], got {self.subword_dropout}")
+        few = isinstance(self.snapshots, int) and 0 <= self.snapshots <= MOST_SNAPSHOTS
+        require(few, f"snapshots must be in 0..{MOST_SNAPSHOTS}, got {self.snapshots!r}")
         known = self.architecture in ("transformer", "lstm")
         require(known, f"architecture must be 'transformer' or 'lstm', got {self.architecture!r}")
         from_scratch = self.architecture == "transformer" or self.start is None

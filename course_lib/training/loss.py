@@ -2,7 +2,11 @@
 
 import math
 
+import torch
 from torch import Tensor
+
+from course_lib.config import check_shares, check_sizes
+from course_lib.masks import check_tensor
 
 
 def label_smoothed_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
@@ -19,17 +23,23 @@ def label_smoothed_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0
         the sum over tokens, in nats.
 
     Raises:
-        ValueError: if shapes do not fit, there are no tokens, or smoothing is outside its range.
+        ValueError: if shapes or dtypes do not fit, there are no tokens, or a target (on a CPU) or smoothing is outside
+            its range.
 
     Paper: section 5.4. Deviation: tensor2tensor spreads over the other ids only; torch and we over all.
     """
+    check_tensor(logits, "logits")
+    check_tensor(targets, "targets")
     if logits.dim() != 2 or targets.shape != logits.shape[:1] or targets.numel() == 0:
         raise ValueError(
             "expected logits (tokens, vocab) and targets (tokens,), at least one; "
             f"got {tuple(logits.shape)} and {tuple(targets.shape)}"
         )
-    if not 0 <= smoothing < 1:
-        raise ValueError(f"smoothing must be in [0, 1), got {smoothing}")
+    if not logits.is_floating_point() or targets.dtype != torch.long:
+        raise ValueError(f"expected floating-point logits and int64 targets, got {logits.dtype} and {targets.dtype}")
+    if targets.device.type == "cpu" and not (0 <= targets.min() and targets.max() < logits.shape[1]):
+        raise ValueError(f"expected targets in 0..{logits.shape[1] - 1}, got {targets.min()}..{targets.max()}")
+    check_shares(smoothing=smoothing)
     log_probs = logits.log_softmax(dim=-1)  # (tokens, vocab)
     loss = -(1 - smoothing) * log_probs.gather(1, targets[:, None]).sum()
     if smoothing:
@@ -43,7 +53,12 @@ def smoothing_floor(smoothing: float, vocab_size: int) -> float:
     Args:
         smoothing: in [0, 1).
         vocab_size: number of ids.
+
+    Raises:
+        ValueError: if one of them is outside its range.
     """
+    check_shares(smoothing=smoothing)
+    check_sizes(vocab_size=vocab_size)
     rest = smoothing / vocab_size  # of every id
     true = 1 - smoothing + rest
     return -true * math.log(true) - (vocab_size - 1) * rest * math.log(rest) if smoothing else 0.0

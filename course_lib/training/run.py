@@ -160,7 +160,10 @@ class Run:
             epoch_file(self.folder, self.epoch - self.keep).unlink(missing_ok=True)
 
     def resume(self) -> None:
-        """Takes over the state in the folder, if there is one."""
+        """Takes over the state in the folder, if there is one; what a killed process had half written is removed."""
+        if self.folder is not None and rank() == 0:
+            for half_written in self.folder.glob("*.safetensors.*.tmp"):
+                half_written.unlink(missing_ok=True)
         if self.folder is None or not (self.folder / "last.safetensors").exists():
             return
         state, info = load_tensors(self.folder / "last.safetensors")

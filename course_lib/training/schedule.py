@@ -1,5 +1,8 @@
 """The learning rate as a pure function of the step."""
 
+import math
+
+from course_lib.config import check_sizes
 from course_lib.training.config import TrainConfig
 
 
@@ -12,11 +15,12 @@ def paper_rate(step: int, *, d_model: int, warmup_steps: int) -> float:
         warmup_steps: step of the peak.
 
     Raises:
-        ValueError: if step is less than 1.
+        ValueError: if step is less than 1, or d_model or warmup_steps no whole number from 1 on.
 
     Paper: section 5.3, equation 3.
     """
-    if step < 1:
+    check_sizes(d_model=d_model, warmup_steps=warmup_steps)
+    if not 1 <= step < math.inf:
         raise ValueError(f"steps count from 1, got {step}")
     return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
@@ -31,8 +35,12 @@ def learning_rate(config: TrainConfig, step: int, *, d_model: int, total_steps: 
         total_steps: the last step of the run, where the linear decay arrives at one step above 0.
 
     Raises:
-        ValueError: if step is less than 1.
+        ValueError: as paper_rate; with the linear decay also on a step beyond the first after the last one, where the
+            rate is 0 (a scheduler asks for that one before it ends).
     """
+    check_sizes(total_steps=total_steps)
+    if config.decay == "linear" and step > total_steps + 1:
+        raise ValueError(f"a run of {total_steps} steps has no learning rate at step {step}")
     paper = paper_rate(step, d_model=d_model, warmup_steps=config.warmup_steps)
     paper_peak = paper_rate(config.warmup_steps, d_model=d_model, warmup_steps=config.warmup_steps)
     peak = config.peak_lr or paper_peak

@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         if content.startswith(b"\x1f\x8b") and "gzip" in self.headers.get("Accept-Encoding", ""):
             self.send_header("Content-Encoding", "gzip")  # as some servers do with every .gz file
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(len(content) + web.lie))
         self.end_headers()
         cut = web.cuts.pop(0) if web.cuts else None  # bytes after which this answer breaks off
         self.wfile.write(content[:cut])
@@ -84,6 +84,7 @@ def web(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.files, server.requests, server.cuts, server.silence = {"file.gz": CONTENT}, [], [], 0.0
+    server.lie = 0  # bytes by which the length that it names is too large
     server.url = f"http://127.0.0.1:{server.server_port}/"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -180,6 +181,16 @@ def law_broken_transfer_leaves_the_old_file_and_the_next_call_works(fetch, web, 
     assert holds_only(path, CONTENT)
 
 
+def law_a_length_that_is_a_lie_never_replaces_a_file(fetch, web, path):
+    for web.lie, kind in ((-1000, ValueError), (1000, ConnectionError)):
+        lay(path, OLD)
+        assert isinstance(call(fetch, web, path), kind)
+        assert holds_only(path, OLD)
+    web.lie = 0
+    assert call(fetch, web, path) is None
+    assert holds_only(path, CONTENT)
+
+
 def law_silent_server_counts_as_broken(fetch, web, path):
     web.cuts, web.silence = [70_000], 1.5
     began = time.monotonic()
@@ -234,6 +245,8 @@ MUTANTS = [
     (law_wrong_checksum_never_replaces_a_file, *UNCHECKED),
     (law_broken_transfer_leaves_the_old_file_and_the_next_call_works, naive),
     (law_broken_transfer_leaves_the_old_file_and_the_next_call_works, *UNCAUGHT),
+    (law_a_length_that_is_a_lie_never_replaces_a_file, naive),
+    (law_a_length_that_is_a_lie_never_replaces_a_file, *UNCHECKED),
     (law_silent_server_counts_as_broken, " timeout=timeout,", ""),
     (law_interrupted_download_leaves_the_old_file_and_the_next_call_works, naive),
     (law_disk_error_leaves_the_old_file, naive),

@@ -251,3 +251,25 @@ def test_a_failed_save_loses_no_epoch_of_the_average(tmp_path):
     a_failed_save_loses_no_epoch_of_the_average(fit, tmp_path / "ours")
     with pytest.raises(AssertionError):
         a_failed_save_loses_no_epoch_of_the_average(fit_with(StateFirst), tmp_path / "mutant")
+
+
+def law_what_was_half_written_is_removed(train, folder):
+    """A process that is killed while it saves leaves a file behind; twenty of them would fill a disk."""
+    train(dropping(), BATCHES, ONE, folder=folder, keep=1)
+    before = sorted(path.name for path in folder.iterdir())
+    for name in ("last.safetensors.77.tmp", "epoch-0003.safetensors.78.tmp"):
+        (folder / name).write_bytes(b"half of it")
+    train(dropping(), BATCHES, ONE, folder=folder, keep=1)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+class LeavesThem(Run):
+    def resume(self):
+        with mock.patch.object(run_module.Path, "glob", lambda *_: []):
+            super().resume()
+
+
+def test_what_was_half_written_is_removed(tmp_path):
+    law_what_was_half_written_is_removed(fit, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        law_what_was_half_written_is_removed(fit_with(LeavesThem), tmp_path / "mutant")

@@ -6,7 +6,7 @@ import pytest
 
 from course_lib.training.config import TrainConfig
 from course_lib.training.schedule import learning_rate, paper_rate
-from tests.helpers.laws import tells_apart
+from tests.helpers.laws import raised, tells_apart
 
 
 def law_peaks_where_the_warmup_ends(rate):
@@ -107,3 +107,29 @@ def test_steps_count_from_1(step):
         paper_rate(step, d_model=64, warmup_steps=10)
     with pytest.raises(ValueError, match=f"steps count from 1, got {step}"):
         learning_rate(TrainConfig(), step, d_model=64, total_steps=100)
+
+
+def law_no_rate_is_below_0(rate):
+    """A step is given a rate from 0 on, or is refused: the first after the last one has 0, schedulers ask for it."""
+    config = TrainConfig(warmup_steps=4, decay="linear", peak_lr=1.0)
+    assert rate(config, 11, d_model=64, total_steps=10) == 0
+    for step in (12, 13, 1000):
+        found = []
+        error = raised(ValueError, lambda step=step, found=found: found.append(
+            rate(config, step, d_model=64, total_steps=10)))
+        assert error and f"a run of 10 steps has no learning rate at step {step}" in str(error), found
+
+
+def going_on_below_0(config, step, *, d_model, total_steps):
+    return config.peak_lr * (total_steps - step + 1) / (total_steps - config.warmup_steps + 1)
+
+
+def test_no_rate_is_below_0():
+    tells_apart(law_no_rate_is_below_0, learning_rate, going_on_below_0)
+
+
+@pytest.mark.parametrize("sizes", [dict(d_model=0), dict(d_model=-4), dict(warmup_steps=0), dict(warmup_steps=1.5)])
+def test_a_rate_has_sizes_from_1_on(sizes):
+    name, value = next(iter(sizes.items()))
+    error = raised(ValueError, lambda: paper_rate(3, **dict(d_model=64, warmup_steps=10) | sizes))
+    assert name in str(error) and str(value) in str(error)
