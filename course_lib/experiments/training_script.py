@@ -13,7 +13,7 @@ from course_lib.data import IdPair, Pair, encode_pairs, pad
 from course_lib.grammar import generate
 from course_lib.masks import padding_mask
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
-from course_lib.transformer import Transformer
+from course_lib.transformer import Transformer, eval_mode
 
 SIZES = dict(d_model=64, num_heads=4, num_layers=2, d_ff=128, dropout=0.1, max_len=64)
 SUBWORDS, ROWS, STEPS, EVERY = 2000, 64, 600, 50  # most subwords; pairs in a batch; steps, and between two rows of a log
@@ -189,6 +189,6 @@ def sees_later(run: ScriptRun) -> bool:
     src, tgt_in, _ = run.batch(run.valid[:1])
     changed = tgt_in.clone()
     changed[0, -1] = tgt_in[0, 1]
-    with torch.no_grad():
+    with eval_mode(run.model):
         moved = (run.logits(src, tgt_in) - run.logits(src, changed)).abs().amax(dim=-1)[0]  # (tgt_len,)
     return bool((moved[:-1] > 1e-5).any())
