@@ -16,9 +16,9 @@ from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from course_lib.transformer import Transformer, eval_mode
 
 SIZES = dict(d_model=64, num_heads=4, num_layers=2, d_ff=128, dropout=0.1, max_len=64)
-SUBWORDS, ROWS, STEPS, EVERY = 2000, 64, 600, 50  # most subwords; pairs in a batch; steps, and between two rows of a log
-SCHEDULE = (5e-3, 100)  # peak of the rate, warm-up steps
-MOST_WRITTEN = 24  # tokens of a translation
+SUBWORDS, ROWS, STEPS, EVERY = 500, 32, 300, 50  # most subwords; pairs in a batch; steps, and between two rows of a log
+SCHEDULE = (1e-2, 50)  # peak of the rate, warm-up steps
+MOST_WRITTEN = 16  # tokens of a translation
 
 Split = tuple[Sequence[Pair], Sequence[Pair], Sequence[Pair]]  # to train on, validation, test
 
@@ -144,6 +144,8 @@ class ScriptRun:
         written = torch.full((len(src), 1), BOS_ID)
         for _ in range(MOST_WRITTEN):
             written = torch.cat([written, self.logits(src, written)[:, -1:].argmax(dim=-1)], dim=1)
+            if (written == EOS_ID).any(dim=1).all():
+                break
         rows = [row[: row.index(EOS_ID)] if EOS_ID in row else row for row in written[:, 1:].tolist()]
         return [self.tokenizer.decode(row) for row in rows]
 
