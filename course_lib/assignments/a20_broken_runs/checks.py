@@ -11,9 +11,9 @@ ALL = "logits.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD_ID"
 UP, DOWN = "step / warmup_steps", "(warmup_steps / step) ** 0.5"
 
 
-def two_trainings(part):
+def small_trainings(part, number):
     """Cases of a part: seeds of small corpora and models."""
-    return lambda generator: [(part, int(seed)) for seed in torch.randint(10_000, (2,), generator=generator)]
+    return lambda generator: [(part, int(seed)) for seed in torch.randint(10_000, (number,), generator=generator)]
 
 
 def train_small(answer, part, seed):
@@ -37,7 +37,7 @@ def exchanged(first, second):
 def script_part(name, part, mistakes, **options):
     """An exercise on a part of the script, whose finished one is the library's."""
     return Exercise(
-        name, two_trainings(part), mistakes, ask=train_small, library=True, forbidden=(getattr(Parts(), part),),
+        name, small_trainings(part, 1 + ("loops" in options)), mistakes, ask=train_small, library=True, forbidden=(getattr(Parts(), part),),
         tolerance=1e-3, **options,
     )
 

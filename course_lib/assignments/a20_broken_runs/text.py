@@ -32,15 +32,20 @@ print(inspect.getsource(ScriptRun.fit))  # the script; its six parts are in the 
 # | `evaluate(model, measure)` | what is measured between two steps, with the model as it is used later | `run.validate()`, `run.translated_right()` |
 #
 # Moreover there are `run.model`, `run.log`, the encoded pairs `run.train`, `run.valid` and `run.test`, and `run.translate(pairs)`.
-# The model is the paper's, with post-norm, two layers in each stack, d_model = 64 and dropout 0.1.
-# The corpus is made of @TRAIN@ short sentence pairs of the course corpus; a batch has 64 of them at random, the rate peaks at 0.005, and 100 of the 600 steps are warm-up.
+# The model has post-norm, as the paper's, two layers in each stack, d_model = 64 and dropout 0.1.
+# It learns from 1,500 pairs such as *The old woman looks for the ball*; a batch has 32 of them at random, the rate should peak at 0.01, and 50 of the 300 steps are meant to be warm-up.
 #
-# These are the six logs.
+# These are the six logs: the loss of a batch / the validation loss, in nats, as each script measures them.
 #
-# @LOGS@
+# | step | A | B | C | D | E | F |
+# |---|---|---|---|---|---|---|
+# | 1 | 6.76 / 6.59 | 5.31 / 4.85 | 7.02 / 6.80 | 6.87 / 6.70 | 6.66 / 6.35 | 6.76 / 5.37 |
+# | 50 | 1.34 / 1.37 | 0.00 / 0.02 | 1.38 / 1.47 | 0.89 / 0.89 | 1.05 / 0.97 | 1.69 / 1.77 |
+# | 150 | 0.57 / 0.67 | 0.00 / 0.01 | 0.92 / 0.83 | 0.16 / 0.16 | 0.61 / 0.55 | 1.32 / 1.40 |
+# | 300 | 0.29 / 0.32 | 0.00 / 0.01 | 0.54 / 0.49 | 0.05 / 0.09 | 0.28 / 0.32 | 1.21 / 1.25 |
 
 # %% [markdown] exercise="20.faults" title="Find the faults by measuring" minutes=25 points=6 difficulty=3
-# Train the runs in a cell of your own; it takes a minute or two.
+# Train the runs in a cell of your own; it takes a minute.
 #
 # ```python
 # runs = {name: broken_run(name) for name in "ABCDEF"}
@@ -56,7 +61,7 @@ print(inspect.getsource(ScriptRun.fit))  # the script; its six parts are in the 
 # - Does the same measurement, made twice, give the same number?
 # - Does the loss of a batch change when the batch gets 20 more columns of padding?
 # - How large are the first steps, and does the loss come below that of guessing each token by its frequency?
-# - Which tokens of the vocabulary does no training sentence contain?
+# - Which tokens of the vocabulary stand in no training text, not even as a part of a word? (`run.split[0]` has the pairs as texts.)
 #
 # <details><summary>Hint</summary>
 #
@@ -231,7 +236,23 @@ def measured(model, measure):
 check("20.evaluate", measured)
 
 # %% [markdown] exercise="20.leak" title="In your own words" minutes=10 points=3 difficulty=3
-# @WORDS@
+# Run C is the one whose fault is left, and no function of it is yours to mend.
+# "Its model has never been trained on a test sentence", says its author, "and the score is no better for it."
+# Which measurement shows the fault, and why does no log and no score of a single run show it?
+# Why is it a fault nevertheless?
+# And which of the six faults would you find last in a training of your own, and by what?
+# Four or five sentences.
 
 # %% [markdown] tags=["answer"]
-# @ANSWER@
+# The vocabulary has tokens that stand in no training text, such as *▁windows*; a vocabulary learned from the training texts cannot have one.
+# The log shows losses, and these are computed with the vocabulary that there is: nothing in them says where it comes from.
+# Nor does the score: few test sentences have such a word, and two seeds of one script may differ by more than the fault.
+# It is a fault because test sentences have decided what the model is made of: its test is no longer one on unseen text, and how much that matters on another corpus nobody can tell afterwards.
+# I would find the vocabulary or dropout last, because their models translate about as well as the sound one; the first by comparing the vocabulary with the training texts, the second by measuring twice.
+# (Shift and mask are found at once by whoever looks at translations: their losses are the lowest of all, and no sentence is right.)
+#
+# === BEGIN MARK SCHEME ===
+# 1 point: tokens (or merges) that no training text has; or the vocabulary is learned again from the training texts and compared.
+# 1 point: losses and scores are relative to the vocabulary and to the noise of seeds; the test has taken part in building what it tests.
+# 1 point: one of the faults with a reason, and a measurement that finds it.
+# === END MARK SCHEME ===
