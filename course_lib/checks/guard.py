@@ -83,7 +83,8 @@ def counted() -> Iterator[Counter]:
         return line
 
     def call(frame: FrameType, event: str, argument: Any) -> Any:
-        return None if frame.f_code.co_filename.startswith((LIBRARY, "<frozen", *INSTALLED)) else line
+        # What a dataclass writes for itself is "<string>".
+        return None if frame.f_code.co_filename.startswith((LIBRARY, "<frozen", "<string>", *INSTALLED)) else line
 
     before = sys.gettrace()
     sys.settrace(call)
