@@ -108,6 +108,8 @@ class Exercise:
         forbidden: finished answers, functions or classes, that an answer must not call.
         loops: whether an answer may have loops over what it gets; or, from the inputs of a case to how often the loop
             goes round that is allowed, such as one over the steps of a search.
+        library: whether the question itself puts the answer to work in this library, which runs then. An answer may
+            call it, too.
         any_dtype: ask again in float64, and want the result in it.
         any_device: ask again on the device "meta", which has shapes but no numbers: whoever makes tensors on the CPU
             there cannot run on a GPU.
@@ -121,6 +123,7 @@ class Exercise:
     ask: Callable[..., Any] = call
     forbidden: Sequence[Any] = ()
     loops: bool | Callable[..., int] = True
+    library: bool = False
     any_dtype: bool = True
     any_device: bool = True
     tolerance: float = 1e-4
@@ -153,7 +156,7 @@ class Exercise:
         if on_meta(inputs):
             warm_up()  # not under the eyes of `refuse`, which makes it three times as slow
         known = [] if ours else [self.reference, *(mistake for _, mistake in self.known_mistakes)]
-        guard = refuse([*self.forbidden, *filter(callable, known)])
+        guard = refuse([*self.forbidden, *filter(callable, known)], library=self.library)
         with guard, nullcontext({}) if self.loops is True else counted() as runs:
             found = reply_to(self.ask, self.names(), answer, inputs)
         return replace(found, runs=max(runs.values(), default=0))

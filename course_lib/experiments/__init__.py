@@ -6,6 +6,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "architectures": ["new_model", "train_model"],
+        "broken_runs": ["FAULTS", "broken_run"],
         "catalog": ["NAMES", "find_grid"],
         "distillation": ["train_student"],
         "depth": [
@@ -31,6 +32,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             *("reader_of_size", "right_by_distance", "stories", "train_to_recall"),
         ],
         "record": ["final_results", "read_record"],
+        "training_script": ["Parts", "ScriptRun", "retrained"],
         "timed": ["seconds_a_step", "train_for"],
         "warmup": ["copied", "copy_pairs", "train_copier"],
         "word_ids": ["WordIds"],

@@ -5,7 +5,7 @@ from importlib import import_module
 from course_lib.experiments.grid import Grid
 
 NAMES: tuple[str, ...] = (
-    *("architectures", "corpus_size", "depth", "distillation", "families"),
+    *("architectures", "broken_runs", "corpus_size", "depth", "distillation", "families"),
     *("positions", "recall", "warmup"),
 )
 

@@ -1040,5 +1040,6 @@ Predictions()
 # A run resumes bit for bit if its checkpoint holds weights, moments, random state and position.
 #
 # **Practice**: [assignment 09](assignments/release/09_training/09_training.ipynb): exercises that are checked at once, and a question to answer in words.
+# In [five broken runs](assignments/release/20_broken_runs/20_broken_runs.ipynb) you find what is wrong with trainings that look fine, by measuring.
 #
 # **Next**: lesson [10](10_translation.ipynb) trains the whole model to translate.

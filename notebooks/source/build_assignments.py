@@ -111,7 +111,10 @@ def _rules(exercise: Exercise) -> str:
     loops = {False: ["no loop over the inputs"], True: []}
     found = loops.get(exercise.loops, ["no loop but the one over the steps"])
     finished = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
-    found += [f"nothing finished of `course_lib`{f', and not {finished}' if finished else ''}"]
+    if exercise.library:
+        found += [f"not {finished} of `course_lib`"] if finished else []
+    else:
+        found += [f"nothing finished of `course_lib`{f', and not {finished}' if finished else ''}"]
     return f"*Rules: {'; '.join([*found, 'the inputs stay unchanged; a list counts as a tuple, 3.0 as 3'])}.*"
 
 

@@ -274,6 +274,13 @@ def test_what_is_not_forbidden_may_be_called() -> None:
         nn.utils.get_total_norm([X])  # wrapped by torch in the same code as its neighbour
 
 
+def test_a_question_may_put_an_answer_to_work_in_the_library() -> None:
+    with refuse([], library=True):
+        attention(X, X, X)
+    with pytest.raises(FinishedAnswer, match="it calls attention; here"), refuse([attention], library=True):
+        attention(X, X, X)
+
+
 # Comparison.
 
 
