@@ -17,8 +17,9 @@ from course_lib.tokenizer import BOS_ID, EOS_ID
 
 PAIRS = (1500, 100, 200)  # to train on, for validation, for the test
 PEOPLE = "woman man child dog cat boy girl teacher mother father neighbor doctor horse bird queen bear".split()
-THINGS = """ball apple book key hat letter cake house lamp car flower bag clock picture table newspaper chair glass window
-    garden banana bicycle coat shelf bottle cup village museum jacket knife sofa tomato bench church cinema""".split()
+THINGS = """ball apple book key hat letter cake house lamp car flower bag clock picture table newspaper chair glass
+    window garden banana bicycle coat shelf bottle cup village museum jacket knife sofa tomato
+    bench church cinema""".split()
 ADJECTIVES, VERBS = ("big", "small", "old", "new"), ("sehen", "suchen", "finden", "kennen")
 
 

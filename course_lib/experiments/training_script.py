@@ -181,7 +181,8 @@ def retrained(part: str, answer: Callable, seed: int) -> dict:
     """
     dropout = 0.3 if part == "evaluate" else 0.0
     sizes = dict(d_model=16, num_heads=2, num_layers=1, d_ff=32, dropout=dropout, max_len=64)
-    run = ScriptRun(replace(Parts(), **{part: answer}), few_pairs(seed), seed, sizes, (0.02, 3)).fit(steps=5, every=2, rows=6)
+    run = ScriptRun(replace(Parts(), **{part: answer}), few_pairs(seed), seed, sizes, (0.02, 3))
+    run.fit(steps=5, every=2, rows=6)
     return {
         "the rates": [run.rate(step) for step in range(1, 8)],
         "an output depends on a later token": sees_later(run),

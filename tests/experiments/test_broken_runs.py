@@ -1,4 +1,4 @@
-"""The broken runs: their record is what they do today, each telltale holds, and the assignment shows both as they are."""
+"""The broken runs: their record is what they do today, each telltale holds, and the assignment shows them."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -37,8 +37,14 @@ def exchanged(first, second):
 def script_part(name, part, mistakes, **options):
     """An exercise on a part of the script, whose finished one is the library's."""
     return Exercise(
-        name, small_trainings(part, 1 + ("loops" in options)), mistakes, ask=train_small, library=True, forbidden=(getattr(Parts(), part),),
-        tolerance=1e-3, **options,
+        name,
+        small_trainings(part, 1 + ("loops" in options)),
+        mistakes,
+        ask=train_small,
+        library=True,
+        forbidden=(getattr(Parts(), part),),
+        tolerance=1e-3,
+        **options,
     )
 
 
@@ -52,8 +58,8 @@ EXERCISES = (
             "and look for tokens of the vocabulary that no training text contains.": exchanged("dropout", "vocabulary"),
             "A and E are exchanged. Which one's validation loss changes when it is measured again, "
             "and which one's when the batch gets more padding?": exchanged("dropout", "padding"),
-            "A and F are exchanged. A large loss of the validation is one thing, a loss that stays large another: "
-            "print run.rate(1) of both.": exchanged("dropout", "warm-up"),
+            "A and F are exchanged. Print run.rate(1) of both, and measure the validation loss of both twice.":
+                exchanged("dropout", "warm-up"),
             "C and E are exchanged. Add columns of padding to a batch of each.": exchanged("vocabulary", "padding"),
             "C and F are exchanged. Which of them comes below the loss of guessing by frequency?":
                 exchanged("vocabulary", "warm-up"),

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from course_lib.assignments import check
 from course_lib.data import pad
-from course_lib.experiments import ScriptRun, broken_run
+from course_lib.experiments import ScriptRun
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 print(inspect.getsource(ScriptRun.fit))  # the script; its six parts are in the table
@@ -48,6 +48,8 @@ print(inspect.getsource(ScriptRun.fit))  # the script; its six parts are in the 
 # Train the runs in a cell of your own; it takes a minute.
 #
 # ```python
+# from course_lib.experiments import broken_run
+#
 # runs = {name: broken_run(name) for name in "ABCDEF"}
 # ```
 #
