@@ -14,8 +14,8 @@ _MODELS = {
 }
 
 PRESETS = tuple(_MODELS)
-LARGEST_SIZE = 10_000_000  # of anything; where that is too large by far:
-LARGEST = {"num_layers": 1000, "epochs": 100_000, "vocab_size": 1_000_000}
+LARGEST_SIZE = 10_000_000  # of anything but:
+LARGEST = {"num_layers": 1000, "epochs": 100_000, "vocab_size": 10_000_000_000}
 
 
 @dataclass(frozen=True)

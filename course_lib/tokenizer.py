@@ -7,10 +7,11 @@ from pathlib import Path
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
-from course_lib.config import check_flags, check_sizes
+from course_lib.config import check_flags, check_sizes, require
 from course_lib.storage import read_text, replacing
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+MOST_SUBWORDS = 1_000_000  # the library takes memory for all of them at once
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 
 
@@ -50,6 +51,7 @@ class Tokenizer:
         """
         _check_several(texts)
         check_sizes(vocab_size=vocab_size)
+        require(vocab_size <= MOST_SUBWORDS, f"vocab_size must be at most {MOST_SUBWORDS:,}, got {vocab_size}")
         check_flags(lowercase=lowercase)
         if vocab_size <= len(SPECIALS):
             raise ValueError(f"vocab_size must be above {len(SPECIALS)}, the number of specials, got {vocab_size}")
