@@ -7,7 +7,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
-from course_lib.config import check_flags, check_sizes, require
+from course_lib.config import check_flags, check_sizes
 from course_lib.storage import read_text, replacing
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
@@ -50,8 +50,7 @@ class Tokenizer:
             ValueError: if there is no text, texts is one string, or vocab_size has no room for the characters.
         """
         _check_several(texts)
-        check_sizes(vocab_size=vocab_size)
-        require(vocab_size <= MOST_SUBWORDS, f"vocab_size must be at most {MOST_SUBWORDS:,}, got {vocab_size}")
+        check_sizes(vocab_size=vocab_size, most=MOST_SUBWORDS)
         check_flags(lowercase=lowercase)
         if vocab_size <= len(SPECIALS):
             raise ValueError(f"vocab_size must be above {len(SPECIALS)}, the number of specials, got {vocab_size}")

@@ -464,7 +464,7 @@ def plain_config(result, **arguments):
 
 def right_model_config(result, **arguments):
     plain_config(result)
-    assert 0 < result.num_parameters < 1e20 and result.num_layers <= 1000
+    assert 0 < result.num_parameters < 1e40 and result.num_layers <= 1000
     assert all(type(getattr(result, name)) in (int, type(None)) for name in INTS if not name.endswith("id"))
 
 
