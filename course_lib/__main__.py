@@ -240,6 +240,8 @@ def _device(options: argparse.Namespace) -> str:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:  # unknown, or not on this machine
         raise ValueError(f"device {name}: {str(error).splitlines()[0]}") from error
+    if torch.device(name).type == "meta":
+        raise ValueError("device meta: it holds shapes and no numbers")
     return name
 
 

@@ -14,8 +14,8 @@ _MODELS = {
 }
 
 PRESETS = tuple(_MODELS)
-LARGEST_SIZE = 10_000_000  # of anything; where that is too large by far:
-LARGEST = {"num_layers": 1000, "epochs": 100_000, "vocab_size": 1_000_000}
+COUNTABLE = 10**18  # a model may be planned that no machine can hold
+LARGEST = {"num_layers": 1000, "epochs": 100_000}  # one after the other, more would take for ever
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def check_shared(config, *, sizes: tuple[str, ...]) -> None:
         config: of a model.
         sizes: its fields that count something.
     """
-    check_sizes(**{name: getattr(config, name) for name in sizes})
+    check_sizes(most=COUNTABLE, **{name: getattr(config, name) for name in sizes})
     check_shares(dropout=config.dropout)
     specials = (config.pad_id, config.bos_id, config.eos_id, config.unk_id)
     require(
@@ -192,13 +192,13 @@ def check_shared(config, *, sizes: tuple[str, ...]) -> None:
     )
 
 
-def check_sizes(**sizes: int) -> None:
-    """Raises ValueError unless each of the named sizes is a whole number, from 1 to where it cannot be meant."""
+def check_sizes(*, most: int = 10_000_000, **sizes: int) -> None:
+    """Raises ValueError unless each of the named sizes is a whole number from 1 to `most`, or to its own in LARGEST."""
     for name, size in sizes.items():
         require(isinstance(size, int) and not isinstance(size, bool), f"{name} must be an int, got {size!r}")
         require(size >= 1, f"{name} must be at least 1, got {size}")
-        most = LARGEST.get(name, LARGEST_SIZE)
-        require(size <= most, f"{name} must be at most {most:,}, got {size}")
+        limit = LARGEST.get(name, most)
+        require(size <= limit, f"{name} must be at most {limit:,}, got {size}")
 
 
 def check_numbers(**numbers: float) -> None:

@@ -20,7 +20,7 @@ _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _ENDING = "com org net edu gov info io de at ch uk fr eu example".replace(" ", "|")
 _ADDRESS = re.compile(
-    r"(?:https?://|www\.)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"  # at a beginning only, or long words take long
     rf"|\b[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.(?:{_ENDING})\b(?:/\S*)?"
 )
 _TRAILING = ".,;:!?)]}\"'"

@@ -11,6 +11,7 @@ from course_lib.config import check_flags, check_sizes
 from course_lib.storage import read_text, replacing
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+MOST_SUBWORDS = 1_000_000  # the library takes memory for all of them at once
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 
 
@@ -49,7 +50,7 @@ class Tokenizer:
             ValueError: if there is no text, texts is one string, or vocab_size has no room for the characters.
         """
         _check_several(texts)
-        check_sizes(vocab_size=vocab_size)
+        check_sizes(vocab_size=vocab_size, most=MOST_SUBWORDS)
         check_flags(lowercase=lowercase)
         if vocab_size <= len(SPECIALS):
             raise ValueError(f"vocab_size must be above {len(SPECIALS)}, the number of specials, got {vocab_size}")

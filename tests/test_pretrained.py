@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from course_lib import translator as translator_module
 from course_lib.data.batches import BucketedBatches, encode_pairs
-from course_lib.storage import load_weights, save_tensors
+from course_lib.storage import load_tensors, load_weights, save_tensors
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.config import TrainConfig
 from course_lib.training.loop import fit
@@ -202,6 +202,9 @@ def test_a_damaged_tokenizer_is_named(content, folder):
 
 def test_the_tokenizer_of_another_model_is_refused(folder):
     Tokenizer.train(["some other words, and fewer"], 40).save(folder / "tokenizer.json")
+    refused(folder, "tokenizer.json is damaged, or not what was saved with the weights")
+    weights, _ = load_tensors(folder / "model.safetensors")
+    save_tensors(folder / "model.safetensors", weights, {})  # as those of the first edition, which know no other file
     refused(folder, "the model has 80 subwords")
 
 

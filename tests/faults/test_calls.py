@@ -6,6 +6,7 @@ from inside, nothing may hang, and nothing may end the process.
 
 import json
 import math
+import signal
 
 import numpy as np
 import pytest
@@ -463,7 +464,7 @@ def plain_config(result, **arguments):
 
 def right_model_config(result, **arguments):
     plain_config(result)
-    assert 0 < result.num_parameters < 1e20 and result.num_layers <= 1000
+    assert 0 < result.num_parameters < 1e40 and result.num_layers <= 1000
     assert all(type(getattr(result, name)) in (int, type(None)) for name in INTS if not name.endswith("id"))
 
 
@@ -897,6 +898,7 @@ def every_fault(function):
         law_right_or_refused(case, [fault])
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no clock that ends what hangs")
 def test_the_law_tells_mistakes_apart(monkeypatch):
     monkeypatch.setattr("tests.helpers.faults.SECONDS", 1)
     monkeypatch.setattr("tests.helpers.faults.LIBRARY", __file__)

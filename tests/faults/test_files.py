@@ -282,6 +282,7 @@ def test_nothing_is_waited_for(folder, tmp_path):
     law_nothing_is_waited_for(lambda: load_tensors(tmp_path / "a.safetensors"), tmp_path / "a.safetensors")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_a_reader_that_waits_is_caught(tmp_path):
     from tests.helpers.faults import Hangs
 
