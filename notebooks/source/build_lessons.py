@@ -37,7 +37,7 @@ Transform = Callable[[NotebookNode], NotebookNode]
 SOURCES = Path(__file__).resolve().parent
 NOTEBOOKS = SOURCES.parent
 CELL_TIMEOUT = 900  # seconds, as nbval's in the Makefile
-TAGS = {"nbval-check-output", "hide-input", "hide-output", "specification", "solution", "check", "planted", "answer"}
+TAGS = {"nbval-check-output", "hide-input", "hide-output", "specification", "solution", "check", "planted", "answer", "home"}
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     # No Python version: it would differ from machine to machine.
