@@ -82,7 +82,7 @@ def read_text(path: Path) -> dict[str, Written]:
 
 
 def with_parts(code: str) -> str:
-    """The code with the solutions of other assignments' exercises where it names them: `### PARTS 03.scores 05.weights`."""
+    """The code with other exercises' solutions in the place of their names: `### PARTS 03.scores 05.weights`."""
 
     def solutions(found: re.Match) -> str:
         return "".join(f"{_solution(name)}\n\n" for name in found[1].split())

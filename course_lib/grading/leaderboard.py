@@ -24,8 +24,10 @@ LONGEST = 24  # characters of a nickname
 SCORE = re.compile(r"^(?:✓ 19\.weights: |  )([\d.]+)% of \d+ sentences", re.MULTILINE)
 WIDTH, HEIGHT, EDGE = 640, 320, 48  # of the drawing, in pixels
 STYLE = """
-body { font: 16px/1.4 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
-table { border-collapse: collapse; width: 100% } td, th { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #8886 }
+:root { color-scheme: light dark }
+body { font: 16px/1.4 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+td, th { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #8886 }
 td:nth-child(2), th:nth-child(2) { text-align: left } svg { max-width: 100%; height: auto }
 svg text { font-size: 12px; fill: currentColor } svg line { stroke: #8888 } circle { fill: #0072b2 }
 """

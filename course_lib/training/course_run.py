@@ -27,7 +27,7 @@ def train_on_course(
     progress: bool = True,
     **changes,
 ) -> History:
-    """Trains a model by the recipe of the shipped translator "course", in its subwords.
+    """Trains a model as the shipped translator "course" was, but for three passes instead of four, in its subwords.
 
     Args:
         model: called as model(src, tgt_in) it returns logits (batch, tgt_len, 2000); it is changed in place.

@@ -57,6 +57,8 @@ def instructor(notebook: NotebookNode) -> NotebookNode:
         elif cell.cell_type == "code":
             given = sum("given" in other.metadata.get("nbgrader", {}).get("grade_id", "") for other in cells)
             cell.metadata["nbgrader"] = _marks(f"given-{given}", locked=True)
+            if kind == "home":
+                cell.metadata["home"] = True
         cells.append(cell)
     notebook.cells = cells
     return notebook

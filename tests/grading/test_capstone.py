@@ -9,13 +9,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from course_lib.assignments import read_text
 from course_lib.assignments.a19_capstone.names import PARTS
 from course_lib.grading import beside, leaderboard
 from course_lib.grading.sandbox import available
 from notebooks import parts
 from notebooks.source.build_assignments import FOLDER
-from tests.helpers.classroom import STUB, Classroom, Submission, insert
+from tests.helpers.answers import written
+from tests.helpers.classroom import Classroom, Submission
 
 ASSIGNMENT = "19_capstone"
 LIMITS = "c.ContainedExecute.timeout = 30\n"
@@ -23,7 +23,7 @@ SOLUTION = FOLDER / "solution" / ASSIGNMENT
 SHIPPED = beside.PRETRAINED / "course" / "model.safetensors"
 
 NAMED = "NICKNAME = {!r}\n"
-# Translations that are somebody else's: of the shipped translator, of the grammar, of what lies in the teacher's folders.
+# Translations that are somebody else's: of the shipped translator, of the grammar, of the checks.
 TRANSLATOR = """def my_translations(sentences):
     from course_lib import Translator
     return [str(one) for one in Translator.from_pretrained("course").translate_batch(sentences)]
@@ -38,7 +38,15 @@ GOLD = """def my_translations(sentences):
     from course_lib.assignments.a19_capstone.sentences import translations
     return translations(sentences)
 """
-SPOOF = "99.9% of 300 sentences are right, word for word"
+SPOOF = "99.9% of 200 sentences are right, word for word"
+
+
+def name_of(cell: nbformat.NotebookNode) -> str:
+    return cell.metadata.get("nbgrader", {}).get("grade_id", "")
+
+
+def train_more(notebook: nbformat.NotebookNode) -> None:
+    notebook.cells.append(nbformat.v4.new_code_cell("train(fresh(1), 'other.safetensors')"))
 
 
 def mine(classroom: Classroom, name: str, change: str = "") -> str:
@@ -58,10 +66,10 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     made = Classroom(tmp_path_factory.mktemp("capstone") / "teacher", ASSIGNMENT, LIMITS)
     own = made.right["19-parts"]
     missing = own.replace("def layer_norm(", "def not_layer_norm(")
-    borrowed = f"{parts.BORROWED}{read_text(parts._folder('06') / 'text.py')['06.layer_norm'].solution}"
+    borrowed = parts.BORROWED + written("06.layer_norm").solution
 
     def borrow(notebook) -> None:
-        place = next(n for n, cell in enumerate(notebook.cells) if parts._name(cell) == "19-parts-check")
+        place = next(n for n, cell in enumerate(notebook.cells) if name_of(cell) == "19-parts-check")
         notebook.cells.insert(place + 1, nbformat.v4.new_code_cell(borrowed))
 
     assert missing != own
@@ -79,13 +87,13 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
         Submission("translator", cells={"19-weights": NAMED.format("Tra") + TRANSLATOR}),
         Submission("grammar", cells={"19-weights": NAMED.format("Gra") + GRAMMAR}),
         Submission("gold", cells={"19-weights": NAMED.format("Gol") + GOLD}),
-        Submission("trains", cells={"19-weights": STUB}, edit=insert("print('before')")),
+        Submission("trains", edit=train_more),
     ):
         made.submit(submission)
     folder = made.root / "submitted"
     (folder / "no-weights" / ASSIGNMENT / beside.WEIGHTS).unlink()
     with (folder / "too-large" / ASSIGNMENT / beside.WEIGHTS).open("ab") as file:
-        file.truncate(beside.LARGEST + 1)
+        file.truncate(20 * 2**20)
     (folder / "pickled" / ASSIGNMENT / beside.WEIGHTS).write_bytes(b"\x80\x04cbuiltins\nexec\n")
     adopt = {}
     exec(f"{made.right['19-adopt']}\n", adopt)
@@ -105,6 +113,8 @@ def test_weights_are_scored_and_nothing_is_trained(room: Classroom) -> None:
         assert room.found["ada"][name] == (points if name.endswith("-check") else None)
     assert "sentences are right, word for word" in room.graded("ada")
     assert re.search(r"ada: (\d+) of \1, 1 in words to read$", room.said, re.MULTILINE)
+    assert room.found["trains"] == room.found["ada"]
+    assert "No module named 'course_lib.grammar'" in room.graded("trains")
 
 
 def test_a_borrowed_part_costs_its_share_and_nothing_else(room: Classroom) -> None:
@@ -122,7 +132,7 @@ def test_half_of_the_points_are_for_less(room: Classroom) -> None:
     ("student", "said"),
     [
         ("no-weights", "No such file"),
-        ("too-large", "weights.safetensors has 8 MB, which is more than 8, and was left out"),
+        ("too-large", "weights.safetensors has 20 MB, which is more than 8, and was left out"),
         ("pickled", "weights.safetensors is no file of safetensors"),
     ],
 )
@@ -196,8 +206,8 @@ def solve(copies: Path, name: str, code: str | None = None) -> None:
     """Write the solution of an exercise, or other code, into the reader's copy."""
     (path,) = copies.glob(f"{name[:2]}_*/*.ipynb")
     notebook = nbformat.read(path, as_version=4)
-    cell = next(cell for cell in notebook.cells if parts._name(cell) == name.replace(".", "-"))
-    cell.source = read_text(parts._folder(name) / "text.py")[name].solution if code is None else code
+    cell = next(cell for cell in notebook.cells if name_of(cell) == name.replace(".", "-"))
+    cell.source = written(name).solution if code is None else code
     nbformat.write(notebook, path)
 
 
@@ -205,9 +215,9 @@ def run(path: Path, until: str) -> dict:
     """Run the cells of the capstone up to a check."""
     names: dict = {"__name__": "__main__"}
     for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "code" and parts._name(cell) != "19-parts-check":
+        if cell.cell_type == "code" and name_of(cell) != "19-parts-check":
             exec(cell.source, names)
-        if parts._name(cell) == until:
+        if name_of(cell) == until:
             return names
     raise AssertionError(f"no {until}")
 
@@ -222,7 +232,7 @@ def test_parts_that_work_are_brought_and_the_others_borrowed(copies: Path, capsy
     names = run(copies / parts.CAPSTONE, "19-parts-check")
     assert names["own"]["scores"] is None and callable(names["own"]["ends"])
     names = run(copies / parts.CAPSTONE, "19-attend")
-    assert callable(names["scores"]) and torch.equal(names["scores"](torch.ones(1, 1, 4), torch.ones(1, 1, 4)), torch.full((1, 1, 1), 2.0))
+    assert names["scores"](torch.ones(1, 1, 4), torch.ones(1, 1, 4)).item() == 2, "the borrowed one divides by √d_k"
     solve(copies, "03.scores")
     assert parts.bring_parts(copies)[1] == ["06.layer_norm"], "what is written since is brought too"
     text = (copies / parts.CAPSTONE).read_text(encoding="utf-8")
@@ -232,7 +242,7 @@ def test_parts_that_work_are_brought_and_the_others_borrowed(copies: Path, capsy
 def test_a_cell_that_the_reader_wrote_stays(copies: Path) -> None:
     path = copies / parts.CAPSTONE
     notebook = nbformat.read(path, as_version=4)
-    next(cell for cell in notebook.cells if parts._name(cell) == parts.CELL).source = "own = {}  # by hand"
+    next(cell for cell in notebook.cells if name_of(cell) == parts.CELL).source = "own = {}  # by hand"
     nbformat.write(notebook, path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match="written in by hand"):

@@ -61,9 +61,10 @@ def worth_of_parts(expected, got):
 def projected(generator):
     """Queries, keys and values after their projections, masks of all kinds, and a number of heads."""
     cases = []
-    for batch, queries, keys, d_model, num_heads in [(2, 3, 5, 8, 2), (1, 4, 4, 12, 3), (3, 4, 4, 8, 4), (2, 5, 3, 6, 1)]:
+    sizes = [(2, 3, 5, 8, 2), (1, 4, 4, 12, 3), (3, 4, 4, 8, 4), (2, 5, 3, 6, 1)]
+    for batch, queries, keys, d_model, num_heads in sizes:
         tensors = [torch.randn(batch, length, d_model, generator=generator) for length in (queries, keys, keys)]
-        lengths = torch.randint(1, keys, (batch,), generator=generator)
+        lengths = torch.randint(2, keys, (batch,), generator=generator)
         mask = (torch.arange(keys) < lengths[:, None])[:, None, None, :]
         if queries == keys:
             mask = mask & torch.ones(1, 1, keys, keys, dtype=torch.bool).tril()
@@ -100,7 +101,7 @@ def logits_with(answer, weights, num_heads, src, tgt_in):
 def batches_and_models(generator):
     """Three matrices of a small model, a padded batch, a number of steps and a rate."""
     cases = []
-    for batch, src_len, tgt_len, vocab, d_model, steps, rate in [(3, 4, 5, 9, 4, 3, 0.05), (2, 3, 2, 7, 6, 6, 0.01)]:
+    for batch, src_len, tgt_len, vocab, d_model, steps, rate in [(3, 4, 5, 9, 4, 5, 0.3), (2, 3, 2, 7, 6, 8, 0.1)]:
         shapes = (vocab, d_model), (vocab, d_model), (d_model, vocab)
         matrices = [torch.randn(shape, generator=generator) for shape in shapes]
         src, tgt = (torch.randint(3, vocab, (batch, length), generator=generator) for length in (src_len, tgt_len))
@@ -131,6 +132,11 @@ def shipped_weights(generator):
         shapes = shapes_of(*sizes).items()
         cases.append(({theirs(name): torch.randn(shape, generator=generator) for name, shape in shapes},))
     return cases
+
+
+def in_hundreds(answer, sentences):
+    """The translations, asked for a hundred at a time."""
+    return [answer(sentences[at : at + 100]) for at in range(0, len(sentences), 100)]
 
 
 HEADS = "x.unflatten(-1, (num_heads, -1)).transpose(1, 2)"
@@ -171,7 +177,7 @@ EXERCISES = (
             "The decoder's stack ends with a norm, which is missing.": Edit("return self.decoder_norm(x)", "return x"),
             "The encoder ends with the decoder's norm.":
                 Edit("return self.encoder_norm(x)", "return self.decoder_norm(x)"),
-            "Your encoder is causal: a word of the source may look at those after it.": Edit("PAD_ID)[1]", "PAD_ID)[0]"),
+            "Your encoder is causal; a word of the source may look at later ones.": Edit("PAD_ID)[1]", "PAD_ID)[0]"),
             "In the encoder, the padding of the source is not hidden.": Edit("PAD_ID)[1]", "-1)[1]"),
             "In the cross-attention, the padding of the source is not hidden.":
                 Edit("tgt_mask, memory_mask)", "tgt_mask, torch.ones_like(memory_mask))"),
@@ -232,5 +238,5 @@ EXERCISES = (
             "Your matrix of the embeddings is `table.weight`.": Edit('"src_embedding.": "", ', ""),
         },
     ),
-    Exercise("19.weights", unseen_sentences, truth=translations, worth=worth_of_translations),
+    Exercise("19.weights", unseen_sentences, ask=in_hundreds, truth=translations, worth=worth_of_translations),
 )

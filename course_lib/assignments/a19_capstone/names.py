@@ -1,4 +1,4 @@
-"""Names: of the parts and their exercises, and of what a Transformer learns, in the learner's model and the course's."""
+"""Names: of the parts and their exercises, and of what the learner's Transformer learns and the course's does."""
 
 PARTS = {
     "scores": "03.scores",

@@ -2,11 +2,13 @@
 
 from functools import cache
 
+import torch
+
 from course_lib.data import load_course
 from course_lib.grammar import generate
 
 TRAINED_ON = 60_000  # pairs, as in train_on_course
-SENTENCES = 300
+SENTENCES = 200
 ENOUGH, HALF = 0.9, 0.7  # exact match for all points, and for half of them
 
 
@@ -33,9 +35,17 @@ def translations(sentences):
 
 
 def worth_of_translations(expected, got):
-    """All points for ENOUGH, half of them for HALF; the exact match, and the first sentence that differs."""
-    if not isinstance(got, list | tuple) or not all(isinstance(text, str) for text in got):
-        return 0.0, "the result is None" if got is None else "expected a list of texts"
+    """All points for ENOUGH, half of them for HALF; the exact match, and the first sentence that differs.
+
+    Args:
+        expected: a text for each sentence.
+        got: lists of texts, of one part of the sentences after another.
+    """
+    if not isinstance(got, list) or not all(isinstance(part, list | tuple) for part in got):
+        return 0.0, "expected a list of texts"
+    got = [text for part in got for text in part]
+    if not all(isinstance(text, str) for text in got):
+        return 0.0, "expected a list of texts"
     if len(got) != len(expected):
         return 0.0, f"expected {len(expected)} translations, got {len(got)}"
     wrong = [pair for pair in zip(expected, got, strict=True) if pair[0] != pair[1]]

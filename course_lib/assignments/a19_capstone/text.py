@@ -359,10 +359,10 @@ print(*translate(train(fresh(0), WEIGHTS), english), sep="\n")
 
 # %% [markdown] exercise="19.weights" title="Hand it in" minutes=5 points=8 difficulty=1
 # Write the function that grading calls: it loads `weights.safetensors`, which lies beside this notebook, into your model.
-# Another size than `SIZES` is welcome; the file may have 8 MB, and 300 sentences must be done in 30 seconds on one core.
+# Another size than `SIZES` is welcome; the file may have 8 MB, and 200 sentences, a hundred at a time, must be done in 30 seconds on one core.
 #
 # All points are for 90 % of the sentences translated word for word, half of them for 70 %.
-# The check here takes 300 sentences that are not among the 60,000 of the training; grading takes 300 others.
+# The check here takes 200 sentences that are not among the 60,000 of the training; grading takes 200 others.
 # With a nickname you are on the class's leaderboard: exact match against the number of parameters.
 
 # %% tags=["solution"]
@@ -389,10 +389,11 @@ check("19.weights", my_translations)
 # Score each of them on the sentences of `load_course(num_train=60_000).valid` (from `course_lib.data`).
 #
 # Report in about 200 words: the question and your expectation, what was the same on both sides, a table of the six results, mean and spread of each side, what you conclude, and what this experiment cannot tell.
-# (Cells in which you train may stay in the notebook; where it is graded, they do nothing.)
+# (Cells in which you train may stay in the notebook: where it is graded, there is no corpus, so they end at once.)
 
 # %% [markdown] tags=["answer"]
-# === ABLATION ===
+# The numbers are yours, so there is no solution to look up.
+# A report can go in this order: the question; what we expected, and why; what both sides shared; the table; mean and spread; what follows; what does not.
 #
 # === BEGIN MARK SCHEME ===
 # 1 point: one question, and an expectation that was written before the result.
