@@ -61,5 +61,5 @@ def test_cases_without_a_reply_are_worth_nothing(kept: int) -> None:
 
 def test_without_a_worth_it_is_all_or_nothing() -> None:
     plain = Exercise("00.plain", SQUARES.cases, reference=squares)
-    assert judged(lambda numbers: squares(numbers), plain)[1] == 1
-    assert judged(lambda numbers: squares(numbers)[:3] + [0], plain)[1] == 0
+    assert judged(lambda numbers: [number**2 for number in numbers], plain)[1] == 1
+    assert judged(lambda numbers: [number**2 for number in numbers[:3]] + [0], plain)[1] == 0
