@@ -158,8 +158,9 @@ release: $(VENV)/.teach-ready ## For teachers: put ASSIGNMENT=03 into the gradeb
 autograde: $(VENV)/.teach-ready ## For teachers: grade what is new in submitted/ of ASSIGNMENT=03; ARGS=--again all
 	$(call FOR_ASSIGNMENT,$(CURDIR)/$(PY) -m course_lib.grading $(ARGS) "$$name")
 
-feedback: $(VENV)/.teach-ready ## For teachers: write a page for each student of ASSIGNMENT=03, and grades.csv
-	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_feedback --force "$$name" && $(NBGRADER) export)
+feedback: $(VENV)/.teach-ready ## For teachers: a page for each student of ASSIGNMENT=03, grades.csv, the leaderboard of 19
+	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_feedback --force "$$name" && $(NBGRADER) export \
+		&& $(CURDIR)/$(PY) -m course_lib.grading.leaderboard "$$name")
 
 test-class: $(VENV)/.test-ready ## Grade a class of thirty for every assignment
 	$(PY) -m pytest tests/grading --all-assignments -rP $(ARGS)

@@ -396,7 +396,8 @@ def law_short(path, longest=250):
 @pytest.mark.parametrize("name", sources())
 def test_files_are_short(name):
     text = name.endswith(".text")  # a whole assignment, five or six exercises one after the other
-    law_short(sources()[name], longest=260 if text else 250)
+    capstone = name == "assignments.a19_capstone.text"  # a whole model besides, and its training
+    law_short(sources()[name], longest=410 if capstone else 260 if text else 250)
 
 
 def test_a_long_file_is_found(tmp_path):

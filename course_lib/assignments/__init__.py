@@ -6,6 +6,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "catalog": ["FOLDERS", "answer_of", "check", "declared", "find", "load"],
-        "reader": ["CHECK", "Written", "read_text"],
+        "reader": ["CHECK", "Written", "read_text", "with_parts"],
     },
 )

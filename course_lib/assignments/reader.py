@@ -12,6 +12,8 @@ CELL = re.compile(r"^# %%(.*)\n", flags=re.M)
 TAG = re.compile(r'tags=\["(\w+)"\]')
 CHECK = re.compile(r'check\("(?P<name>\d\d\.\w+)", (?P<variable>\w+)\)')
 MARKER = re.compile(r"^ *### (BEGIN|END) SOLUTION\n", flags=re.M)
+PARTS = re.compile(r"^### PARTS (.*)\n", flags=re.M)
+NOT_FOR_CHECKS = "home"  # tag of a cell that no exercise needs and that takes its time, such as a training
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def read_text(path: Path) -> dict[str, Written]:
 
     Args:
         path: a py:percent text. A cell tagged "solution", "planted", "specification" or "check" belongs to an exercise,
-            which ends with its check; every other code cell is given.
+            which ends with its check; every other code cell is given, but for those tagged "home".
 
     Raises:
         ValueError: a check has no solution before it, or calls something else than `check`.
@@ -60,7 +62,9 @@ def read_text(path: Path) -> dict[str, Written]:
         if "[markdown]" in head:
             continue
         tag = TAG.search(head)
-        kind, code = tag[1] if tag else "given", MARKER.sub("", body).rstrip() + "\n"
+        kind, code = tag[1] if tag else "given", MARKER.sub("", with_parts(body)).rstrip() + "\n"
+        if kind == NOT_FOR_CHECKS:
+            continue
         if kind in ("given", "specification"):
             with redirect_stdout(StringIO()):  # what a cell shows belongs to that cell, not to whoever asks for a check
                 exec(compile(code, str(path), "exec"), given)
@@ -75,3 +79,17 @@ def read_text(path: Path) -> dict[str, Written]:
         exec(compile(parts["solution"], str(path), "exec"), given)
         parts = {}
     return found
+
+
+def with_parts(code: str) -> str:
+    """The code with other exercises' solutions in the place of their names: `### PARTS 03.scores 05.weights`."""
+
+    def solutions(found: re.Match) -> str:
+        return "".join(f"{_solution(name)}\n\n" for name in found[1].split())
+
+    return PARTS.sub(solutions, code)
+
+
+def _solution(name: str) -> str:
+    (folder,) = Path(__file__).parent.glob(f"a{name[:2]}_*")
+    return read_text(folder / "text.py")[name].solution

@@ -16,7 +16,16 @@ from course_lib.checks.tree import copy, equal, leaves_changed, on_meta, plain, 
 
 
 class CheckFailed(AssertionError):
-    """An answer that is not right yet. A notebook shows the message alone, without a traceback."""
+    """An answer that is not right yet. A notebook shows the message alone, without a traceback.
+
+    Args:
+        message: what was tried, expected and got.
+        share: of the points, that what is right of the answer is worth; see `Exercise`.
+    """
+
+    def __init__(self, message: str, share: float = 0.0):
+        super().__init__(message)
+        self.share = share
 
     def _render_traceback_(self) -> list[str]:
         return [f"✗ {self}"]
@@ -115,6 +124,9 @@ class Exercise:
             there cannot run on a GPU.
         tolerance: relative and absolute, in float32; float64 is held to 1e-9.
         reference: the solution, which the assignment's text has.
+        truth: from the inputs of a case to what is right, where that is not what the solution returns.
+        worth: from what is right and what came to the share of the points that it earns, 0 to 1, and to what is said of
+            it. Default: all where both are the same, and nothing where they differ.
     """
 
     name: str
@@ -128,6 +140,8 @@ class Exercise:
     any_device: bool = True
     tolerance: float = 1e-4
     reference: Any = None
+    truth: Callable[..., Any] | None = None
+    worth: Callable[[Any, Any], tuple[float, str]] | None = None
 
     @property
     def known_mistakes(self) -> list[tuple[str, Any]]:
@@ -162,7 +176,9 @@ class Exercise:
         return replace(found, runs=max(runs.values(), default=0))
 
     def expected(self, inputs: tuple) -> Any:
-        """The reference's result for one case; that of zeros, moved to "meta", where it asks for numbers there."""
+        """The truth of one case: the reference's result; that of zeros, moved to "meta", where it asks for numbers."""
+        if self.truth is not None:
+            return self.truth(*inputs)
         try:
             return self.ask(self.reference, *copy(inputs))
         except (NotImplementedError, RuntimeError) as error:

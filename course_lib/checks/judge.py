@@ -51,22 +51,34 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
 
     Raises:
         CheckFailed: with the first difference, and a hint if every result is that of a known mistake; or because it is
-            right, with a loop where none is allowed.
+            right, with a loop where none is allowed. Its `share` is that of the case that is worth least.
     """
-    for number, (inputs, reply) in enumerate(zip(cases, found, strict=False), start=1):
-        elsewhere = on_meta(inputs)
-        if elsewhere and reply.problem == NUMBERLESS:
-            continue
-        problem = reply.problem or _difference(exercise, inputs, reply)
-        if problem:
-            problem += ELSEWHERE if elsewhere else ""
+    earned = [_worth(exercise, *pair) for pair in zip(cases, found, strict=False)]
+    least = min((share for share, _ in earned), default=0.0) if len(found) == len(cases) else 0.0
+    for number, (inputs, (share, problem)) in enumerate(zip(cases, earned, strict=False), start=1):
+        if share < 1:
+            problem += ELSEWHERE if on_meta(inputs) else ""
             tried = f"case {number} of {len(cases)}: {exercise.describe(inputs)}\n  " if inputs else ""
-            raise CheckFailed(f"{exercise.name}, {tried}{problem}{_hint(exercise, cases, found)}")
+            raise CheckFailed(f"{exercise.name}, {tried}{problem}{_hint(exercise, cases, found)}", least)
     if len(found) < len(cases):
         raise CheckFailed(f"{exercise.name}, case {len(found) + 1} of {len(cases)}: no reply")
     tried = zip(cases, found, strict=True)
     _check_loops(exercise, [(inputs, reply.runs) for inputs, reply in tried if not on_meta(inputs)])
+    if exercise.worth is not None:
+        return f"✓ {exercise.name}: {earned[-1][1]}"
     return f"✓ {exercise.name}: right" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
+
+
+def _worth(exercise: Exercise, inputs: tuple, reply: Reply) -> tuple[float, str]:
+    """The share of the points that a reply earns, and what is to be said of it."""
+    if reply.problem == NUMBERLESS and on_meta(inputs):
+        return 1.0, ""
+    if reply.problem:
+        return 0.0, reply.problem
+    if exercise.worth is not None:
+        return exercise.worth(exercise.expected(inputs), reply.result)
+    problem = _difference(exercise, inputs, reply)
+    return (0.0, problem) if problem else (1.0, "")
 
 
 def _check_loops(exercise: Exercise, runs: Sequence[tuple[tuple, int]]) -> None:
@@ -111,7 +123,7 @@ def _hint(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) ->
 
 def _common(exercise: Exercise, pairs: Sequence[tuple[tuple, Reply]]) -> str:
     """What the wrong results have in common, where no known mistake explains them; nothing of predictions."""
-    if exercise.ask is value:
+    if exercise.ask is value or exercise.worth is not None:
         return ""
     results = [(exercise.expected(inputs), reply.result) for inputs, reply in pairs if not reply.problem]
     said = [relation(results, exercise.tolerance)]

@@ -14,6 +14,7 @@ from nbgrader.api import Gradebook
 from nbgrader.apps import NbGrader, NbGraderAPI
 
 from course_lib.assignments import find
+from course_lib.grading.beside import look_beside
 from course_lib.grading.intake import admit, content_of
 from course_lib.grading.reading import needs_a_look
 from course_lib.grading.sandbox import available
@@ -66,7 +67,8 @@ class Grading:
         return f"{reached:g} of {most:g}" + (f", {waiting} in words to read" if waiting else "")
 
     def looks(self, folder: Path) -> Iterator[str]:
-        """What a person should look at in the code of a graded submission."""
+        """What a person should look at in the code of a graded submission, and beside it."""
+        yield from (f"look: {what}" for what in look_beside(folder))
         for cell in nbformat.read(folder / f"{self.assignment}.ipynb", as_version=4).cells:
             marks = cell.metadata.get("nbgrader", {})
             if cell.cell_type == "code" and marks.get("solution"):

@@ -16,6 +16,7 @@ from traitlets import Integer
 
 from course_lib.assignments import find
 from course_lib.checks import VISIBLE, CheckFailed, Exercise, Reply, hidden_seed, read_replies, verdict, write
+from course_lib.grading.beside import taken
 from course_lib.grading.kernel_pool import Kernel, take
 from course_lib.grading.remote import missing, source_of_ask
 
@@ -51,7 +52,7 @@ class ContainedExecute(Execute):
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
         """Runs or judges one cell; whatever happens in it, the next ones have their turn."""
-        if cell.cell_type != "code":
+        if cell.cell_type != "code" or cell.metadata.get("home"):  # such as a training; the mark is the release's
             return cell, resources
         if monotonic() > self._deadline:
             cell.outputs = [_error("OutOfTime", f"the notebook had {self.budget} seconds; this cell did not run")]
@@ -90,17 +91,26 @@ class ContainedExecute(Execute):
         self.execute_cell(cell, index, store_history=True)
 
     def _judge(self, cell: NotebookNode, calls: list[tuple[str, str, bool]], index: int) -> None:
-        lines = []
+        lines, shares = [], []
         try:
             for name, variable, hidden in calls:
                 exercise = find(name)
                 cases = exercise.inputs(hidden_seed() if hidden else VISIBLE)
-                lines.append(verdict(exercise, cases, self._ask(exercise, variable, cases, index)))
+                try:
+                    lines.append(verdict(exercise, cases, self._ask(exercise, variable, cases, index)))
+                    shares.append(1.0)
+                except CheckFailed as error:
+                    if not error.share:
+                        raise
+                    lines.append(f"✗ {_shortened(str(error))}")
+                    shares.append(error.share)
         except CheckFailed as error:
-            said = textwrap.shorten(str(error), LONGEST_MESSAGE) if len(str(error)) > LONGEST_MESSAGE else str(error)
+            said = _shortened(str(error))
             cell.outputs = [_error("CheckFailed", said, f"✗ {said}")]
         else:
             cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="\n".join(lines) + "\n")]
+            if min(shares) < 1:
+                cell.outputs.append(_points(min(shares) * cell.metadata.nbgrader.points))
         finally:
             self.nb.cells[index] = cell
 
@@ -126,9 +136,8 @@ class ContainedExecute(Execute):
 
     def _fresh(self) -> Kernel:
         kernel = take(Path.cwd(), self.memory_limit, self.file_limit)
-        for path in self._beside.iterdir():
-            if path.is_file() and path.suffix != ".ipynb":
-                shutil.copy(path, kernel.folder)
+        for path in taken(self._beside):
+            shutil.copy(path, kernel.folder)
         return kernel
 
     def _disconnect(self) -> None:
@@ -153,6 +162,15 @@ class ContainedExecute(Execute):
                     return self._start_again(index, again=False)
                 finally:
                     self.nb.cells[number] = cell
+
+
+def _shortened(said: str) -> str:
+    return textwrap.shorten(said, LONGEST_MESSAGE) if len(said) > LONGEST_MESSAGE else said
+
+
+def _points(points: float) -> NotebookNode:
+    """The output that nbgrader reads as a part of a cell's points."""
+    return nbformat.v4.new_output("execute_result", data={"text/plain": f"{points:g}"}, execution_count=1)
 
 
 def _cut(content: dict) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import course_lib
 
 LIBRARY = Path(course_lib.__file__).resolve().parent
+LEFT_OUT = ("assignments", "grammar", "*.safetensors", "__pycache__")
 CHECKED_LATER = '''"""In grading the exercises are checked from outside, when their cells of tests have their turn."""
 
 
@@ -24,11 +25,15 @@ def check(name, answer, *, hidden=False):
 
 @cache
 def library() -> Path:
-    """A copy of this library for submissions, made once: without assignments, and so without any answer or mistake."""
+    """A copy of this library for submissions, made once, without what could answer for them.
+
+    That is: assignments, with their answers and mistakes; the grammar, which knows the translation of each sentence of
+    the course corpus; and the weights of the shipped translators.
+    """
     folder = Path(tempfile.mkdtemp(prefix="course-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = folder / LIBRARY.name
-    shutil.copytree(LIBRARY, made, ignore=shutil.ignore_patterns("assignments", "__pycache__"))
+    shutil.copytree(LIBRARY, made, ignore=shutil.ignore_patterns(*LEFT_OUT))
     (made / "assignments").mkdir()
     (made / "assignments" / "__init__.py").write_text(CHECKED_LATER, encoding="utf-8")
     return made

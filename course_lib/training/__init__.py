@@ -24,6 +24,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "evaluation": ["Score", "batch_loss", "score", "token_logits", "validate"],
         "subword_dropout": ["SubwordDropout"],
         "experiment": ["train_translator"],
+        "course_run": ["train_on_course"],
         "memory": ["held_bytes", "kept_bytes", "peak_bytes"],
         "machine": ["describe_machine", "revision"],
         "benchmark": ["VARIANTS", "run_benchmark"],

@@ -37,7 +37,8 @@ Transform = Callable[[NotebookNode], NotebookNode]
 SOURCES = Path(__file__).resolve().parent
 NOTEBOOKS = SOURCES.parent
 CELL_TIMEOUT = 900  # seconds, as nbval's in the Makefile
-TAGS = {"nbval-check-output", "hide-input", "hide-output", "specification", "solution", "check", "planted", "answer"}
+TAGS = {"nbval-check-output", "hide-input", "hide-output"}
+TAGS |= {"specification", "solution", "check", "planted", "answer", "home"}  # of assignments
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     # No Python version: it would differ from machine to machine.

@@ -84,7 +84,7 @@ class Classroom:
     def submit(self, submission: Submission) -> None:
         """Put a submission where `nbgrader collect` would."""
         folder = self.root / "submitted" / submission.student / self.assignment
-        folder.mkdir(parents=True)
+        shutil.copytree(FOLDER / "solution" / self.assignment, folder, ignore=shutil.ignore_patterns("*.ipynb", ".*"))
         path = folder / (f"{self.assignment}.ipynb" if submission.file is None else submission.file)
         if submission.raw is not None:
             path.write_text(submission.raw, encoding="utf-8")
