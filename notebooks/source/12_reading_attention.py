@@ -137,7 +137,7 @@ assert explorer.view["text"] == seen.text and explorer.view["tgt"] == tgt
 # We need many sentences and something to count.
 #
 # The grammar of the course corpus builds a tree of phrases and expresses it in both languages.
-# So it knows which English word belongs to which German word: the **gold links**.
+# So it knows which English word belongs to which German word: the gold links of lesson 04.
 # We take 1,000 trees whose sentences the model has never seen.
 
 # %%
@@ -1351,7 +1351,6 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **gold links**: which word belongs to which, known from where the sentences were made.
 # - **alignment error rate**: 1 − 2 |P ∩ G| / (|P| + |G|) of predicted and gold links.
 # - **diagonal**: linking words at the same relative position.
 # - **IBM model 1**: word alignment by a table of word pairs alone.

@@ -56,15 +56,20 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
 
 
-def whole_index() -> str:
-    """The index of all lessons that are built."""
+def all_terms() -> list[Term]:
+    """The terms of all lessons that are built."""
     from notebooks.source.build_lessons import NOTEBOOKS, lessons
 
     terms = []
     for source in lessons():
         notebook = nbformat.read(NOTEBOOKS / f"{source.stem}.ipynb", as_version=4)
         terms += read_terms(notebook, source.stem)
-    return render(terms)
+    return terms
+
+
+def whole_index() -> str:
+    """The index of all lessons that are built."""
+    return render(all_terms())
 
 
 if __name__ == "__main__":

@@ -182,8 +182,51 @@ def explains_its_terms(notebook: NotebookNode) -> None:
     assert len(terms) >= 3 and not unexplained, f"expected terms in bold in the text, got {terms}, not {unexplained}"
 
 
+def shows_what_was_asked(notebook: NotebookNode) -> None:
+    """Between a prediction and its result there is more to see than the result: a number, a shape or a picture."""
+    cells = code_cells(notebook)
+    for number, cell in enumerate(cells):
+        for name in re.findall(r"^(\w+) = Predict\(", cell.source, re.MULTILINE):
+            told = next((n for n, later in enumerate(cells) if n > number and f"{name}.reveal(" in later.source), None)
+            assert told, f"{cell.id}: the result of {name} is never told"
+            seen = [output for later in cells[number + 1 : told + 2] for output in later.outputs]
+            lines = [line for output in seen for line in output.get("text", "").splitlines()]
+            shown = any(map(has_picture, seen)) or any(not line.startswith("Result: ") for line in lines)
+            assert shown, f"{cell.id}: nothing but the result follows {name}"
+
+
+# Widgets that a reader operates, so that what they hold is no longer what the text was written for.
+OPERATED = re.compile(r"^(\w+) = \w*(?:Explorer|Stepper|Calculator|Painter|Sliders|Playground|Planner)\(", re.MULTILINE)
+
+
+def bare_assertions(node: ast.AST) -> list[ast.AST]:
+    """Those that no `with written_for(...)` surrounds."""
+    if isinstance(node, ast.With) and "written_for(" in ast.unparse(node.items[0]):
+        return []
+    called = isinstance(node, ast.Call) and re.search(r"\bassert_\w+$", ast.unparse(node.func))
+    inner = [found for child in ast.iter_child_nodes(node) for found in bare_assertions(child)]
+    return [node, *inner] if called or isinstance(node, ast.Assert) else inner
+
+
+def claims_only_what_its_reader_cannot_change(notebook: NotebookNode) -> None:
+    """A cell that looks at a widget of an earlier one asserts in `written_for`: the reader may have operated it."""
+    operated: set[str] = set()
+    for cell in code_cells(notebook):
+        tree = ast.parse(TransformerManager().transform_cell(cell.source))
+        here = sorted(operated & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
+        assert not here or not bare_assertions(tree), f"{cell.id}: expected written_for around what is said of {here}"
+        operated |= set(OPERATED.findall(cell.source))
+
+
 # Of the lessons of the second edition: what makes them readable.
-READABLE = (reads_within_an_hour, shows_more_than_it_asserts, tells_few_mistakes, explains_its_terms)
+READABLE = (
+    reads_within_an_hour,
+    shows_more_than_it_asserts,
+    tells_few_mistakes,
+    explains_its_terms,
+    shows_what_was_asked,
+    claims_only_what_its_reader_cannot_change,
+)
 
 
 def is_fresh(generated: NotebookNode, stored: NotebookNode) -> None:

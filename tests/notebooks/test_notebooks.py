@@ -23,6 +23,7 @@ from tests.helpers.notebook_laws import (
     LAWS,
     READABLE,
     asserts_on_the_data_of_each_figure,
+    claims_only_what_its_reader_cannot_change,
     code_cells,
     explains_its_terms,
     fits_a_narrow_page,
@@ -38,6 +39,7 @@ from tests.helpers.notebook_laws import (
     reads_within_an_hour,
     says_what_it_is_for,
     shows_more_than_it_asserts,
+    shows_what_was_asked,
     stores_no_error_and_no_warning,
     stores_no_widget_state,
     tells_few_mistakes,
@@ -47,6 +49,8 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 LESSONS = [path.stem for path in build.lessons()]
 FIRST_EDITION = ()  # not yet rewritten
 SECOND_EDITION = [lesson for lesson in LESSONS if lesson[:2] not in FIRST_EDITION]
+# Lessons that still assert on a widget outside of `written_for`: to be mended when they are executed next.
+STILL_BARE = ("12", "16", "17")
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -58,7 +62,12 @@ def test_lesson(lesson: str, law: Callable[[NotebookNode], None]) -> None:
 @pytest.mark.parametrize("law", READABLE)
 @pytest.mark.parametrize("lesson", SECOND_EDITION)
 def test_lesson_is_readable(lesson: str, law: Callable[[NotebookNode], None]) -> None:
-    law(nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4))
+    notebook = nbformat.read(NOTEBOOKS / f"{lesson}.ipynb", as_version=4)
+    if law is claims_only_what_its_reader_cannot_change and lesson[:2] in STILL_BARE:
+        with pytest.raises(AssertionError, match="expected written_for"):
+            law(notebook)
+    else:
+        law(notebook)
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -156,7 +165,18 @@ def _append(notebook: NotebookNode, number: int, text: str) -> None:
     notebook.cells[number].source += text
 
 
+def insert(*cells: tuple[str, str]) -> Callable[[NotebookNode], None]:
+    """Code cells and what they print, behind the last one."""
+
+    def put(notebook: NotebookNode) -> None:
+        new = [nbformat.v4.new_code_cell(source, outputs=[stream(text)]) for source, text in cells]
+        notebook.cells[5:5] = new
+
+    return put
+
+
 ERROR = nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])
+ASKED, OPENED, SEEN, CHECK = "asked = Predict('?')", "explorer = DepthExplorer(3)", "explorer.view", "assert shown"
 VIEW = nbformat.v4.new_output("display_data", {build.WIDGET_VIEW: {"model_id": "0"}})
 REPR = nbformat.v4.new_output("display_data", {"text/plain": "Path('/root/x')"})
 
@@ -247,6 +267,16 @@ MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode]
     "no glossary": (explains_its_terms, change(6, source="Text.")),
     "a term that is never explained": (explains_its_terms, change(5, source="A **line** has **points**.")),
     "two terms": (explains_its_terms, change(6, source="## Glossary\n\n- **line**: a\n- **points**: b")),
+    "a silent answer": (shows_what_was_asked, insert((ASKED, ""), ("asked.reveal(1)", "Result: 1\n"))),
+    "no answer": (shows_what_was_asked, insert((ASKED, ""), ("print(1)", "1\n"))),
+    "a reader's widget": (
+        claims_only_what_its_reader_cannot_change,
+        insert((OPENED, ""), (f"shown = {SEEN}\n{CHECK}", "")),
+    ),
+    "torch on a reader's widget": (
+        claims_only_what_its_reader_cannot_change,
+        insert((OPENED, ""), (f"torch.testing.assert_close({SEEN}, 1)", "")),
+    ),
 }
 
 
@@ -262,6 +292,14 @@ def test_the_build_tells_how_long_a_lesson_takes(toy: NotebookNode) -> None:
     told = tell_time(toy)
     assert "**Time**: 20 minutes to read" in told.cells[0].source
     reads_within_an_hour(told)
+
+
+def test_an_answer_that_is_seen_and_a_widget_that_may_change_are_no_mistake(toy: NotebookNode) -> None:
+    insert((ASKED, ""), ("asked.reveal(1)", "it is 1\nResult: 1\n"))(toy)
+    surrounded = f"with written_for(3, {SEEN}):\n    shown = {SEEN}\n    {CHECK}"
+    insert((OPENED, ""), (surrounded, ""), (f"print({SEEN})", ""))(toy)
+    shows_what_was_asked(toy)
+    claims_only_what_its_reader_cannot_change(toy)
 
 
 @pytest.mark.parametrize("law", LAWS + READABLE)

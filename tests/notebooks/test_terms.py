@@ -1,11 +1,13 @@
 """The index of terms is what the glossaries of the lessons say, sorted, with a link to each."""
 
+from collections import defaultdict
+
 import nbformat
 import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from notebooks.source import build_lessons as build
-from notebooks.source.terms import INDEX, Term, read_terms, render, whole_index
+from notebooks.source.terms import INDEX, Term, all_terms, read_terms, render, whole_index
 from tests.helpers.laws import tells_apart
 
 GLOSSARY = "## Glossary\n\n- **n-gram**: n words in a row.\n- **`<pad>`**: what fills a row.\n- **BLEU**: n-grams."
@@ -43,6 +45,24 @@ def test_terms_are_sorted_by_letters():
         return "\n## ".join([head, *reversed(rest)])
 
     tells_apart(law_sorted_by_letters, render, in_order_of_lessons, lambda terms: render(terms[:-1]))
+
+
+SEVERAL_MEANINGS = {"rank"}  # of a matrix, and of a process
+
+
+def law_explained_once(terms):
+    """A term, in the singular or the plural, has one definition in the course; other lessons refer to it."""
+    lessons = defaultdict(set)
+    for term in terms:
+        lessons[term.name.replace("-", " ").lower().removesuffix("s")].add(term.lesson)
+    twice = {name: sorted(found) for name, found in lessons.items() if len(found) > 1 and name not in SEVERAL_MEANINGS}
+    assert not twice, f"expected one definition of each, got {twice}"
+
+
+def test_every_term_is_explained_in_one_lesson():
+    terms = all_terms()
+    heads = Term(terms[0].name.upper() + "s", "the same again.", "99_x")
+    tells_apart(law_explained_once, terms, [*terms, heads], [*terms, terms[-1]._replace(lesson="99_x")])
 
 
 def test_the_index_is_what_the_glossaries_say():
