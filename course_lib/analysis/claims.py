@@ -126,7 +126,7 @@ class LabBook:
         return tested.evidence()
 
     def judge(self, **verdicts: tuple[str, str, str]) -> Page:
-        """Closes claims that are tested, and returns the answers.
+        """Closes claims that are tested, and returns the answers, folded: a reader judges first, and then opens them.
 
         Args:
             verdicts: name to verdict ("right", "half right" or "wrong"), lesson ("" where none teaches it) and the
@@ -141,7 +141,8 @@ class LabBook:
             if not self[name].numbers:
                 raise ValueError(f"{name}: expected a test before the verdict, got none")
             self._claims[name] = replace(self[name], verdict=verdict, lesson=lesson, right=right)
-        return Page("\n\n".join(self[name].answer() for name in verdicts))
+        answers = "\n\n".join(self[name].answer() for name in verdicts)
+        return Page(f"<details><summary>What is right?</summary>\n\n{answers}\n\n</details>")
 
     def summary(self) -> Page:
         """A table of all claims that are judged: never a claim without its verdict and what is right."""

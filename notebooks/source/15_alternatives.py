@@ -75,7 +75,7 @@ for place in distance[0].nonzero().flatten().tolist():
 # The simplest one is state = tanh(W x + U state).
 # Its weakness shows in training.
 # The gradient that tells the fact "you were needed" runs back through every step between question and fact, and each step multiplies it by U and by the slope of tanh.
-# If that makes it smaller on average, it fades like 0.9ⁿ: the vanishing gradient [@hochreiter1997] of lesson [06](06_encoder.ipynb), here over time.
+# If that makes it smaller on average, it fades like 0.9ⁿ: the vanishing gradient of lesson [06](06_encoder.ipynb), here along the text [@hochreiter1997].
 #
 # **Gates** are the remedy.
 # A gate is a number between 0 and 1 for each feature, computed from the token and the state.
@@ -178,7 +178,7 @@ assert left["GRU, update gate open"] > 1e4 * left["GRU"]
 #
 # For translation one more thing is needed.
 # The **encoder** reads from both ends, so that each token's output knows what comes before it and after it, and the **decoder** looks at all of these outputs with attention.
-# That is @bahdanau2015, three years before the Transformer, and lesson 10 raced it.
+# That is @bahdanau2015, first published in 2014, three years before the Transformer; lesson 10 raced it.
 # So attention is not what the Transformer added.
 # What it did was to leave out the rest: "dispensing with recurrence and convolutions entirely", says its abstract.
 #
@@ -291,7 +291,7 @@ class OurStateSpace(nn.Module):
 
 # %% [markdown]
 # Because every step is linear, a token's contribution to an output depends on its age alone.
-# So the whole layer is one list of numbers, the **kernel**: what a token adds to the output 0, 1, 2, … tokens later.
+# So the whole layer is one list of numbers, the **kernel** (not the fused kernel of lesson 14): what a token adds to the output 0, 1, 2, … tokens later.
 
 # %%
 from course_lib.figures import curves
@@ -383,6 +383,41 @@ assert len(gradients["4 convolutions"]) == 9
 # Its kernel is fixed once training ends.
 # It weighs tokens by their age, never by what they say, so it cannot decide to keep *Anna-has-ball* and to skip a filler; the layers around it must see to that.
 # Mamba [@gu2023] makes step size and weights depend on the token, and gives up the Fourier form for it.
+#
+# ### Attention with a state
+#
+# Is attention so different?
+# It looks back at all tokens because of the softmax: exp(q · k) cannot be taken apart into something of q and something of k.
+# Leave the softmax out, and it can.
+# The output of a token is the sum of (q · k) v over the tokens so far, and that is q times the sum of all k vᵀ: a matrix that grows by one product with each token.
+
+
+# %%
+def without_softmax(query, key, value):
+    """Causal attention with the scores as weights, all tokens at once."""
+    return (query @ key.T).tril() @ value  # (length, d_v)
+
+
+def by_recurrence(query, key, value):
+    """The same, token by token, with a matrix as the state."""
+    state, outputs = torch.zeros(key.shape[1], value.shape[1]), []
+    for q, k, v in zip(query, key, value, strict=True):
+        state = state + torch.outer(k, v)  # (d_k, d_v), however long the text
+        outputs.append(q @ state)
+    return torch.stack(outputs)
+
+
+query, key, value = torch.randn(3, 40, 16, generator=generator)
+gap = apart(by_recurrence(query, key, value), without_softmax(query, key, value))
+print(f"at once and token by token: {gap:.0e} apart")
+
+# %% tags=["hide-input"]
+assert gap < 1e-3 < apart(without_softmax(query, key, value), value)
+
+# %% [markdown]
+# This is **linear attention** [@katharopoulos2020], whose authors also make queries and keys positive and divide by the sum of the weights.
+# It trains at once like attention and writes with a fixed state like a recurrence; what it gives up is the sharp look-up, because all that it was told is added into one matrix.
+# If that matrix also shrinks with each token, by a factor computed from the token, it is a state space again, Mamba-2's [@dao2024].
 #
 # ## One interface
 #
@@ -656,7 +691,12 @@ of_winner
 # One side runs here, for four seconds; all of them, with three seeds each, are in the record that `python -m course_lib.experiments recall` made.
 
 # %%
-from course_lib.experiments import reader_of_size, right_by_distance, train_to_recall
+from course_lib.experiments import (
+    BINS,
+    reader_of_size,
+    right_by_distance,
+    train_to_recall,
+)
 
 torch.manual_seed(0)
 reader = reader_of_size("convolution")
@@ -665,15 +705,17 @@ live = right_by_distance(reader, 64)
 print(f"{history[-1]['steps']} steps; right answers, by distance:")
 print("  1-2, 3-4, 5-8:   ", *(f"{share:.0%}" for share in live[:3]))
 print("  9-16, 17-32, 33-:", *(f"{share:.0%}" for share in live[3:6]))
-of_cliff.reveal(8)
+ends = zip(BINS[1:7], live, strict=False)  # of the distances in 64 tokens
+of_cliff.reveal(max(end - 1 for end, share in ends if share > 0.2))  # guessing: 0.125
 
 # %% tags=["hide-input"]
 assert sum(live[:3]) / 3 > 0.25 > 0.2 > max(live[3:6])
+assert live[2] > 0.2
 
 # %% tags=["hide-input"]
 from pathlib import Path
 
-from course_lib.experiments import BINS, final_results, read_record
+from course_lib.experiments import final_results, read_record
 
 RECORDS = Path("records") if Path("records").exists() else Path("notebooks/records")
 recall = read_record(RECORDS / "recall.json")
@@ -739,14 +781,15 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # The record also has the two recurrent ones with four times the time.
 
 # %% tags=["hide-input"]
-print(f"{'right answers, %':13}{'64 tokens':>16}{'4 × the time':>21}")
+print(f"{'right answers, %':20}{'64 tokens':>13}{'256 tokens':>19}")
 longer = {}
 for side in ("GRU", "LSTM"):
     longer[side] = accuracy[f"{side}, four times as long"]
-    print(f"{side:13}{told(accuracy[side], 0):>20}{told(longer[side], 0):>20}")
+    for name, runs in ((side, accuracy[side]), ("  4 × the time", longer[side])):
+        print(f"{name:15}", *(f"{told(runs, place):>18}" for place in (0, 1)))
 
 # %% tags=["hide-input"]
-assert all(min(run[1] for run in runs) > 0.95 for runs in longer.values())
+assert all(min(map(min, runs)) > 0.95 for runs in longer.values())
 
 # %% [markdown]
 # It was the time: with four times as much, both answer nearly every question, on the long stories as well.
@@ -874,6 +917,7 @@ Predictions()
 # - **diagonal state-space layer**: a linear recurrence in which no number of the state influences another.
 # - **kernel**: what a token adds to the outputs 0, 1, 2, … tokens later.
 # - **scan**: computing a recurrence token by token.
+# - **linear attention**: attention without the softmax, which is a recurrence with a matrix as its state.
 # - **sequential steps**: operations that must wait for one another.
 # - **path length**: the steps of a signal between two positions.
 # - **filler**: a token of the recall task that is there to be ignored.
@@ -881,7 +925,7 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything.
+# A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything; without its softmax it is a recurrence, too.
 # Table 1's three numbers can be measured: operations by a counter, sequential steps and path length as the longest and the shortest chain in autograd's graph.
 # The terms n² d and n d² cross at n = d, but seconds cross later, because an LSTM has more matrices and a processor likes a few large products better than n small ones.
 # With equal size, time and tuning, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM needs four times as long to do as well; on short translations after seconds of training the LSTM wins.

@@ -126,6 +126,90 @@ for name, mask in (("causal mask", causal_mask(9)), ("no mask", None)):
 assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 
 # %% [markdown]
+# ### The block of today
+#
+# Is GPT-2 still this block, and Llama 3?
+# Nothing has changed in the plan: attention and a feed-forward network, each with a residual path, one stack, one causal mask.
+# The parts have:
+#
+# | part | the paper (2017) | GPT-2 [@radford2019] | Llama 3 [@grattafiori2024] |
+# |---|---|---|---|
+# | norm | LayerNorm, after the sum | LayerNorm, before the sub-layer | **RMSNorm** [@zhang2019], before |
+# | positions | sinusoids, added to the words | learned, added | rotary (lesson [13](13_positions_past_the_paper.ipynb)) |
+# | keys and values | as many heads as queries | as many | 8 heads for 32 or more ([14](14_cost_and_memory.ipynb#Fewer-keys-than-queries)) |
+# | feed-forward | ReLU, d_ff = 4 d_model | GELU, 4 d_model | gated: **SwiGLU** [@shazeer2020] |
+# | biases | in the feed-forward network | everywhere | none |
+#
+# RMSNorm leaves out the mean: it divides by the root of the mean square.
+# GELU is a ReLU with a rounded corner.
+# A gated network (the idea is in lesson [15](15_alternatives.ipynb), too) multiplies one projection by another, after the smooth function SiLU.
+
+
+# %%
+from torch.nn.functional import scaled_dot_product_attention as attend
+from torch.nn.functional import silu
+
+from course_lib.position import Rotary
+
+
+class GatedFeedForward(nn.Module):
+    """SwiGLU: one projection decides how much of another one passes."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        return self.down(silu(self.gate(x)) * self.up(x))
+
+
+# %%
+class LlamaBlock(nn.Module):
+    def __init__(self, d_k, heads, key_heads, feed_forward):
+        super().__init__()
+        d_model, self.split = d_k * heads, [heads, key_heads, key_heads]
+        self.norm1, self.norm2 = nn.RMSNorm(d_model), nn.RMSNorm(d_model)
+        self.all_proj = nn.Linear(d_model, sum(self.split) * d_k, bias=False)
+        self.output_proj = nn.Linear(d_model, d_model, bias=False)
+        self.rotary, self.feed_forward = Rotary(64, d_k), feed_forward
+
+    def forward(self, x):  # (batch, length, d_model)
+        each = self.all_proj(self.norm1(x)).unflatten(-1, (sum(self.split), -1))
+        query, key, value = each.transpose(1, 2).split(self.split, dim=1)
+        query, key, _ = self.rotary(query, key)
+        context = attend(query, key, value, is_causal=True, enable_gqa=True)
+        x = x + self.output_proj(context.transpose(1, 2).flatten(2))
+        return x + self.feed_forward(self.norm2(x))
+
+
+# %%
+torch.manual_seed(0)
+block, x = LlamaBlock(8, 8, 2, GatedFeedForward(64, 172)), torch.randn(1, 9, 64)
+other = x.clone()
+other[:, -1] += 1  # another last token
+with torch.no_grad():
+    change = (block(other) - block(x)).abs().amax(dim=2)[0]
+old = EncoderLayer(64, 8, 256, 0.0)
+for name, layer in (("the paper's, d_ff 256", old), ("Llama's, d_ff 172", block)):
+    numbers = sum(each.numel() for each in layer.parameters())
+    print(f"{name:22} {numbers:,} parameters")
+print(f"a new last token moves itself {change[-1]:.1f}", end=", ")
+print(f"earlier ones {change[:-1].max():.0f}")
+
+# %% tags=["hide-input"]
+assert change[:-1].max() == 0 < change[-1]
+by_hand = x / (x.square().mean(dim=-1, keepdim=True) + torch.finfo(x.dtype).eps).sqrt()
+torch.testing.assert_close(block.norm1(x), by_hand)
+with torch.no_grad():  # of rotary: words moved along together change no score
+    query = block.all_proj(x[:, :1].expand(1, 9, 64)).unflatten(-1, (12, -1))
+    query, key, _ = block.rotary(*query.transpose(1, 2).split([8, 4], dim=1))
+    near = (query[0, 0, 3:] * key[0, 0, :-3]).sum(dim=-1)
+assert (near - near[0]).abs().max() < 1e-4
+
+# %% [markdown]
+# With three matrices instead of two, a d_ff two thirds as large keeps the size of the network; what else is missing are keys and values.
+#
 # ## A model that writes, letter by letter
 #
 # We give it English sentences of the course corpus, one character at a time, and ask at each character for the next.
@@ -164,6 +248,7 @@ for temperature in (0.3, 0.7, 1.5):
 #
 # How good is it?
 # **Bits per character** measure its surprise: the mean of log₂(1 / probability of the right character), on sentences that it never saw.
+# (Lesson 09's loss, in nats per subword, becomes this one when divided by ln 2 and by the number of characters in a subword.)
 # Such a number says little without a baseline.
 # Here is an old one, without any gradient: *count* what follows each run of up to five characters in the training texts.
 
@@ -200,6 +285,7 @@ def counted_prob(read, at, longest):
 # %% [markdown]
 # One training is an anecdote, so the rest of this lesson reads a record of three seeds for each model: `python -m course_lib.experiments families` makes it again.
 # It also has writers that were trained five times as long as ours.
+# Below, `seeds(side, name)` reads one of its results, seed after seed, and `told` prints their mean and its interval.
 
 # %%
 of_counts = Predict(
@@ -274,13 +360,23 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 # %% [markdown]
 # After 600 steps, a third of the words do not exist in the corpus; after 3,000 steps almost all do, though the sentences are still odd.
 #
+# ### From a language model to an assistant
+#
+# A model that continues texts is not yet one that answers.
+# Asked a question, it may continue with another question.
+# A large one does many tasks if its text begins with a few examples of them, **in-context learning** [@brown2020], without any training.
+# To make an assistant of it, two more trainings follow.
+# In **instruction tuning** it learns, with the loss of this lesson, from conversations in which people have written good answers; the loss counts the answer's tokens only.
+# In **preference learning** people say which of two of its answers is better, and the model is trained to make such answers more probable, by reinforcement from a model of their judgements [@ouyang2022] or directly from the pairs [@rafailov2023].
+# The block, the mask and the sampling stay as they are.
+#
 # ## A model that fills in blanks
 #
 # An encoder sees both sides of each word, so predicting the next word would teach it nothing: the answer is part of its input.
-# BERT's task [@devlin2019] hides some of the words and asks for them.
+# BERT's task [@devlin2019] hides some of the tokens and asks for them.
 # A model trained in this way is a **masked language model**.
-# It is asked for 15 % of the words.
-# Of these, 80 % become `<mask>`, 10 % become a random word, and 10 % stay as they are.
+# It is asked for 15 % of the tokens, which are whole words here.
+# Of these, 80 % become `<mask>`, 10 % become a random one, and 10 % stay as they are.
 # Why not always `<mask>`? The texts that the model will read later have none, so it should learn to say something about ordinary words, too.
 
 
@@ -376,7 +472,7 @@ assert always < 0.1 and 0.25 < min(found) < max(found) < 0.3
 # %% [markdown]
 # It finds the word four times as often as the baseline, but nearly three of four blanks remain wrong.
 # (Many blanks have more than one good filler, so 100 % is out of reach for anybody.)
-# A guess, which the record does not test: so short a training teaches which *part of speech* fits, and not yet which *noun*, and our question is about nouns.
+# Whether a longer training would help the classifier, this record does not say; BERT's had 3.3 billion words to read [@devlin2019, section 3.1].
 #
 # ## Patches instead of words
 #
@@ -610,7 +706,7 @@ assert looks[3:5, 3].sum(dim=1).min() > 0.5  # left, of: the lowest row, which i
 # But one picture is an anecdote, too.
 # In 200 pictures of two things, how much of a shape word's weight lies on the patches of each thing?
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.data import make_batch, make_scenes
 
 pairs = [one for one in make_scenes(300, seed=6000) if len(one.things) == 2][:200]
@@ -713,7 +809,7 @@ of_probe = Predict(
 )
 of_probe
 
-# %%
+# %% tags=["hide-input"]
 shapes = ["square", "circle", "triangle", "cross", "ring"]
 
 
@@ -724,7 +820,7 @@ def in_memory(model, scenes, pictures):
     return vectors, torch.tensor([shapes.index(one.things[0][1]) for one in scenes])
 
 
-# %%
+# %% tags=["hide-input"]
 def probe(x, y, steps=400):
     """A linear layer from vectors to shapes."""
     torch.manual_seed(0)
@@ -837,7 +933,7 @@ assert max(seeds("parser", "longer")) < 0.35
 # Is it length, as in lesson [13](13_positions_past_the_paper.ipynb)?
 # Perhaps; but length is not the only difference, because longer sentences are also built differently.
 
-# %%
+# %% tags=["hide-input"]
 conjunctions = {"if", "because", "although", "when"}
 clauses = {}
 for name, bank in (
@@ -886,8 +982,13 @@ Predictions()
 # - **encoder-only model**: the left half of figure 1; each token's vector has seen the whole text.
 # - **decoder-only model**: one stack with a causal mask that predicts the next token.
 # - **encoder-decoder model**: both halves; something is read, something else is written.
+# - **RMSNorm**: a layer norm without the mean.
+# - **SwiGLU**: a feed-forward network in which one projection gates another.
 # - **language model**: a model that gives a probability to what comes next.
 # - **bits per character**: mean of log₂(1 / probability of the right character).
+# - **in-context learning**: doing a task from examples in the text, without training.
+# - **instruction tuning**: training a language model on conversations with good answers.
+# - **preference learning**: training it with pairs of answers of which people prefer one.
 # - **masked language model**: an encoder-only model trained to fill in blanks.
 # - **classifier**: a model that chooses one of a few classes for its whole input.
 # - **fine-tuning**: further training of a trained model on another task.
@@ -904,7 +1005,7 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and not one new attention class was needed for five tasks.
+# A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and not one new attention class was needed for five tasks; today's language models have other norms, positions, gates and fewer keys in the same plan.
 # What a model of such blocks does is decided by its mask, by what is cut into tokens, and by the exercise that it is trained with.
 # That the blocks fit a task does not make them the best choice: on our small data, counts of five characters are as good as a language model after 3,000 steps, and the nearest neighbor as good as the vision transformer.
 # Pretraining on blanks helped the classifier in every seed, by a few points, far from what it does at BERT's size.

@@ -79,7 +79,9 @@ def test_pages_are_markdown():
         "| found | 1 | 4 | 9 |",
     ]
     answer = "**1.** ✗ **wrong**. At 2 `only`. (Lesson [03](03_attention.ipynb).)"
-    assert book.judge(double=("wrong", "03_attention", "At 2 `only`.")).text == book["double"].answer() == answer
+    folded = f"<details><summary>What is right?</summary>\n\n{answer}\n\n</details>"
+    assert book.judge(double=("wrong", "03_attention", "At 2 `only`.")).text == folded
+    assert book["double"].answer() == answer
     book.test("odd", lambda d_model: {"a": 0}, values=(1,))
     book.judge(odd=("right", "", "It is."))
     assert book["odd"].knob == "d_model" and book["odd"].answer() == "**2.** ✓ **right**. It is."
