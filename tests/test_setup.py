@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
+
+from course_lib.grading.sandbox import available
 
 
 def check_help_lists_every_target(makefile: str, shown: str) -> None:
@@ -30,8 +33,8 @@ def test_make_help_lists_every_target(root: Path, make: Callable, tmp_path: Path
 
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Path:
-    """A copy of what make needs, in a folder with a space, with an environment that looks installed."""
-    copy = tmp_path / "my course"
+    """A copy of what make needs, in a folder with spaces and umlauts, with an environment that looks installed."""
+    copy = tmp_path / "my course, für Übungen"
     (copy / ".venv" / "bin").mkdir(parents=True)
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(root / name, copy)
@@ -68,6 +71,14 @@ def test_lab_opens_the_first_lesson_and_hands_arguments_on(checkout: Path, make:
     assert planned.rstrip().endswith("--no-browser --port 9000")
 
 
+def test_only_a_teachers_jupyterlab_has_the_menus_of_nbgrader(root: Path, make: Callable) -> None:
+    lab, teach = (make(root, "-n", target).stdout for target in ("lab", "teach"))
+    assert "teacher" in teach and "teacher" not in lab
+    for planned, folder in ((lab, root), (teach, root / "notebooks" / "assignments")):
+        assert f'cd "{folder}" && ' in planned and f'--ServerApp.root_dir="{folder}"' in planned
+    assert re.search(r"cp -R (\S+)/learner/\. ", make(root, "-n", "-B", ".venv/.lab-ready").stdout)
+
+
 def test_update_pulls_installs_and_brings_copies_in_that_order(checkout: Path, make: Callable) -> None:
     planned = make(checkout, "-n", "update").stdout
     steps = ("git pull --ff-only", ".lab-ready", "-m notebooks.copies my_course")
@@ -100,6 +111,55 @@ def test_a_relative_course_data_becomes_absolute(checkout: Path, make_env: Calla
 def test_waiting_threads_soon_sleep_unless_the_user_says_otherwise(checkout: Path, make_env: Callable) -> None:
     assert make_env(checkout)["GOMP_SPINCOUNT"] == "100000"
     assert make_env(checkout, GOMP_SPINCOUNT="5")["GOMP_SPINCOUNT"] == "5"
+
+
+# With what little the process has: one core, and two GB of memory for each process.
+NARROW = """
+import os, resource, subprocess, sys
+import nbformat
+from nbclient import NotebookClient
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+resource.setrlimit(resource.RLIMIT_DATA, (2 * 2**30, 2 * 2**30))
+mine, *cells = sys.argv[1:]
+subprocess.run([sys.executable, "-m", "notebooks.copies", mine], check=True)
+notebook = nbformat.read(f"{mine}/00_welcome.ipynb", as_version=4)
+if cells:
+    notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
+NotebookClient(notebook, timeout=600, resources={"metadata": {"path": mine}}).execute()
+"""
+
+
+def law_the_first_lesson_runs_where_little_is_allowed(root: Path, writable: Path, *cells: str) -> None:
+    """No network, no home, nothing to write to but one folder: the checkout is read-only."""
+    home = writable / "home"
+    home.mkdir()
+    words = ["bwrap", "--unshare-net", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    words += ["--tmpfs", str(Path.home())]
+    for path in (root, Path(sys.prefix), Path(sys.base_prefix)):
+        words += ["--ro-bind", str(path), str(path)] if path.is_relative_to(Path.home()) else []
+    words += ["--bind", str(writable), str(writable), sys.executable, "-c", NARROW]
+    env = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "TMPDIR": str(home), "PYTHONPATH": str(root)}
+    env |= {f"JUPYTER_{name}_DIR": str(home / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    env |= {"IPYTHONDIR": str(home / "ipython"), "MPLCONFIGDIR": str(home / "matplotlib")}
+    mine = str(writable / "my course, für Übungen")
+    done = subprocess.run([*words, mine, *cells], cwd=root, env=env, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.skipif(not available(), reason="no bubblewrap here: nothing can be forbidden to a process")
+def test_the_first_lesson_runs_where_little_is_allowed(root: Path, tmp_path: Path) -> None:
+    law_the_first_lesson_runs_where_little_is_allowed(root, tmp_path)
+    for number, (cell, words) in enumerate(
+        (
+            (f"open({str(root / 'x')!r}, 'w')", "Read-only file system"),
+            ("import socket; socket.create_connection(('192.0.2.1', 80), 5)", "Network is unreachable"),
+            ("bytearray(3 * 2**30)", "MemoryError"),
+            ("import os; assert len(os.sched_getaffinity(0)) > 1", "AssertionError"),
+        )
+    ):
+        (tmp_path / str(number)).mkdir()
+        with pytest.raises(AssertionError, match=words):
+            law_the_first_lesson_runs_where_little_is_allowed(root, tmp_path / str(number), cell)
 
 
 def use_everything(env: dict[str, str]) -> None:
@@ -160,6 +220,25 @@ def test_ci_runs_the_test_command_with_the_data_that_exists(
     assert said.splitlines() == [f"make {target} {where}" for target in ("test", "test-book", "test-browser")]
     assert "\nmake test\n" in (root / "README.md").read_text(encoding="utf-8")
     assert "- run: .ci/run\n" in (root / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+
+
+def law_windows_is_tried_as_it_is_told(workflow: str, page: str) -> None:
+    """The job runs the lines of the page in their order, but for the last one, which waits for a person."""
+    told = re.search(r"## Windows\n.*?```\n(.*?)```", page, flags=re.S)[1].splitlines()
+    steps = [step["run"] for step in yaml.safe_load(workflow)["jobs"]["windows"]["steps"] if "run" in step]
+    assert len(told) == 4 and steps[:3] == told[:3], f"told {told}, tried {steps[:3]}"
+    tried = " ".join(steps[3:])
+    assert "-m jupyterlab " in told[3] and all(part in tried for part in ("tests/checks", ".ipynb", "--nbval-lax"))
+
+
+def test_windows_is_tried_as_it_is_told(root: Path) -> None:
+    workflow = (root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    page = (root / "docs" / "installation.md").read_text(encoding="utf-8")
+    law_windows_is_tried_as_it_is_told(workflow, page)
+    for old, new in (("-m notebooks.copies", "-m notebooks.other"), ("tests/checks", ""), ("--nbval-lax", "")):
+        assert old in workflow
+        with pytest.raises(AssertionError):
+            law_windows_is_tried_as_it_is_told(workflow.replace(old, new), page)
 
 
 def test_readme_lists_every_lesson_and_target(root: Path, make: Callable) -> None:

@@ -152,7 +152,8 @@ RIGHT = {
     "19.adopt": [adopt_by_pattern, adopt_by_words, Edit("mine = {}", "mine = dict()")],
     "19.weights": [
         Edit(),
-        Edit(TRANSLATED, "[text for at in range(0, len(sentences), 40) for text in translate(model, sentences[at : at + 40])]"),
+        Edit(TRANSLATED, "[text for at in range(0, len(sentences), 40)\n"
+             "            for text in translate(model, sentences[at : at + 40])]"),
         Edit(f"return {TRANSLATED}", "order = sorted(range(len(sentences)), key=lambda place: len(sentences[place]))\n"
              "    found = translate(model, [sentences[place] for place in order])\n"
              "    return [text for _, text in sorted(zip(order, found))]"),
