@@ -115,6 +115,7 @@ class Exercise:
             there cannot run on a GPU.
         tolerance: relative and absolute, in float32; float64 is held to 1e-9.
         reference: the solution, which the assignment's text has.
+        accepted: what is said of an answer in which nothing is wrong.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Exercise:
     any_device: bool = True
     tolerance: float = 1e-4
     reference: Any = None
+    accepted: str = "right"
 
     @property
     def known_mistakes(self) -> list[tuple[str, Any]]:

@@ -66,7 +66,7 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
         raise CheckFailed(f"{exercise.name}, case {len(found) + 1} of {len(cases)}: no reply")
     tried = zip(cases, found, strict=True)
     _check_loops(exercise, [(inputs, reply.runs) for inputs, reply in tried if not on_meta(inputs)])
-    return f"✓ {exercise.name}: right" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
+    return f"✓ {exercise.name}: {exercise.accepted}" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
 
 
 def _check_loops(exercise: Exercise, runs: Sequence[tuple[tuple, int]]) -> None:

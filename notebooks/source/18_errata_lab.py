@@ -1753,5 +1753,7 @@ for claim in book.claims:
 # A test with easy numbers finds nothing: saturated softmaxes, equal lengths, one layer and one head hide what the next model shows.
 # And a sentence that sounds wrong may be right: the key bias does nothing, and masked padding is not there.
 #
+# **What moved**: the [twelve questions](assignments/release/99_concepts_after/99_concepts_after.ipynb) from before the course, asked again.
+#
 # **Next**: what you make of it.
 # Train on sentence pairs of your own (lesson 17), read the paper once more from its title to its last table, and build a translator from an empty file: the capstone.
