@@ -33,16 +33,6 @@ def extend_by_torch(x, keys, values, w_query, w_key, w_value):
     return nn.functional.scaled_dot_product_attention(x @ w_query, keys, values, attn_mask=seen), keys, values
 
 
-def extend_in_two_parts(x, keys, values, w_query, w_key, w_value):
-    """What was kept is open to all, and the mask of the new ones is the lesson's square."""
-    query, new_keys, new_values = x @ w_query, x @ w_key, x @ w_value
-    scale, future = keys.size(-1) ** -0.5, torch.full((x.size(1), x.size(1)), -torch.inf, device=x.device).triu(1)
-    old, own = query @ keys.mT * scale, query @ new_keys.mT * scale + future.to(x.dtype)
-    weights = torch.softmax(torch.cat([old, own], dim=-1), dim=-1).split([keys.size(1), x.size(1)], dim=-1)
-    context = weights[0] @ values + weights[1] @ new_values
-    return context, torch.cat([keys, new_keys], dim=1), torch.cat([values, new_values], dim=1)
-
-
 def extend_one_by_one(x, keys, values, w_query, w_key, w_value):
     found = []
     for newest in x.split(1, dim=1):
@@ -77,7 +67,7 @@ RIGHT = {
     "07.shapes": [Edit(), Edit("(", "[", ")", "]"), Edit("64)", "512 // 8)")],
     "07.cache": [
         extend_by_torch,
-        extend_in_two_parts,
+        Edit("~seen, -math.inf)", "seen.logical_not(), -torch.inf)", "keys.mT", "keys.transpose(1, 2)"),
         Edit("place <= place[past:, None]", "torch.ones_like(scores[0], dtype=torch.bool).tril(past)",
              "    seen", "    scores = x @ w_query @ keys.mT / math.sqrt(keys.size(-1))\n    seen"),
     ],

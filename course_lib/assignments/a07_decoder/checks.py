@@ -14,18 +14,10 @@ CROSS = "    x = x + cross_attn(norms[{}](x), memory, memory, memory_mask)\n"
 
 def positions_and_cache(generator):
     """One new position and several, with nothing kept so far and with a longer past; all widths differ."""
-    cases = []
-    for batch, past, new, d_model, d_k, d_v in (
-        (1, 3, 1, 4, 2, 3),
-        (2, 0, 1, 3, 4, 2),
-        (2, 2, 3, 6, 4, 5),
-        (3, 0, 4, 5, 3, 4),
-        (2, 5, 2, 4, 5, 3),
-    ):
-        x, keys, values = (
-            torch.randn(batch, length, width, generator=generator)
-            for length, width in ((new, d_model), (past, d_k), (past, d_v))
-        )
+    cases, shapes = [], ((1, 3, 1, 4, 2, 3), (2, 0, 1, 3, 4, 2), (2, 2, 3, 6, 4, 5), (3, 0, 4, 5, 3, 4))
+    for batch, past, new, d_model, d_k, d_v in shapes:
+        sizes = (new, d_model), (past, d_k), (past, d_v)
+        x, keys, values = (torch.randn(batch, *size, generator=generator) for size in sizes)
         weights = (torch.randn(d_model, width, generator=generator) for width in (d_k, d_k, d_v))
         cases.append((x, keys, values, *weights))
     return cases
