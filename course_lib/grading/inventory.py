@@ -115,7 +115,7 @@ def moved(question: Question, room: Class) -> Moved:
         Choice(text, question.wrong.get(text), *(taken.count((text, form)) for form in FORMS))
         for text in choices(question, "before")
     ]
-    undecided = Choice("no choice", "says so, or left it open", *(taken.count((None, form)) for form in FORMS))
+    undecided = Choice("no choice", "does not know, or left it open", *(taken.count((None, form)) for form in FORMS))
     return Moved(question, was, now, gain(was.value, now.value) if now else None,
                  pairs.count((False, True)), pairs.count((True, False)), [*listed, undecided])
 

@@ -27,7 +27,7 @@ PAD_ID, BOS_ID = 0, 1  # of <pad> and <s>
 # with torch.profiler.profile() as run:
 #     model(src, tgt_in)
 # run.export_chrome_trace("trace.json")
-# events = json.load(open("trace.json"))["traceEvents"]
+# events = [event for event in json.load(open("trace.json"))["traceEvents"] if "cat" in event]
 # ```
 #
 # `events` is a list of dicts, in no particular order. Each has a `"name"`, a category `"cat"`, a thread `"tid"`, a beginning `"ts"` and a duration `"dur"`, both whole microseconds here.
