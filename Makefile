@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab update test check test-lowest test-newest .at-an-end test-browser test-book notebooks assignments new book elsewhere bench lint teach release autograde feedback test-class clean .moved
+.PHONY: help lab update test check test-lowest test-newest .at-an-end test-browser test-book notebooks assignments new book elsewhere bench lint teach release autograde feedback personal inventory test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -136,6 +136,7 @@ notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 p
 
 assignments: $(VENV)/.test-ready ## Generate the assignments from their texts; ASSIGNMENT=03 picks one
 	$(PY) -m notebooks.source.build_assignments $(ASSIGNMENT)
+	$(PY) -m notebooks.source.build_inventory
 
 new: $(VENV)/.test-ready ## The first files of a new KIND=lesson NAME=19_topic; other kinds: exercise, widget, language
 	$(PY) -m notebooks.source.skeleton $(KIND) $(NAME)
@@ -161,6 +162,12 @@ autograde: $(VENV)/.teach-ready ## For teachers: grade what is new in submitted/
 feedback: $(VENV)/.teach-ready ## For teachers: a page for each student of ASSIGNMENT=03, grades.csv, the leaderboard of 19
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_feedback --force "$$name" && $(NBGRADER) export \
 		&& $(CURDIR)/$(PY) -m course_lib.grading.leaderboard "$$name")
+
+personal: $(VENV)/.teach-ready ## For teachers: a notebook of ASSIGNMENT=05 for each student; ARGS="--students class.txt"
+	$(call FOR_ASSIGNMENT,$(CURDIR)/$(PY) -m course_lib.grading personal "$$name" $(ARGS))
+
+inventory: $(VENV)/.teach-ready ## For teachers: what the course moved, as a page, from both sets of the twelve questions
+	@cd notebooks/assignments && $(CURDIR)/$(PY) -m course_lib.grading inventory $(ARGS)
 
 test-class: $(VENV)/.test-ready ## Grade a class of thirty for every assignment
 	$(PY) -m pytest tests/grading --all-assignments -rP $(ARGS)

@@ -4,8 +4,11 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
+    submodules=["inventory"],
     submod_attrs={
-        "catalog": ["FOLDERS", "answer_of", "check", "declared", "find", "load"],
+        "catalog": ["FOLDERS", "answer_of", "check", "declared", "find", "load", "variants_for"],
+        "inventory": ["what_moved"],
+        "variants": ["PUBLISHED", "Variant", "variants_in"],
         "reader": ["CHECK", "Written", "read_text", "with_parts"],
     },
 )

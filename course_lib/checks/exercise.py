@@ -127,6 +127,7 @@ class Exercise:
         truth: from the inputs of a case to what is right, where that is not what the solution returns.
         worth: from what is right and what came to the share of the points that it earns, 0 to 1, and to what is said of
             it. Default: all where both are the same, and nothing where they differ.
+        accepted: what is said of an answer in which nothing is wrong.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Exercise:
     reference: Any = None
     truth: Callable[..., Any] | None = None
     worth: Callable[[Any, Any], tuple[float, str]] | None = None
+    accepted: str = "right"
 
     @property
     def known_mistakes(self) -> list[tuple[str, Any]]:

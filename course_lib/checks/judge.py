@@ -66,7 +66,7 @@ def verdict(exercise: Exercise, cases: Sequence[tuple], found: Sequence[Reply]) 
     _check_loops(exercise, [(inputs, reply.runs) for inputs, reply in tried if not on_meta(inputs)])
     if exercise.worth is not None:
         return f"✓ {exercise.name}: {earned[-1][1]}"
-    return f"✓ {exercise.name}: right" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
+    return f"✓ {exercise.name}: {exercise.accepted}" + (f" in {len(cases)} cases" if len(cases) > 1 else "")
 
 
 def _worth(exercise: Exercise, inputs: tuple, reply: Reply) -> tuple[float, str]:

@@ -1,4 +1,8 @@
-"""Grades an assignment: python -m course_lib.grading 03_attention, in the folder of the course."""
+"""Grades an assignment: python -m course_lib.grading 03_attention, in the folder of the course.
+
+With `inventory` in an assignment's place it writes the page of what the course moved, with `personal` the notebooks of
+single students.
+"""
 
 import argparse
 import os
@@ -14,6 +18,7 @@ from nbgrader.api import Gradebook
 from nbgrader.apps import NbGrader, NbGraderAPI
 
 from course_lib.assignments import find
+from course_lib.grading import inventory, personal
 from course_lib.grading.beside import look_beside
 from course_lib.grading.intake import admit, content_of
 from course_lib.grading.reading import needs_a_look
@@ -54,6 +59,8 @@ class Grading:
             mark.write_text(content, encoding="utf-8")
         else:
             said = "; ".join(filter(None, ["unchanged", said]))
+        if personal.without_own(student, self.assignment):
+            said = "; ".join(filter(None, [said, "look: has no personal notebook, and is graded by everybody's"]))
         return "; ".join(filter(None, [self.points(student), *self.looks(mark.parent), said]))
 
     def points(self, student: str) -> str:
@@ -69,11 +76,14 @@ class Grading:
     def looks(self, folder: Path) -> Iterator[str]:
         """What a person should look at in the code of a graded submission, and beside it."""
         yield from (f"look: {what}" for what in look_beside(folder))
-        for cell in nbformat.read(folder / f"{self.assignment}.ipynb", as_version=4).cells:
+        notebook = nbformat.read(folder / f"{self.assignment}.ipynb", as_version=4)
+        variants = personal.variants_of(notebook)
+        for cell in notebook.cells:
             marks = cell.metadata.get("nbgrader", {})
-            if cell.cell_type == "code" and marks.get("solution"):
-                name = marks["grade_id"].replace("-", ".", 1)
-                yield from (f"look: {name} {what}" for what in needs_a_look(find(name), cell.source))
+            name = marks.get("grade_id", "").replace("-", ".", 1)
+            if cell.cell_type == "code" and marks.get("solution") and not name.startswith("inventory."):
+                exercise = find(name, variants.get(name))
+                yield from (f"look: {name} {what}" for what in needs_a_look(exercise, cell.source))
 
 
 @contextmanager
@@ -95,6 +105,10 @@ def everything_else_in(path: Path) -> Iterator[TextIO]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Grades what is new among the submissions to an assignment, a line for each student; the rest is in the log."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    for other in (inventory, personal):
+        if arguments[:1] == [other.NAME]:
+            return other.main(arguments[1:])
     if sys.platform == "win32":
         print("Grading needs Linux or macOS: use WSL, or a virtual machine.", file=sys.stderr)
         return 2

@@ -18,6 +18,7 @@ from course_lib.assignments import find
 from course_lib.checks import VISIBLE, CheckFailed, Exercise, Reply, hidden_seed, read_replies, verdict, write
 from course_lib.grading.beside import taken
 from course_lib.grading.kernel_pool import Kernel, take
+from course_lib.grading.personal import variants_of
 from course_lib.grading.remote import missing, source_of_ask
 
 ASK = "import course_lib.grading.remote as _remote; _remote.answer({!r}, globals(), {!r}, {!r})"
@@ -45,6 +46,7 @@ class ContainedExecute(Execute):
         self._deadline = monotonic() + self.budget
         self._beside = Path(resources.get("metadata", {}).get("path") or ".")
         self._kernel = self._fresh()
+        self._variants = variants_of(nb)  # of what was released: a submission's own metadata are gone
         try:
             return super().preprocess(nb, resources, km=self._kernel.manager)
         finally:
@@ -94,7 +96,7 @@ class ContainedExecute(Execute):
         lines, shares = [], []
         try:
             for name, variable, hidden in calls:
-                exercise = find(name)
+                exercise = find(name, self._variants.get(name))
                 cases = exercise.inputs(hidden_seed() if hidden else VISIBLE)
                 try:
                     lines.append(verdict(exercise, cases, self._ask(exercise, variable, cases, index)))

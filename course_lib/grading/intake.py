@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from course_lib.grading.personal import released_to
 from course_lib.grading.rebuild import recognized
 
 LIMIT = 50 * 2**20  # bytes of a notebook
@@ -94,15 +95,16 @@ def _undo(folder: Path, path: Path) -> None:
 def _put_aside(path: Path, assignment: str, problem: str) -> None:
     if path.exists():
         path.rename(path.with_name(path.name + ASIDE))
-    released = _released(assignment, path.name)
+    released = _released(path, assignment)
     note = nbformat.v4.new_markdown_cell(f"**Nothing could be graded:** {problem}.", id="intake")
     released.cells.insert(0, note)
     nbformat.write(released, path)
     _record(path.parent, path)
 
 
-def _released(assignment: str, name: str) -> NotebookNode:
-    return nbformat.read(Path("release") / assignment / name, as_version=4)
+def _released(path: Path, assignment: str) -> NotebookNode:
+    """What the student was given who handed this in, as submitted/STUDENT/ASSIGNMENT/NAME.ipynb."""
+    return nbformat.read(released_to(path.parent.parent.name, assignment, path.stem), as_version=4)
 
 
 def _problem(path: Path, assignment: str) -> str | None:
@@ -117,6 +119,6 @@ def _problem(path: Path, assignment: str) -> str | None:
             cell.source, cell.cell_type, cell.metadata.get("nbgrader")  # an old or broken format has none
     except Exception as error:  # whatever a file of a stranger raises in a parser
         return f"{path.name} is not a notebook ({type(error).__name__})"
-    if not recognized(_released(assignment, path.name), notebook):
+    if not recognized(_released(path, assignment), notebook):
         return f"no cell of {path.name} is recognized as an answer; is it this assignment's notebook?"
     return None

@@ -2,11 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
+
+from course_lib.grading.personal import released_to
 
 
 class Rebuild(NbGraderPreprocessor):
@@ -15,7 +16,7 @@ class Rebuild(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """The released notebook with the submitted solutions in it; see `rebuild`."""
         names = resources["nbgrader"]
-        released = Path("release") / names["assignment"] / f"{names['notebook']}.ipynb"
+        released = released_to(names.get("student"), names["assignment"], names["notebook"])
         return rebuild(nbformat.read(released, as_version=4), nb), resources
 
 

@@ -7,6 +7,7 @@ from nbgrader.preprocessors import ClearSolutions, DeduplicateIds, Execute, Save
 
 from course_lib.grading.clear import ClearToStubs
 from course_lib.grading.execute import ContainedExecute
+from course_lib.grading.personal import OwnTexts
 from course_lib.grading.rebuild import Rebuild
 
 
@@ -15,7 +16,7 @@ def _instead(steps: list[type], old: type, new: type) -> list[type]:
 
 
 RELEASE = _instead(GenerateAssignment.preprocessors.default(), ClearSolutions, ClearToStubs)
-SANITIZE = _instead(Autograde.sanitize_preprocessors.default(), DeduplicateIds, Rebuild)
+SANITIZE = [*_instead(Autograde.sanitize_preprocessors.default(), DeduplicateIds, Rebuild), OwnTexts]
 GRADE = _instead(Autograde.autograde_preprocessors.default(), Execute, ContainedExecute)
 
 

@@ -376,6 +376,9 @@ with written_for(originals, tuple(new)):
 # The paper is "Attention Is All You Need" [@vaswani2017]; each lesson says which section it builds.
 # A word that you have forgotten is in the [list of terms](terms.md).
 #
+# What do you think of all this now?
+# [Twelve questions](assignments/release/00_concepts_before/00_concepts_before.ipynb) ask for it before the course, and once more after lesson 18, where you see what moved.
+#
 # ## Your predictions
 
 # %%

@@ -2044,7 +2044,8 @@ Predictions()
 # A test with easy numbers finds nothing: saturated softmaxes, equal lengths, one layer and one head hide what the next model shows.
 # And a sentence that sounds wrong may be right: the key bias does nothing, and masked padding is not there.
 #
-# **Practice**: the capstone, a translator from an empty file; and the next bold sentence that you read, with a knob and two numbers.
+# **Practice**: the [capstone](assignments/release/19_capstone/19_capstone.ipynb), a translator from an empty file; and the next bold sentence that you read, with a knob and two numbers.
+# **What moved**: the [twelve questions](assignments/release/99_concepts_after/99_concepts_after.ipynb) from before the course, asked again.
 #
 # **Next**: what you make of it.
 # Train on sentence pairs of your own (lesson [17](17_scaling_out.ipynb)), and read the paper once more from its title to its last table.

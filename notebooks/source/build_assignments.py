@@ -42,21 +42,21 @@ def instructor(notebook: NotebookNode) -> NotebookNode:
         name = about.get("exercise", "").replace(".", "-")
         if kind == "solution":
             cell.source = with_parts(cell.source).strip()
-            cell.metadata["nbgrader"] = _marks(name, solution=True)
+            cell.metadata["nbgrader"] = marks(name, solution=True)
             if planted:
                 cell.metadata["planted"] = planted
             planted = None
         elif kind == "answer":
-            cell.metadata["nbgrader"] = _marks(name, grade=True, solution=True, points=about["points"])
+            cell.metadata["nbgrader"] = marks(name, grade=True, solution=True, points=about["points"])
         elif kind == "check":
             if (found := CHECK.fullmatch(cell.source)) is None or found["name"] != about["exercise"]:
                 raise lessons.BuildError(f"expected check({about['exercise']!r}, ...), got {cell.source}")
             hidden = f"### BEGIN HIDDEN TESTS\n{cell.source[:-1]}, hidden=True)\n### END HIDDEN TESTS"
             cell.source = f"{cell.source}\n{hidden}"
-            cell.metadata["nbgrader"] = _marks(f"{name}-check", grade=True, locked=True, points=about["points"])
+            cell.metadata["nbgrader"] = marks(f"{name}-check", grade=True, locked=True, points=about["points"])
         elif cell.cell_type == "code":
             given = sum("given" in other.metadata.get("nbgrader", {}).get("grade_id", "") for other in cells)
-            cell.metadata["nbgrader"] = _marks(f"given-{given}", locked=True)
+            cell.metadata["nbgrader"] = marks(f"given-{given}", locked=True)
             if kind == "home":
                 cell.metadata["home"] = True
         cells.append(cell)
@@ -122,9 +122,10 @@ def _rules(exercise: Exercise) -> str:
     return f"*Rules: {'; '.join([*found, 'the inputs stay unchanged; a list counts as a tuple, 3.0 as 3'])}.*"
 
 
-def _marks(name: str, *, grade=False, solution=False, locked=False, points=None) -> dict:
-    marks = dict(grade=grade, grade_id=name, locked=locked, schema_version=3, solution=solution, task=False)
-    return marks | ({"points": points} if grade else {})
+def marks(name: str, *, grade=False, solution=False, locked=False, points=None) -> dict:
+    """What nbgrader's metadata says of a cell."""
+    said = dict(grade=grade, grade_id=name, locked=locked, schema_version=3, solution=solution, task=False)
+    return said | ({"points": points} if grade else {})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

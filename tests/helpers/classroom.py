@@ -64,7 +64,9 @@ class Classroom:
         (root / "nbgrader_config.py").write_text(config + settings, encoding="utf-8")
         self.nbgrader("generate_assignment", assignment)
         self.released = nbformat.read(root / "release" / assignment / f"{assignment}.ipynb", as_version=4)
-        solution = nbformat.read(FOLDER / "solution" / assignment / f"{assignment}.ipynb", as_version=4)
+        solved = FOLDER / "solution" / assignment / f"{assignment}.ipynb"
+        solved = solved if solved.is_file() else root / "source" / assignment / solved.name  # questions have no lesson
+        solution = nbformat.read(solved, as_version=4)
         pairs = [(_marks(cell), right) for cell, right in zip(self.released.cells, solution.cells, strict=True)]
         self.right = {marks["grade_id"]: right.source for marks, right in pairs if marks.get("solution")}
         self.points = {marks["grade_id"]: marks["points"] for marks, _ in pairs if marks.get("grade")}

@@ -17,7 +17,8 @@ PROGRESS = re.compile(r"\d+%\||\d+it \[")  # what tqdm writes to stderr; anythin
 # What lies beside the lessons in source/.
 TOOLS = {
     *("architecture", "book", "book_alive", "book_graphs", "book_model", "book_reference", "build_assignments"),
-    *("build_lessons", "citations", "course_map", "elsewhere", "reading", "readme", "skeleton", "terms"),
+    *("build_inventory", "build_lessons", "citations", "course_map", "elsewhere", "reading", "readme", "skeleton"),
+    "terms",
 }
 MACHINE_PATH = re.compile(r"/(?:home|Users)/\w|/root/|/tmp/|/private/|/site-packages/|[A-Z]:\\")
 

@@ -6,20 +6,18 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
+from course_lib.attention import attention as library_attention
 from course_lib.blocks import DecoderLayer
 from course_lib.checks import Edit
 from course_lib.config import ModelConfig
 from course_lib.data import make_batch
 from course_lib.decoding import greedy
+from course_lib.masks import causal_mask
 from course_lib.recording import record_attention
-from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from course_lib.tokenizer import EOS_ID
 from course_lib.transformer import Decoder, Encoder, Transformer
 
-ENDED = "padded.scatter(1, lengths, eos_id)"
-IN_LISTS = (
-    "(tgt != pad_id).sum(dim=1, keepdim=True)",
-    "torch.tensor([[len(row) - row.count(pad_id)] for row in tgt.tolist()])",
-)
+MASKED = "scores.masked_fill(~seen, -math.inf).softmax(dim=-1)"
 OUTPUTS = (  # of every encoder layer, and the number of the decoder layer
     "    for encoder", "    outputs = [x_src]\n    for encoder",
     "x_src = encoder_layer(x_src)", "outputs.append(encoder_layer(outputs[-1]))",
@@ -29,10 +27,18 @@ ENCODE = "{0}for encoder_layer in encoder_layers:\n{0}    x_src = encoder_layer(
 CROSS = "cross_attn(norms[{}](x), memory, memory, memory_mask)"
 
 
-def shift_padded_left(tgt, bos_id, eos_id, pad_id):
-    rows = [[number for number in row if number != pad_id] for row in tgt.tolist()]
-    framed = torch.tensor([[pad_id] * (tgt.size(1) - len(row)) + [bos_id, *row, eos_id] for row in rows])
-    return framed[:, :-1], framed[:, 1:]
+def extend_by_torch(x, keys, values, w_query, w_key, w_value):
+    keys, values = (torch.cat(pair, dim=-2) for pair in ((keys, x @ w_key), (values, x @ w_value)))
+    seen = torch.ones(x.size(1), keys.size(1), dtype=torch.bool, device=x.device).tril(keys.size(1) - x.size(1))
+    return nn.functional.scaled_dot_product_attention(x @ w_query, keys, values, attn_mask=seen), keys, values
+
+
+def extend_one_by_one(x, keys, values, w_query, w_key, w_value):
+    found = []
+    for newest in x.split(1, dim=1):
+        context, keys, values = extend_by_torch(newest, keys, values, w_query, w_key, w_value)
+        found.append(context)
+    return torch.cat(found, dim=1), keys, values
 
 
 class Stacks:
@@ -59,10 +65,11 @@ def cut_afterwards(step, start, eos_id, pad_id, max_len):
 
 RIGHT = {
     "07.shapes": [Edit(), Edit("(", "[", ")", "]"), Edit("64)", "512 // 8)")],
-    "07.shift": [
-        Edit(ENDED, "torch.where((padded == pad_id) & (tgt_in != pad_id), eos_id, padded)"),
-        Edit(ENDED, "padded.masked_fill(torch.arange(padded.size(1), device=tgt.device) == lengths, eos_id)"),
-        Edit("torch.full_like(column, pad_id)", "column * 0 + pad_id", "(dim=1, keepdim=True)", "(1).unsqueeze(1)"),
+    "07.cache": [
+        extend_by_torch,
+        Edit("~seen, -math.inf)", "seen.logical_not(), -torch.inf)", "keys.mT", "keys.transpose(1, 2)"),
+        Edit("place <= place[past:, None]", "torch.ones_like(scores[0], dtype=torch.bool).tril(past)",
+             "    seen", "    scores = x @ w_query @ keys.mT / math.sqrt(keys.size(-1))\n    seen"),
     ],
     "07.stacks": [
         Stacks(),
@@ -88,11 +95,11 @@ WRONG = {
     "07.shapes": [
         Edit("(3, 8, 6, 6)", "None"),
     ],
-    "07.shift": [
-        (Edit(*IN_LISTS), "one by one"),
-        Edit(*IN_LISTS, f"tgt_in, {ENDED}", f"torch.cat([tgt_in[:, :1], {ENDED}[:, :-2]], 1), {ENDED}[:, :-1]"),
-        shift_padded_left,
-        Edit("return", "tgt[:, 0] = bos_id\n    return"),
+    "07.cache": [
+        (extend_one_by_one, "one by one"),
+        Edit("dim=1)  # (batch", "dim=0)  # (batch"),
+        Edit(MASKED, "scores.masked_fill(seen, -math.inf).softmax(dim=-1)"),
+        Edit("    keys = torch", "    w_key = w_value[:, : keys.size(-1)]\n    keys = torch"),
     ],
     "07.stacks": [
         (Edit(*OUTPUTS, "x_tgt, x_src)", "x_tgt, outputs[1:][number])"), "encoder layer beside it."),
@@ -134,16 +141,10 @@ def measured():
     return {name: tuple(tensor.shape) for name, tensor in shapes.items()}
 
 
-def library_shift(tgt, bos_id, eos_id, pad_id):
-    """With ids moved out of the way of the library's own special ids, and moved back."""
-    batch = make_batch([([EOS_ID], [number + 1000 for number in row if number != pad_id]) for row in tgt.tolist()])
-    pair = []
-    for ids in (batch.tgt_in, batch.tgt_out):
-        ids = nn.functional.pad(ids, (0, tgt.size(1) + 1 - ids.size(1)), value=PAD_ID)  # if every row ends with padding
-        pair.append(ids - 1000)
-        for ours, given in ((PAD_ID, pad_id), (BOS_ID, bos_id), (EOS_ID, eos_id)):
-            pair[-1][ids == ours] = given
-    return tuple(pair)
+def library_cache(x, keys, values, w_query, w_key, w_value):
+    keys, values = torch.cat([keys, x @ w_key], dim=1), torch.cat([values, x @ w_value], dim=1)
+    seen = causal_mask(keys.size(1))[0, :, -x.size(1) :]  # (1, new, past + new)
+    return library_attention(x @ w_query, keys, values, seen)[0], keys, values
 
 
 def library_stacks(x_src, x_tgt, encoder_layers, decoder_layers):
@@ -185,7 +186,7 @@ def library_generate(step, start, eos_id, pad_id, max_len):
 # What a solution must agree with.
 LIBRARY = {
     "07.shapes": measured(),
-    "07.shift": library_shift,
+    "07.cache": library_cache,
     "07.stacks": library_stacks,
     "07.decoder_layer": library_layer,
     "07.generate": library_generate,

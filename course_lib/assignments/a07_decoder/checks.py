@@ -1,4 +1,4 @@
-"""Checks of assignment 07: what the decoder reads and predicts, its layer, its memory, and writing token by token."""
+"""Checks of assignment 07: attention with a cache, the decoder's layer, its memory, and writing token by token."""
 
 from functools import partial
 
@@ -7,20 +7,19 @@ import torch.nn.functional as F
 
 from course_lib.checks import PLANTED, Edit, Exercise, value
 
-ENDED = "padded.scatter(1, lengths, eos_id)"
+BEHIND = "torch.cat([keys, x @ w_key], dim=1)"
+MASKED, NO_MASK = "scores.masked_fill(~seen, -math.inf).softmax(dim=-1)", "scores.softmax(dim=-1)"
 CROSS = "    x = x + cross_attn(norms[{}](x), memory, memory, memory_mask)\n"
 
 
-def targets(generator):
-    """Ids of sentences, some batches with padding in every row, and the ids of <s>, </s> and <pad>."""
-    cases = []
-    ids = ((1, 2, 0), (1, 2, 0), (2, 0, 3), (0, 3, 1), (101, 102, 100), (3, 1, 2))
-    shapes = ([4], 4), ([3, 1, 5], 5), ([1], 1), ([4, 2, 3], 6), ([2, 4], 4), ([3, 5, 2, 5], 5)
-    for (lengths, width), special in zip(shapes, ids, strict=True):
-        tgt = torch.randint(4, 100, (len(lengths), width), generator=generator)
-        for row, length in zip(tgt, lengths, strict=True):
-            row[length:] = special[2]
-        cases.append((tgt, *special))
+def positions_and_cache(generator):
+    """One new position and several, with nothing kept so far and with a longer past; all widths differ."""
+    cases, shapes = [], ((1, 3, 1, 4, 2, 3), (2, 0, 1, 3, 4, 2), (2, 2, 3, 6, 4, 5), (3, 0, 4, 5, 3, 4))
+    for batch, past, new, d_model, d_k, d_v in shapes:
+        sizes = (new, d_model), (past, d_k), (past, d_v)
+        x, keys, values = (torch.randn(batch, *size, generator=generator) for size in sizes)
+        weights = (torch.randn(d_model, width, generator=generator) for width in (d_k, d_k, d_v))
+        cases.append((x, keys, values, *weights))
     return cases
 
 
@@ -125,26 +124,32 @@ EXERCISES = (
         ask=value,
     ),
     Exercise(
-        "07.shift",
-        targets,
+        "07.cache",
+        positions_and_cache,
         {
-            "</s> stands behind the padding; it belongs directly behind its sentence.":
-                Edit("(column, pad_id)", "(column, eos_id)", ENDED, "padded"),
-            "In the shorter sentences </s> is read as well. It is only ever predicted.":
-                Edit("return tgt_in", f"return torch.cat([tgt_in[:, :1], {ENDED}[:, :-1]], dim=1)"),
-            "What is read and what is predicted are the other way round.":
-                Edit(f"tgt_in, {ENDED}", f"{ENDED}, tgt_in"),
-            "The decoder reads the answers here: tgt_in and tgt_out are the same.":
-                Edit("return tgt_in", f"return {ENDED}"),
-            "The decoder is asked for what it reads. tgt_out is one token ahead of tgt_in.":
-                Edit("padded.scatter(1, lengths, eos_id)", "tgt_in"),
-            "Two tensors are asked for: tgt_in, tgt_out.": Edit("return tgt_in, ", "return "),
-            "</s> takes the place of the last token; it comes behind it.":
-                Edit("lengths, eos_id", "lengths - 1, eos_id"),
-            "The new column is filled with 0. The id of <pad> is `pad_id`, whatever it is.":
-                Edit("(column, pad_id)", "(column, 0)"),
-            "Ids below pad_id are real tokens too. Only pad_id itself is padding.":
-                Edit("(tgt != pad_id)", "(tgt > pad_id)"),
+            "The mask counts from the first key. The first new position stands behind all that was kept.":
+                Edit("place[past:, None]", "place[: x.size(1), None]"),
+            "A new position sees those after it: they must not see each other's future.": Edit(MASKED, NO_MASK),
+            "The new positions see each other, and nothing that was kept.":
+                Edit("place <= place[past:, None]", "(place <= place[past:, None]) & (place >= past)"),
+            "The new positions see what was kept, and each itself, but not the new ones before it.":
+                Edit("place <= place[past:, None]", "(place < past) | (place == place[past:, None])"),
+            "The new keys stand before the old ones, and the values behind: no value belongs to its key.":
+                Edit(BEHIND, "torch.cat([x @ w_key, keys], dim=1)"),
+            "What you return is the cache as it came. The next step needs the new keys and values as well.":
+                Edit("values, keys, values", "values, keys[:, :past], values[:, :past]"),
+            "You return the keys and values of the new positions alone; the next step needs all of them.":
+                Edit("values, keys, values", "values, keys[:, past:], values[:, past:]"),
+            "The scores are not divided by √d_k.": Edit(" / math.sqrt(keys.size(-1))", ""),
+            "The scores are divided by the root of the model's width; d_k is that of a key.":
+                Edit("math.sqrt(keys", "math.sqrt(x"),
+            "Only the newest position gets a context. There is one for each new position.":
+                Edit("return weights @", "return weights[:, -1:] @"),
+            "What is hidden is hidden after the softmax, so its share is lost. Hide it before.":
+                Edit(MASKED, f"{NO_MASK} * seen"),
+            "Keys and values are returned in the other order.": Edit("values, keys, values", "values, values, keys"),
+            "Three tensors are asked for: contexts, keys, values.": Edit("@ values, keys, values", "@ values, [keys]"),
+            "A hidden score of 0 is a score like any other. It has to be −∞.": Edit("-math.inf", "0.0"),
         },
         loops=False,
     ),

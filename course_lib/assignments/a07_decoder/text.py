@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assignment 07 · The decoder
 #
-# You prepare what a decoder reads and predicts, put its layer together, and let it write.
+# You let self-attention go on from what it has kept, put a decoder layer together, and let a decoder write.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [07](../../../07_decoder.ipynb).
@@ -11,6 +11,8 @@
 # Make new ones where the given ones are: `x.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
+import math
+
 import torch
 
 from course_lib.assignments import check
@@ -49,49 +51,56 @@ prediction = {
 # %% tags=["check"]
 check("07.shapes", prediction)
 
-# %% [markdown] exercise="07.shift" title="Shifted right, a whole batch at once" minutes=10 points=3 difficulty=2
-# `tgt` is (batch, length): the ids of the targets, without `<s>` and `</s>`.
-# Each row has at least one token, and may end with padding; there are batches in which every row does.
-# This is the specification: it goes from row to row, through Python lists.
+# %% [markdown] exercise="07.cache" title="Nothing is computed twice" minutes=12 points=3 difficulty=2
+# Step by step, the lesson's decoder computes the keys and values of all words again for each new one.
+# But no earlier position sees the new word, so what was computed for it stays as it was: it can be kept, in a *cache*.
+#
+# Here is one head of the decoder's self-attention with its cache.
+# `x` (batch, new, d_model) are the newest positions only; `keys` (batch, past, d_k) and `values` (batch, past, d_v) are what was kept of the earlier ones.
+# While a text is written, one position is new at a time; when it starts from a given text, or several words are tried at once, there are more.
+# This is the specification: one new position after the other.
 
 # %% tags=["specification"]
-def slow_shift(tgt, bos_id, eos_id, pad_id):
-    """tgt_in and tgt_out, (batch, length + 1) each."""
-    read, predicted = [], []
-    for row in tgt.tolist():
-        ids = [number for number in row if number != pad_id]
-        padding = [pad_id] * (len(row) - len(ids))
-        read.append([bos_id, *ids, *padding])
-        predicted.append([*ids, eos_id, *padding])
-    return torch.tensor(read), torch.tensor(predicted)
+def slow_extend(x, keys, values, w_query, w_key, w_value):
+    """Contexts of the new positions (batch, new, d_v), and the keys and values of all positions."""
+    contexts = []
+    for place in range(x.size(1)):
+        newest = x[:, place : place + 1]  # (batch, 1, d_model)
+        keys = torch.cat([keys, newest @ w_key], dim=1)
+        values = torch.cat([values, newest @ w_value], dim=1)
+        scores = newest @ w_query @ keys.mT / math.sqrt(keys.size(-1))
+        contexts.append(scores.softmax(dim=-1) @ values)
+    return torch.cat(contexts, dim=1), keys, values
 
 
 # %% [markdown]
-# Write the same without a loop and without lists, so that the batch can stay on a GPU.
-# The ids of the three special tokens are given; in the tests `<pad>` is not always 0.
-# Return `tgt_in` and `tgt_out`, and leave `tgt` as it is.
+# Write the same without a loop, all new positions at once.
+# At the very beginning nothing has been kept: then past is 0.
 #
 # <details><summary>Hint</summary>
 #
-# `tgt_in` is easier: what follows `<s>` stays as it was.
-# In `tgt_out` each `</s>` has a place of its own; how can you tell a row's place from how many real tokens it has?
+# The lesson's causal mask is a square. This one has a row for each new position, and a column for each position that there is.
+# At which place of the text does its first row stand?
 #
 # </details>
 
 # %% tags=["solution"]
-def shift(tgt, bos_id, eos_id, pad_id):
-    """tgt_in and tgt_out, (batch, length + 1) each."""
+def extend(x, keys, values, w_query, w_key, w_value):
+    """Contexts of the new positions (batch, new, d_v), and the keys and values of all positions."""
     ### BEGIN SOLUTION
-    column = tgt[:, :1]
-    tgt_in = torch.cat([torch.full_like(column, bos_id), tgt], dim=1)
-    padded = torch.cat([tgt, torch.full_like(column, pad_id)], dim=1)
-    lengths = (tgt != pad_id).sum(dim=1, keepdim=True)  # (batch, 1)
-    return tgt_in, padded.scatter(1, lengths, eos_id)
+    past = keys.size(1)
+    keys = torch.cat([keys, x @ w_key], dim=1)  # (batch, past + new, d_k)
+    values = torch.cat([values, x @ w_value], dim=1)
+    place = torch.arange(keys.size(1), device=x.device)
+    seen = place <= place[past:, None]  # (new, past + new)
+    scores = x @ w_query @ keys.mT / math.sqrt(keys.size(-1))
+    weights = scores.masked_fill(~seen, -math.inf).softmax(dim=-1)
+    return weights @ values, keys, values
     ### END SOLUTION
 
 
 # %% tags=["check"]
-check("07.shift", shift)
+check("07.cache", extend)
 
 # %% [markdown] exercise="07.stacks" title="Find the mistake" minutes=8 points=2 difficulty=2
 # Popular drawings of the model have an arrow from each encoder layer to the decoder layer beside it.

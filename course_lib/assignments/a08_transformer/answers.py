@@ -1,29 +1,39 @@
 """Answers to assignment 08: right ones, written differently, and plausible wrong ones beside the known mistakes."""
 
 import math
+from collections import Counter
+from contextlib import ExitStack
 
 import torch
 import torch.nn.functional as F
+from torch.autograd.profiler_util import EventList, FunctionEvent
 
 from course_lib.checks import Edit
 from course_lib.config import ModelConfig
-from course_lib.transformer import Embedding, Transformer
+from course_lib.transformer import Embedding
 
 
-def size(module):
-    return sum(parameter.numel() for parameter in module.parameters())
+def own_times_by_callers(events):
+    """Each operation looks for its caller: the shortest of those that it lies within."""
+    operations, times = [event for event in events if event["cat"] == "cpu_op"], Counter()
+    for one in operations:
+        start, end = one["ts"], one["ts"] + one["dur"]
+        around = [event for event in operations if event["tid"] == one["tid"] and event["dur"] > one["dur"]]
+        around = [event for event in around if event["ts"] <= start and end <= event["ts"] + event["dur"]]
+        times[one["name"]] += one["dur"]
+        if around:
+            times[min(around, key=lambda event: event["dur"])["name"]] -= one["dur"]
+    return dict(times)
 
 
-def count_by_torch(vocab_size, d_model, d_ff, num_layers, tied, norm_first):
-    with torch.device("meta"):
-        encoder = torch.nn.TransformerEncoderLayer(d_model, 1, d_ff)
-        decoder = torch.nn.TransformerDecoderLayer(d_model, 1, d_ff)
-        end = size(torch.nn.LayerNorm(d_model)) * int(norm_first)
-    return {
-        "decoder": size(decoder) * num_layers + end,
-        "encoder": size(encoder) * num_layers + end,
-        "embeddings": vocab_size * d_model * (3 - 2 * tied),
-    }
+def record_by_module(model, kind, x):
+    kept = {module: [] for module in model.modules() if isinstance(module, kind)}
+    with ExitStack() as hooks, torch.no_grad():
+        for module in kept:
+            keep = module.register_forward_hook(lambda one, _, output: kept[one].append(output[1].detach()))
+            hooks.callback(keep.remove)
+        model(x)
+    return {name: kept[module] for name, module in model.named_modules() if module in kept}
 
 
 def ends_by_einsum(ids, hidden, table, position):
@@ -55,33 +65,11 @@ def next_of_every_place(hidden, tgt_in, table):
     return best.take_along_dim(tgt_in.bool().sum(dim=1, keepdim=True) - 1, dim=1).squeeze(1)
 
 
-def gradient_by_scatter(src, from_src, tgt_in, from_tgt, hidden, from_logits):
-    d_model, vocab = hidden.shape[-1], from_logits.shape[-1]
-    ids = torch.cat([src.flatten(), tgt_in.flatten()])
-    arrived = torch.cat([from_src.reshape(-1, d_model), from_tgt.reshape(-1, d_model)]) * math.sqrt(d_model)
-    read = hidden.new_zeros(vocab, d_model).scatter_add_(0, ids[:, None].expand_as(arrived), arrived)
-    return read + torch.einsum("btv,btd->vd", from_logits, hidden)
-
-
-def gradient_by_one_hot(src, from_src, tgt_in, from_tgt, hidden, from_logits):
-    every = torch.arange(from_logits.size(-1), device=src.device)
-    as_src, as_tgt = ((ids.unsqueeze(-1) == every).to(hidden) for ids in (src, tgt_in))  # (batch, length, vocab)
-    read = torch.einsum("bsv,bsd->vd", as_src, from_src) + torch.einsum("btv,btd->vd", as_tgt, from_tgt)
-    return read * hidden.size(-1) ** 0.5 + (from_logits.mT @ hidden).sum(0)
-
-
-def gradient_by_autograd(src, from_src, tgt_in, from_tgt, hidden, from_logits):
-    table = hidden.new_zeros(from_logits.size(-1), hidden.size(-1)).requires_grad_()
-    read = (table[src] * from_src).sum() + (table[tgt_in] * from_tgt).sum()
-    (math.sqrt(hidden.size(-1)) * read + (hidden @ table.T * from_logits).sum()).backward()
-    return table.grad
-
-
 RIGHT = {
-    "08.count": [
-        count_by_torch,
-        Edit("(d_model * d_model + d_model)", "d_model * (d_model + 1)", "(1 if tied else 3)", "(3 - 2 * tied)"),
-        Edit("2 * d_model * d_ff + d_ff + d_model", "d_model * d_ff + d_ff + d_ff * d_model + d_model"),
+    "08.trace": [
+        own_times_by_callers,
+        Edit('times.get(event["name"], 0) + event["dur"]', 'sum((event["dur"], times.setdefault(event["name"], 0)))'),
+        Edit("    return times", "    return {name: float(time) for name, time in times.items()}"),
     ],
     "08.ends": [
         Edit("table[ids]", "torch.stack([table[row] for row in ids])", "table.T", "table.mT"),
@@ -97,10 +85,10 @@ RIGHT = {
             *("rows, lengths - 1", "(tgt_in != PAD_ID) & (following == PAD_ID)"),  # one place of each sentence
         ),
     ],
-    "08.gradient": [
-        gradient_by_scatter,
-        gradient_by_one_hot,
-        Edit(".index_add_(0, ", ".index_put_((", ".flatten(), ", ",), ", ".flatten(0, 1))", ", accumulate=True)"),
+    "08.record": [
+        record_by_module,
+        Edit("output[1].detach()", "output[1].detach().clone()", "in handles:", "in reversed(handles):"),
+        Edit("[name].append(output[1].detach())", "[name] += [output[-1].data]"),
     ],
     "08.costs": [
         Edit(),
@@ -111,8 +99,9 @@ RIGHT = {
 
 # Beside the known mistakes; where a hint is known, with a part of it.
 WRONG = {
-    "08.count": [
-        Edit("return {", "return sum({", "    }", "    }.values())"),
+    "08.trace": [
+        Edit("    return times", "    return {name: time / 1000 for name, time in times.items()}"),
+        Edit("-event", "event", "running[-1]", "running[0]"),
     ],
     "08.ends": [
         Edit("table[ids] * math.sqrt(table.size(1))", "table.mul_(math.sqrt(table.size(1)))[ids]"),
@@ -121,24 +110,15 @@ WRONG = {
     "08.next": [
         Edit("    lengths", "    table[:2] = -1e9\n    lengths"),
     ],
-    "08.gradient": [
-        Edit("return gradient", "return gradient.T"),
-        (gradient_by_autograd, "yours to write"),
+    "08.record": [
+        Edit("return found", "return [*found.values()]"),
+        Edit("output[1].detach())", "output[1].detach())\n                return output[0] * 0, output[1]"),
     ],
     "08.costs": [
         Edit(": 2,", ": 4,"),
         Edit("512", "None"),
     ],
 }
-
-
-def library_count(vocab_size, d_model, d_ff, num_layers, tied, norm_first):
-    sizes = dict(d_model=d_model, num_heads=1, d_ff=d_ff, num_layers=num_layers)
-    with torch.device("meta"):
-        model = Transformer(ModelConfig(vocab_size, **sizes, tie_weights=tied, norm_first=norm_first))
-    assert model.config.num_parameters == size(model)
-    stacks = {"encoder": size(model.encoder), "decoder": size(model.decoder)}
-    return {"embeddings": size(model) - sum(stacks.values())} | stacks
 
 
 def library_embedding(table):
@@ -155,13 +135,20 @@ def library_ends(ids, hidden, table, position):
         return embedding(ids) + position[: ids.size(1)], F.linear(hidden, embedding.table.weight)
 
 
-def library_gradient(src, from_src, tgt_in, from_tgt, hidden, from_logits):
-    embedding = library_embedding(hidden.new_zeros(from_logits.size(-1), hidden.size(-1)))
-    logits = F.linear(hidden, embedding.table.weight)
-    reached = ((embedding(src), from_src), (embedding(tgt_in), from_tgt), (logits, from_logits))
-    sum((tensor * gradient).sum() for tensor, gradient in reached).backward()
-    return embedding.table.weight.grad
+def library_trace(events):
+    """By the tree that PyTorch's own profiler makes of its events."""
+    made = [
+        FunctionEvent(number, event["name"], event["tid"], event["ts"], event["ts"] + event["dur"])
+        for number, event in enumerate(events)
+        if event["cat"] == "cpu_op"
+    ]
+    tree = EventList(made)
+    tree._populate_cpu_children()
+    times = Counter()
+    for event in tree:
+        times[event.name] += event.self_cpu_time_total
+    return dict(times)
 
 
 # What a solution must agree with.
-LIBRARY = {"08.count": library_count, "08.ends": library_ends, "08.gradient": library_gradient}
+LIBRARY = {"08.trace": library_trace, "08.ends": library_ends}

@@ -1,23 +1,94 @@
-"""Checks of assignment 08: the whole Transformer, counted, and the one matrix that embeds and generates."""
+"""Checks of assignment 08: a profiler's trace, hooks that record, and the one matrix that embeds and generates."""
 
 import math
 
 import torch
+from torch import nn
 
 from course_lib.checks import PLANTED, Edit, Exercise, value
 
 PAD_ID, BOS_ID = 0, 1  # of <pad> and <s>
 SCALE = " * math.sqrt(table.size(1))"
+TAKEN_OFF = '            times[running[-1]["name"]] -= event["dur"]\n'
+GUARDED = "    try:\n        model(x)\n    finally:\n        for handle in handles:\n            handle.remove()\n"
 BARRED = "    logits[:, [PAD_ID, BOS_ID]] = -math.inf\n"
 
 
-def sizes_of_models(generator):
-    """The paper's base model, and small ones of all four kinds; with an even d_model, because of the sinusoids."""
-    cases = [(37_000, 512, 2048, 6, True, False)]
-    for kind in [(True, False), (False, False), (True, True), (False, True), (True, False), (False, True)]:
-        vocab, half, d_ff, layers = torch.randint(2, 50, (4,), generator=generator).tolist()
-        cases.append((10 + vocab, 2 * half, d_ff, 1 + layers % 5, *kind))
+def traces(generator):
+    """Operations within operations, on two threads, and kernels beside them; long ones come late in the list."""
+
+    def below(limit):
+        return int(torch.randint(limit, (), generator=generator))
+
+    def laid(events, start, length, tid, depth):
+        names = ("aten::linear", "aten::addmm", "aten::t", "aten::copy_", "aten::add")
+        events.append(dict(name=names[below(5)], cat="cpu_op", tid=tid, ts=start, dur=length))
+        place = start + below(2)
+        while depth and start + length - place > 3:
+            inside = 2 + below(max(1, min(start + length - place, length - 1) - 2))
+            laid(events, place, inside, tid, depth - 1)
+            place += inside + below(2)
+
+    cases = [([dict(name="aten::add", cat="cpu_op", tid=1, ts=5, dur=3)],)]
+    for count, length, depth in ((1, 12, 1), (2, 20, 2), (3, 40, 3), (2, 60, 4)):
+        events = []
+        for number in range(count):
+            for tid in (1, 2)[: 1 + (depth > 1)]:
+                laid(events, 5 + number * length, length, tid, depth)
+        events += [dict(events[0], name="aten::t", cat="cpu_op", dur=1), dict(events[-1], name="gemm", cat="kernel")]
+        order = torch.randperm(len(events), generator=generator).tolist()
+        cases.append((sorted((events[number] for number in order), key=lambda event: event["dur"] > length // 2),))
     return cases
+
+
+def listened_to(generator):
+    """Vectors, a matrix for each attention, and in which order those are called: some twice, some never."""
+    cases = []
+    for batch, length, d_model, calls in ((1, 2, 3, [0]), (2, 3, 4, [0, 1, 2]), (2, 4, 3, [1, 0, 1, 3])):
+        weights = torch.randn(4, d_model, d_model, generator=generator)
+        cases.append((torch.randn(batch, length, d_model, generator=generator), [*weights], calls))
+    return cases
+
+
+def recorded(answer, x, matrices, calls):
+    """What the answer records of a model with nested attentions, and how it leaves the model, also after an error."""
+
+    class Attention(nn.Module):
+        def __init__(self, matrix):
+            super().__init__()
+            self.matrix = nn.Parameter(matrix.clone())
+
+        def forward(self, x):
+            weights = (x @ self.matrix @ x.mT).softmax(dim=-1)
+            return weights @ x, weights
+
+    class Other(Attention):
+        pass
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            made = [(Attention, Other)[number % 2](matrix) for number, matrix in enumerate(matrices)]
+            self.layers, self.runs = nn.ModuleList(nn.ModuleDict({"attn": one}) for one in made), 0
+
+        def forward(self, x):
+            self.runs += 1
+            for number in calls:
+                x = x + self.layers[number]["attn"](x)[0]
+            if x.size(1) > 9:
+                raise ValueError("too long")
+            return x
+
+    model = Model()
+    found = answer(model, Attention, x)
+    hooks, state = (lambda: any(one._forward_hooks for one in model.modules())), {"runs": model.runs}
+    state |= {"record": found, "in training mode": model.training, "hooks are left": hooks(), "the error passes": False}
+    state["a graph is kept"] = any(getattr(one, "grad_fn", None) is not None for some in found.values() for one in some)
+    try:
+        answer(model, Attention, x.repeat(1, 10, 1))
+    except ValueError:
+        state["the error passes"] = True
+    return state | {"hooks are left after an error": hooks()}
 
 
 def both_ends(generator):
@@ -52,42 +123,31 @@ def half_written(generator):
     return cases
 
 
-def backward_passes(generator):
-    """Few different tokens, so that many occur several times; the highest id is never read."""
-    cases, shapes = [], [(1, 4, 3, 4, 5), (2, 5, 5, 6, 7), (3, 2, 6, 8, 4), (2, 6, 4, 5, 20), (3, 4, 5, 3, 6)]
-    for batch, src_len, tgt_len, d_model, vocab in shapes:
-        case = []
-        for length in (src_len, tgt_len):
-            case.append(torch.randint(min(4, vocab - 1), (batch, length), generator=generator))
-            case.append(torch.randn(batch, length, d_model, generator=generator))
-        case += [torch.randn(batch, tgt_len, width, generator=generator) for width in (d_model, vocab)]
-        cases.append(tuple(case))
-    return cases
-
-
 EXERCISES = (
     Exercise(
-        "08.count",
-        sizes_of_models,
+        "08.trace",
+        traces,
         {
-            "Your decoder layer is as large as an encoder layer. It has a second attention, with a norm of its own.":
-                Edit("2 * attention", "attention", "3 * norm", "2 * norm"),
-            "The biases of attention and feed-forward networks are missing.":
-                Edit(" + d_model)", ")", " + d_ff + d_model", ""),
-            "The norms are missing: each has a scale and a shift for every feature.":
-                Edit("norm = 2 * d_model", "norm = 0"),
-            "Your attention has three matrices. After queries, keys and values comes the output projection.":
-                Edit("4 * (", "3 * ("),
-            "Only the norms at the ends of the two pre-norm stacks are missing.": Edit(" + end", ""),
-            "You count one matrix of the vocabulary, tied or not.": Edit("(1 if tied else 3)", "1"),
-            "Where nothing is shared, the generator has a matrix as well, beside the two embeddings.":
-                Edit("else 3", "else 2"),
-            "The encoder lacks the norm at its end; a pre-norm stack has one, encoder and decoder alike.":
-                Edit("2 * norm) + end", "2 * norm)"),
-            "A norm has a scale and a shift for every feature.": Edit("norm = 2 * d_model", "norm = d_model"),
-            "Tied and not tied are exchanged: tied is one matrix, not tied are three.":
-                Edit("1 if tied else 3", "3 if tied else 1"),
-            "A decoder layer has three norms, one for each sub-layer.": Edit("3 * norm", "2 * norm"),
+            "These are whole durations, so the time of a called operation counts again in each that it lies within.":
+                Edit(TAKEN_OFF, "            pass\n"),
+            "An operation's time is taken off from everything around it. It is part of its caller's time already, "
+            "so only the caller loses it.":
+                Edit('times[running[-1]["name"]] -= event["dur"]',
+                     'for other in running:\n                times[other["name"]] -= event["dur"]'),
+            "Threads are mixed: what another thread does at the same time is not within this operation.":
+                Edit('event["tid"], []', "0, []"),
+            "Of two operations that begin together the longer one has called the other one; it has to come first.":
+                Edit('(event["ts"], -event["dur"])', '(event["ts"], event["dur"])'),
+            "Nothing says that events come in the order in which they began. Sort them.":
+                Edit('sorted(operations, key=lambda event: (event["ts"], -event["dur"]))', "operations"),
+            "Only the last call of each name is there. All calls of a name are added up.":
+                Edit('times.get(event["name"], 0) + event["dur"]', 'event["dur"]'),
+            "Kernels count here as well. Only the category cpu_op is of interest.":
+                Edit(' if event["cat"] == "cpu_op"', ""),
+            "An operation that begins when another one ends is not within it.": Edit("<= event", "< event"),
+            "Several operations may have ended since the last one began, and all of them have to go.":
+                Edit("while running", "if running"),
+            "These are the times of the outermost operations alone.": Edit(TAKEN_OFF, "            continue\n"),
         },
     ),
     Exercise(
@@ -132,28 +192,34 @@ EXERCISES = (
         loops=False,
     ),
     Exercise(
-        "08.gradient",
-        backward_passes,
+        "08.record",
+        listened_to,
         {
-            "A token that occurs several times gets the gradient of one place only: "
-            "with repeated indices, += does not add them all.":
-                Edit(".index_add_(0, ", "[", ".flatten(), ", "] += (", ".flatten(0, 1))", ")"),
-            "The embedded tokens are √d_model times the rows, so the rows get √d_model times their gradients.":
-                Edit("math.sqrt(hidden.size(-1))", "1"),
-            "Here the generator's part is scaled as well; only the embeddings multiply by √d_model.":
-                Edit("scale * ", "", "return gradient", "return scale * gradient"),
-            "The generator's part is missing: it reaches every row, from every place.": Edit(".T @", ".T * 0 @"),
-            "This is the generator's part alone; source and target are read with the same matrix.":
-                Edit("scale * ", "0 * "),
-            "The decoder's input is missing: the target is read with the same matrix.":
-                Edit("scale * from_tgt", "0 * from_tgt"),
-            "You divide by √d_model. In the backward pass the factor multiplies once more.":
-                Edit("math.sqrt(hidden.size(-1))", "hidden.size(-1) ** -0.5"),
-            "You divide by the number of sentences. It is a sum over all places.":
-                Edit("return gradient", "return gradient / len(src)"),
+            "All weights stand under the last name: a hook looks `name` up when it is called, after the loop. "
+            "Give it as a default value.": Edit(", name=name", ""),
+            "The hooks stay on the model, and every later run is recorded too.": Edit("handle.remove()", "pass"),
+            "If the model raises an error, the hooks stay on it. `finally` is done in any case.":
+                Edit(GUARDED, "    model(x)\n    for handle in handles:\n        handle.remove()\n"),
+            "The weights keep the graph for their gradients alive. Detach them.": Edit(".detach()", ""),
+            "These are contexts, the first part of what a module returns. The weights are the second.":
+                Edit("output[1]", "output[0]"),
+            "What a module returns is kept whole; the weights alone are asked for.":
+                Edit("output[1].detach()", "tuple(one.detach() for one in output)"),
+            "Of a module that is called several times only the last call is left.":
+                Edit(".append(output[1].detach())", " = [output[1].detach()]"),
+            "A module that is never called has no entry. It should have one, an empty list.":
+                Edit("            found[name] = []\n", "", "found[name].append", "found.setdefault(name, []).append"),
+            "Only the children of the model are asked. `named_modules` goes to any depth.":
+                Edit("named_modules", "named_children"),
+            "Classes that are derived from `kind` are of that kind as well: ask with isinstance.":
+                Edit("isinstance(module, kind)", "type(module) is kind"),
+            "The model runs twice.": Edit("        model(x)\n", "        model(x)\n        model(x)\n"),
+            "The model is left in evaluation mode. Leave it in the mode it was in.":
+                Edit("    try:\n", "    model.eval()\n    try:\n"),
+            "The error of the model is swallowed. Whoever called has to hear of it.":
+                Edit("    finally:\n", "    except ValueError:\n        pass\n    finally:\n"),
         },
-        forbidden=(torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward),
-        loops=False,
+        ask=recorded,
     ),
     Exercise(
         "08.costs",

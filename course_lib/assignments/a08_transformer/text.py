@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assignment 08 · The Transformer, assembled
 #
-# The parts are built; here we look at what joins them: the sizes, the one matrix that is used three times, and the next token.
+# The parts are built; here is the whole: where its time goes, what its layers say while it runs, both ends of the one shared matrix, and the next token.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [08](../../../08_transformer.ipynb).
@@ -20,43 +20,58 @@ from course_lib.assignments import check
 
 PAD_ID, BOS_ID = 0, 1  # of <pad> and <s>
 
-# %% [markdown] exercise="08.count" title="Count before you build" minutes=10 points=3 difficulty=2
-# The lesson counts the parameters of the paper's model.
-# Write a count for four kinds of model: with one shared matrix or with three separate ones, post-norm or pre-norm.
+# %% [markdown] exercise="08.trace" title="Where does the time go?" minutes=12 points=3 difficulty=2
+# A profiler notes for each operation when it began and how long it took, and PyTorch's writes a *trace* of that, which browsers draw:
 #
-# - `tied` says whether both embeddings and the generator share one matrix (vocab_size × d_model).
-# - `norm_first` says whether the model is pre-norm; then each stack ends with one norm more.
-# - Attention and feed-forward networks have biases, as in the lesson; the generator has none. Positions are sinusoids.
+# ```python
+# with torch.profiler.profile() as run:
+#     model(src, tgt_in)
+# run.export_chrome_trace("trace.json")
+# events = [event for event in json.load(open("trace.json"))["traceEvents"] if "cat" in event]
+# ```
 #
-# All sizes are whole numbers, and both stacks have `num_layers` layers.
-# Return a dict of three whole numbers: `"embeddings"` (the generator included), `"encoder"` and `"decoder"`; the norm at the end of a stack belongs to the stack.
-# For base with one shared matrix of 37,000 subwords the three add up to 63,082,496.
+# `events` is a list of dicts, in no particular order. Each has a `"name"`, a category `"cat"`, a thread `"tid"`, a beginning `"ts"` and a duration `"dur"`, both whole microseconds here.
+# Only the category `"cpu_op"` is of interest.
+#
+# Operations call others: `aten::linear` calls `aten::addmm`, which lies within it, on the same thread, so durations add up to more than the run.
+# What counts is an operation's time *of its own*: its duration, less that of the operations that it called itself.
+# Those lie within it, and within nothing smaller; they are shorter, may begin or end with it, and may have its name.
+#
+# ```text
+# aten::linear   0 ─────────────────────── 10     10 − 2 − 6 = 2 of its own
+# aten::t          1 ── 3                         2
+# aten::addmm            4 ────────── 10          6 − 1 = 5
+# aten::copy_              5 ─ 6                  1
+# ```
+#
+# Return a dict from each name to the time of its own, added up over all calls and threads; what begins when another operation ends is not within it.
 #
 # <details><summary>Hint</summary>
 #
-# Write down what one attention, one feed-forward network and one norm have.
-# How many of each are there in an encoder layer, and how many in a decoder layer?
+# Go through them in the order in which they began, and keep a list of those still open: which of them has called the next one?
 #
 # </details>
 
 # %% tags=["solution"]
-def count(vocab_size, d_model, d_ff, num_layers, tied, norm_first):
-    """Parameters of a Transformer in three parts."""
+def own_times(events):
+    """From the name of each operation to the microseconds that it took without those that it called."""
     ### BEGIN SOLUTION
-    attention = 4 * (d_model * d_model + d_model)
-    feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    norm = 2 * d_model
-    end = norm if norm_first else 0
-    return {
-        "embeddings": (1 if tied else 3) * vocab_size * d_model,
-        "encoder": num_layers * (attention + feed_forward + 2 * norm) + end,
-        "decoder": num_layers * (2 * attention + feed_forward + 3 * norm) + end,
-    }
+    times, threads = {}, {}
+    operations = [event for event in events if event["cat"] == "cpu_op"]
+    for event in sorted(operations, key=lambda event: (event["ts"], -event["dur"])):
+        running = threads.setdefault(event["tid"], [])
+        while running and running[-1]["ts"] + running[-1]["dur"] <= event["ts"]:
+            running.pop()
+        if running:
+            times[running[-1]["name"]] -= event["dur"]
+        times[event["name"]] = times.get(event["name"], 0) + event["dur"]
+        running.append(event)
+    return times
     ### END SOLUTION
 
 
 # %% tags=["check"]
-check("08.count", count)
+check("08.trace", own_times)
 
 # %% [markdown] exercise="08.ends" title="Find the mistake" minutes=8 points=2 difficulty=2
 # Here are both ends of a model with one shared matrix: tokens go in, logits come out.
@@ -141,46 +156,52 @@ def next_tokens(hidden, tgt_in, table):
 # %% tags=["check"]
 check("08.next", next_tokens)
 
-# %% [markdown] exercise="08.gradient" title="Three uses, one gradient" minutes=15 points=3 difficulty=3
-# The lesson let PyTorch show that the gradient of the shared matrix is the sum of three.
-# Compute it yourself.
-# The backward pass has already brought the gradient of the loss to three places:
+# %% [markdown] exercise="08.record" title="Listen to a model" minutes=14 points=3 difficulty=3
+# How do the lessons get attention weights out of a model that returns logits?
+# A module can be given a *forward hook*: a function that PyTorch calls after each of its calls, with the module, its inputs and its output.
 #
-# - `from_src`, (batch, src_len, d_model): at the embedded source, where row `src` of the matrix times √d_model went in;
-# - `from_tgt`, (batch, tgt_len, d_model): at the embedded target, the same for `tgt_in`;
-# - `from_logits`, (batch, tgt_len, vocab): at the logits, which are `hidden` times the rows of the matrix.
+# ```python
+# handle = module.register_forward_hook(lambda module, inputs, output: print(output))  # until handle.remove()
+# ```
 #
-# So the row $E_i$ of token $i$ gets
+# Write a function that records the attention of any model.
+# `kind` is a class: its modules, and those of classes derived from it, return a pair, (context, weights), and may lie at any depth.
 #
-# $$\frac{\partial L}{\partial E_i} = \sqrt{d_\text{model}} \Bigl(\sum_{\text{src} = i} g^\text{src} + \sum_{\text{tgt\_in} = i} g^\text{tgt}\Bigr) + \sum_{\text{all places}} g^\text{logits}_i \, h$$
-#
-# where $g^\text{src}$, $g^\text{tgt}$ and $h$ are the vectors of `from_src`, `from_tgt` and `hidden` at a place.
-# Return the gradient (vocab, d_model), without a loop and without autograd.
-# Many tokens occur several times, in one sentence and in several; some tokens never occur.
-# No id is special here: the gradients that you get are 0 where padding must not count.
+# - Run `model(x)` once, and return a dict: from the name of each module of this kind, as `named_modules` has it, to the list of the weights of its calls, in their order.
+#   A module may be called several times, or never; then its list is empty.
+# - Keep weights alone, detached: a record must not hold a graph for gradients.
+# - Leave the model as it was, with no hook on it, in the mode it was in, even if `model(x)` raises an error. Let the error pass.
 #
 # <details><summary>Hint</summary>
 #
-# Try `x = torch.zeros(3)` and `x[torch.tensor([1, 1])] += 1`.
-# Is `x[1]` what you expect?
-# Look for a method of tensors that *adds* at an index.
+# A function that is made in a loop looks the loop's variables up when it is *called*, and by then the loop is over. A default value is looked up when it is made.
 #
 # </details>
 
 # %% tags=["solution"]
-def shared_gradient(src, from_src, tgt_in, from_tgt, hidden, from_logits):
-    """Gradient (vocab, d_model) of the matrix that embeds source and target and makes the logits."""
+def record(model, kind, x):
+    """From the name of each module of this kind to the weights of its calls, one tensor for each."""
     ### BEGIN SOLUTION
-    gradient = from_logits.flatten(0, 1).T @ hidden.flatten(0, 1)  # (vocab, d_model)
-    scale = math.sqrt(hidden.size(-1))
-    gradient.index_add_(0, src.flatten(), scale * from_src.flatten(0, 1))
-    gradient.index_add_(0, tgt_in.flatten(), scale * from_tgt.flatten(0, 1))
-    return gradient
+    found, handles = {}, []
+    for name, module in model.named_modules():
+        if isinstance(module, kind):
+            found[name] = []
+
+            def keep(module, inputs, output, name=name):
+                found[name].append(output[1].detach())
+
+            handles.append(module.register_forward_hook(keep))
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
     ### END SOLUTION
 
 
 # %% tags=["check"]
-check("08.gradient", shared_gradient)
+check("08.record", record)
 
 # %% [markdown] exercise="08.costs" title="Predict, then check" minutes=8 points=2 difficulty=1
 # Parameters, operations and memory, each by one formula of the lesson.

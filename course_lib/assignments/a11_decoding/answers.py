@@ -8,10 +8,37 @@ import torch
 from course_lib.checks import Edit
 from course_lib.decoding import beam_search as library_beam_search
 from course_lib.decoding import cut as library_cut
-from course_lib.decoding import greedy as library_greedy
 
 BEST = "best.values, best.indices // vocab, best.indices % vocab"
 CHOOSE = "        if score > best_score:\n            best, best_score = words[1:-1], score\n"
+
+
+def stream_in_two_rounds(blocks):
+    """Of each block its best token and its own sum; the blocks are put together in the end."""
+    largest, places, sums, starts = [], [], [], [0]
+    for logits in blocks:
+        best = logits.max(-1)
+        largest, places = [*largest, best.values], [*places, best.indices + starts[-1]]
+        sums.append((logits - best.values[:, None]).exp().sum(-1))
+        starts.append(starts[-1] + logits.size(-1))
+    values = torch.stack(largest)  # (blocks, batch)
+    winner = values.argmax(0, keepdim=True)
+    fade = (values - values.amax(0)).exp()
+    return torch.stack(places).gather(0, winner)[0], -(torch.stack(sums) * fade).sum(0).log()
+
+
+def stream_with_state(blocks):
+    state = None
+    for logits in blocks:
+        values, ids = logits.topk(1)
+        if state is None:
+            state = values, ids, (logits - values).exp().sum(-1, True), logits.size(1)
+            continue
+        top, best, total, start = state
+        higher = torch.maximum(top, values)
+        total = torch.exp(top - higher) * total + torch.exp(logits - higher).sum(-1, True)
+        state = higher, torch.where(top >= values, best, ids + start), total, start + logits.size(1)
+    return state[1].squeeze(1), -torch.log(state[2]).squeeze(1)
 
 
 def top_p_without_sorting(logits, p):
@@ -54,15 +81,11 @@ def search_by_recursion(model, size, alpha, left, live=((0.0, ("<s>",)),), done=
 
 
 RIGHT = {
-    "11.greedy": [
-        Edit("over = over | (last == eos_id)", "over |= last == eos_id"),
-        Edit("log_probs[rows, last].argmax(dim=-1)", "log_probs.argmax(dim=-1).gather(1, last[:, None])[:, 0]"),
-        Edit("ids.append(last)", "ids[:, step] = last\n        if over.all():\n            break",
-             "for _ in", "for step in", "ids = []", "ids = last.new_full((len(last), max_len), pad_id)",
-             "torch.stack(ids, dim=1)", "ids"),
-        Edit(".masked_fill(over, pad_id)", "", "return torch.stack(ids, dim=1)",  # takes back what comes after </s>
-             "ids = torch.stack(ids, dim=1)\n    ends = (ids == eos_id).long()\n"
-             "    return torch.where(ends.cumsum(dim=1) > ends, pad_id, ids)"),
+    "11.stream": [
+        stream_in_two_rounds,
+        stream_with_state,
+        Edit("value.clamp(min=largest)", "value if start == 0 else torch.maximum(value, largest)", "-total.log()",
+             "(1 / total).log()"),
     ],
     "11.top_p": [
         Edit("late.gather(-1, order.argsort(dim=-1))", "torch.zeros_like(late).scatter(-1, order, late)"),
@@ -86,8 +109,9 @@ RIGHT = {
 
 # Beside the known mistakes; where a hint is known, with a part of it.
 WRONG = {
-    "11.greedy": [
-        Edit("ids = []", "ids = [last]", "range(max_len)", "range(max_len - 1)"),  # begins with <s>
+    "11.stream": [
+        Edit("return ids,", "return ids.tolist(),"),
+        Edit("value > largest", "value < largest"),
     ],
     "11.top_p": [
         (top_p_in_a_loop, "one by one"),
@@ -119,10 +143,9 @@ class LastTokenModel(torch.nn.Module):
         return self.log_probs[memory[:, :1], tgt_in]  # the source is the number of the sentence
 
 
-def greedy_of_the_library(log_probs, max_len):
-    found = library_greedy(LastTokenModel(log_probs), torch.arange(len(log_probs))[:, None], max_len=max_len)
-    rows = [one.ids + [2] * one.finished for one in found]
-    return torch.tensor([row + [0] * (max_len - len(row)) for row in rows])
+def whole_vocabulary(blocks):
+    best = torch.cat([block.clone() for block in blocks], dim=1).log_softmax(dim=-1).max(dim=-1)
+    return best.indices, best.values
 
 
 def search_of_the_library(model, beam_size, alpha, max_len):
@@ -138,7 +161,7 @@ def search_of_the_library(model, beam_size, alpha, max_len):
 
 # What the solutions must agree with.
 LIBRARY = {
-    "11.greedy": greedy_of_the_library,
+    "11.stream": whole_vocabulary,
     "11.top_p": lambda logits, p: library_cut(logits, None, p),
     "11.finished": search_of_the_library,
 }

@@ -1,12 +1,16 @@
-"""Checks of assignment 11: searches for a sentence: greedy, top-p, a step of a beam, and outputs that have finished."""
+"""Checks of assignment 11: a vocabulary in pieces, top-p, a step of a beam, and outputs that have finished."""
 
 import math
 
 import torch
+import torch.nn.functional as F
 
 from course_lib.checks import PLANTED, Edit, Exercise, value
 
-PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
+FINISHED = (
+    *(torch.softmax, torch.Tensor.softmax, torch.log_softmax, torch.Tensor.log_softmax, torch.logsumexp),
+    *(torch.Tensor.logsumexp, torch.logaddexp, torch.Tensor.logaddexp, F.softmax, F.log_softmax, F.cross_entropy),
+)
 BACK_IN_ORDER = "late.gather(-1, order.argsort(dim=-1))"
 
 # An empty output finishes first, Ja is the most probable, and with a length penalty a longer one wins.
@@ -29,20 +33,31 @@ WIDE = {
 CHAIN = {"<s>": {"Ich": 1.0}, "Ich": {"laufe": 1.0}, "laufe": {"</s>": 1.0}}
 
 
-def tables(generator):
-    """Models that look at the last token only: all sentences end at once, or one never, one at once, one soon."""
-    at_once = torch.full((2, 5, 5), -math.inf)
-    at_once[..., EOS_ID] = 0.0
-    cases = [(at_once, 4)]
-    for batch, vocab, max_len in ((1, 5, 4), (2, 6, 6), (40, 5, 3), (3, 8, 5), (5, 7, 8)):
-        logits = 2 * torch.randn(batch, vocab, vocab, generator=generator)
-        logits[0, :, EOS_ID] -= 99
-        logits[1:2, BOS_ID, EOS_ID] += 99  # slices, because not every batch has a second and a third
-        logits[2:3, BOS_ID, EOS_ID] -= 99
-        logits[2:3, EOS_ID + 1 :, EOS_ID] += 99
-        logits[:, :, [PAD_ID, BOS_ID]] = -math.inf  # these are never written
-        cases.append((logits.log_softmax(dim=-1), max_len))
+def vocabularies(generator):
+    """Logits and how many come at a time: sums that would overflow, maxima that rise, fall and stay in one block."""
+    cases = []
+    shapes = (1, 6, 3, 0), (2, 7, 3, 400), (3, 9, 4, -400), (4, 11, 2, 0), (3, 5, 8, 0)
+    for batch, vocab, size, slope in shapes:
+        logits = 2 * torch.randn(batch, vocab, generator=generator) + slope * torch.linspace(-1, 1, vocab)
+        logits[0] -= 900 * (slope == 0)
+        if batch > 2:
+            logits[1, 1::2] = -math.inf
+            logits[-1, -1] += 12
+        cases.append((logits, size))
     return cases
+
+
+def streamed(answer, logits, size):
+    """What the answer makes of the blocks, which all come in the same memory."""
+    memory = torch.empty_like(logits[:, :size])
+
+    def blocks():
+        for start in range(0, logits.size(1), size):
+            block = memory[:, : logits[:, start : start + size].size(1)]
+            yield block.copy_(logits[:, start : start + size])
+            memory.fill_(math.nan)
+
+    return answer(blocks())
 
 
 def rows_of_logits(generator):
@@ -97,26 +112,36 @@ def searches(generator):
 
 EXERCISES = (
     Exercise(
-        "11.greedy",
-        tables,
+        "11.stream",
+        vocabularies,
         {
-            "A sentence that has written </s> is over: after it comes padding.": Edit(".masked_fill(over, pad_id)", ""),
-            "After the first </s> you write more of them. Fill up with pad_id.": Edit("over, pad_id", "over, eos_id"),
-            "The </s> itself is missing: it is written, and padding begins after it.":
-                Edit("append(last)", "append(last.masked_fill(over, pad_id))"),
-            "One token too few is written: max_len of them, </s> counted, <s> not.":
-                Edit("range(max_len)", "range(max_len - 1)"),
-            "One token too many is written: max_len of them, </s> counted, <s> not.":
-                Edit("range(max_len)", "range(max_len + 1)"),
-            "All sentences end with the first one that does. Each has an end of its own.":
-                Edit("(last == eos_id)", "any(last == eos_id)"),
-            "This takes the least probable token.": Edit("argmax", "argmin"),
-            "What follows </s> is <s> here. Fill up with pad_id.": Edit("over, pad_id", "over, bos_id"),
-            "The search begins after <pad>. It begins after <s>.": Edit("rows, bos_id", "rows, pad_id"),
-            "The result is shorter where all have ended. It always has max_len columns.":
-                Edit("append(last)", "append(last)\n        if over.all():\n            break"),
+            "The ids count from the beginning of a block. How many tokens came before it?":
+                Edit("start + place", "place"),
+            "A block is overwritten when the next one comes, and you have kept them. Keep what you need of each.":
+                Edit("in blocks", "in list(blocks)"),
+            "Each id is the best one of the last block. An earlier block may have had a better one.":
+                Edit("torch.where(value > largest, start + place, ids)", "start + place"),
+            "The probabilities are shares of the last block alone. The sum has to go through all of them.":
+                Edit("total * (largest - newest).exp() + ", ""),
+            "The sum so far was made with a smaller maximum. When a larger one comes, it has to shrink.":
+                Edit("total * (largest - newest).exp()", "total"),
+            "The sum so far shrinks by the wrong factor: it grows here where it has to shrink.":
+                Edit("largest - newest", "newest - largest"),
+            "The largest logit is taken off nowhere. The exponential of a large logit is infinite.":
+                Edit("total * (largest - newest).exp()", "total", "(logits - newest[:, None])", "logits",
+                     "-total.log()", "largest - total.log()"),
+            "These are probabilities; their logarithms are asked for.": Edit("-total.log()", "1 / total"),
+            "These are the largest logits. What is taken off them makes log-probabilities of them.":
+                Edit("-total.log()", "largest"),
+            "The largest logit so far is 0 at the start. All may be negative: start from −∞.":
+                Edit("-math.inf, 0.0", "0.0, 0.0"),
+            "The sign is wrong: a log-probability is never above 0.": Edit("-total.log()", "total.log()"),
+            "The number of a block times the width of *this* block: the last one may be narrower.":
+                Edit("start + place", "start * logits.size(1) + place", "start + logits.size(1)", "start + 1"),
         },
-        loops=lambda log_probs, max_len: max_len,
+        ask=streamed,
+        forbidden=FINISHED,
+        loops=lambda logits, size: -(-logits.size(1) // size),
     ),
     Exercise(
         "11.top_p",

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assignment 11 · How to decode
 #
-# You write three pieces of a decoder for a whole batch at once, and repair a search.
+# You write three pieces of a decoder for a whole batch at once, one of them without the whole vocabulary, and repair a search.
 # No model is trained for that: the models of this assignment are small tables.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
@@ -17,55 +17,56 @@ import torch
 
 from course_lib.assignments import check
 
-pad_id, bos_id, eos_id = 0, 1, 2
-
-# %% [markdown] exercise="11.greedy" title="Greedy search for a batch" minutes=10 points=3 difficulty=2
-# The model of this exercise looks at the last token only.
-# So it is a table for each sentence: `log_probs[sentence, last]` (vocab,) are the log-probabilities of what may follow the token `last`.
-# This is the specification, one sentence after the other.
+# %% [markdown] exercise="11.stream" title="A vocabulary in pieces" minutes=12 points=3 difficulty=2
+# With a vocabulary of 256,000 tokens and 64 sentences, the logits of one step take 66 MB, and their softmax as much again.
+# For greedy decoding neither has to exist as a whole: the logits come in blocks of the vocabulary, one after another.
+#
+# `blocks` gives them, in a `for` loop, once: each is (batch, size), and the last one may be narrower.
+# All of them stand in the same memory: **a block is overwritten when the next one comes.**
+# This is the specification, which keeps every logit after all.
 
 # %% tags=["specification"]
-def slow_greedy(log_probs, max_len):
-    """The favorites from <s> on: ids (batch, max_len), with </s>, and padding after it."""
-    ids = torch.full((log_probs.size(0), max_len), pad_id)
-    for sentence in range(log_probs.size(0)):
-        last = bos_id
-        for step in range(max_len):
-            last = log_probs[sentence, last].argmax().item()
-            ids[sentence, step] = last
-            if last == eos_id:
-                break
-    return ids
+def slow_stream(blocks):
+    """Ids (batch,) of the most probable tokens, and their log-probabilities (batch,)."""
+    rows = {}
+    for logits in blocks:
+        for sentence, row in enumerate(logits):
+            for logit in row:
+                rows.setdefault(sentence, []).append(logit.clone())
+    whole = torch.stack([torch.stack(row) for row in rows.values()])  # (batch, vocab)
+    shifted = whole - whole.amax(dim=-1, keepdim=True)
+    return whole.argmax(dim=-1), -shifted.exp().sum(dim=-1).log()
 
 
 # %% [markdown]
-# Write the same without the loop over sentences; the loop over steps stays.
-# `log_probs` is (batch, vocab, vocab), and the result always (batch, max_len).
-# Some sentences end at once, others never; `<pad>` and `<s>` are never a favorite.
+# Write it with one loop over the blocks, keeping a few numbers for each sentence and no block.
+# No finished softmax or logsumexp; `exp` and `log` are what it takes.
+# Logits lie anywhere between −1,000 and 1,000; one may be $-\infty$, but not all of a sentence in a block.
 #
 # <details><summary>Hint</summary>
 #
-# Let every sentence go on until the end, and remember for each whether it is over.
+# Take the largest logit *so far* off before each `exp`.
+# When a larger one comes, the sum so far was made with the old one: by which factor is it too large now?
 #
 # </details>
 
 # %% tags=["solution"]
-def greedy(log_probs, max_len):
-    """The favorites from <s> on: ids (batch, max_len), with </s>, and padding after it."""
+def stream(blocks):
+    """Ids (batch,) of the most probable tokens, and their log-probabilities (batch,)."""
     ### BEGIN SOLUTION
-    rows = torch.arange(log_probs.size(0), device=log_probs.device)
-    last, over = torch.full_like(rows, bos_id), torch.zeros_like(rows, dtype=torch.bool)
-    ids = []
-    for _ in range(max_len):
-        last = log_probs[rows, last].argmax(dim=-1).masked_fill(over, pad_id)
-        over = over | (last == eos_id)
-        ids.append(last)
-    return torch.stack(ids, dim=1)
+    ids, largest, total, start = 0, -math.inf, 0.0, 0
+    for logits in blocks:  # (batch, size)
+        value, place = logits.max(dim=-1)
+        ids = torch.where(value > largest, start + place, ids)
+        newest = value.clamp(min=largest)  # the largest so far
+        total = total * (largest - newest).exp() + (logits - newest[:, None]).exp().sum(dim=-1)
+        largest, start = newest, start + logits.size(1)
+    return ids, -total.log()
     ### END SOLUTION
 
 
 # %% tags=["check"]
-check("11.greedy", greedy)
+check("11.stream", stream)
 
 # %% [markdown] exercise="11.top_p" title="Top-p without a loop" minutes=12 points=3 difficulty=3
 # Top-p keeps the fewest most probable tokens that together reach $p$.
