@@ -1,4 +1,4 @@
-"""Brings the parts of the capstone from the reader's own notebooks of assignments 03 to 08.
+"""Brings the parts of the capstone from the reader's own notebooks of assignments 01 to 08.
 
     my_course/assignments/release/03_attention/… 08_transformer/…  ->  my_course/…/19_capstone/19_capstone.ipynb
 

@@ -170,7 +170,7 @@ WRONG = {
         (Edit("place <= place[:, None]", "place < place[:, None]"), f"{NINE}decoder_masks: "),
         (Edit("correction=0", "correction=1"), f"{NINE}layer_norm: "),
         (Edit(NORMED, NORMED.replace("x +", "norm(x) +")), f"{NINE}encoder_layer: "),
-        (Edit("torch.full_like(column, bos_id)", "torch.full_like(column, eos_id)"), f"{NINE}shift: "),
+        (Edit("value=BOS_ID", "value=EOS_ID"), f"{NINE}targets: "),
         (Edit("memory, memory, memory_mask", "memory, norms[1](memory), memory_mask"), f"{NINE}decoder_layer: "),
         (Edit("ids.size(1) <= max_len", "ids.size(1) < max_len"), f"{NINE}generate: "),
         (Edit("table[ids] * math.sqrt(table.size(1))", "table[ids]"), f"{NINE}ends: "),

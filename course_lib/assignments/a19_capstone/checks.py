@@ -15,7 +15,7 @@ from course_lib.assignments.a19_capstone.names import PARTS, shapes_of, theirs
 from course_lib.assignments.a19_capstone.sentences import translations, unseen_sentences, worth_of_translations
 from course_lib.checks import Edit, Exercise, call, difference
 
-OTHERS = {path.name[1:3]: path for path in Path(__file__).parents[1].glob("a0[3-8]_*")}
+OTHERS = {path.name[1:3]: path for path in Path(__file__).parents[1].glob("a0[1-8]_*")}
 FINISHED = (F.scaled_dot_product_attention, nn.MultiheadAttention, F.multi_head_attention_forward)
 STACKS = (nn.Transformer, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 
@@ -141,7 +141,7 @@ def in_hundreds(answer, sentences):
 
 HEADS = "x.unflatten(-1, (num_heads, -1)).transpose(1, 2)"
 WEIGHTS = "masked_softmax(flat.unflatten(0, (-1, num_heads)), mask)"
-SHIFTED = "tgt_in, tgt_out = shift(tgt, BOS_ID, EOS_ID, PAD_ID)"
+SHIFTED = "tgt_in, tgt_out = targets(tgt)"
 LOSS = "F.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD_ID)"
 
 EXERCISES = (
@@ -202,9 +202,9 @@ EXERCISES = (
         batches_and_models,
         {
             "The model reads what it is to predict: nothing is shifted.":
-                Edit(SHIFTED, "tgt_in = tgt_out = shift(tgt, BOS_ID, EOS_ID, PAD_ID)[1]"),
+                Edit(SHIFTED, "tgt_in = tgt_out = targets(tgt)[1]"),
             "The model is to predict what it reads: nothing is shifted.":
-                Edit(SHIFTED, "tgt_in = tgt_out = shift(tgt, BOS_ID, EOS_ID, PAD_ID)[0]"),
+                Edit(SHIFTED, "tgt_in = tgt_out = targets(tgt)[0]"),
             "The padding counts in this loss.": Edit(", ignore_index=PAD_ID", ""),
             "This is the sum over the tokens; asked is their mean.":
                 Edit("ignore_index=PAD_ID", 'ignore_index=PAD_ID, reduction="sum"'),

@@ -1,13 +1,13 @@
 """Names: of the parts and their exercises, and of what the learner's Transformer learns and the course's does."""
 
 PARTS = {
+    "targets": "01.targets",
     "scores": "03.scores",
     "contributions": "04.contributions",
     "masked_softmax": "05.weights",
     "decoder_masks": "05.decoder",
     "layer_norm": "06.layer_norm",
     "encoder_layer": "06.encoder_layer",
-    "shift": "07.shift",
     "decoder_layer": "07.decoder_layer",
     "generate": "07.generate",
     "ends": "08.ends",

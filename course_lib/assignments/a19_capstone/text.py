@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Capstone · Your own Transformer
 #
-# You have written every part of a Transformer in assignments 03 to 08.
+# You have written every part of a Transformer in assignments 01 to 08.
 # Here you put your own parts together, train the result at home, and hand in two files: this notebook and `weights.safetensors`.
 # Nothing is trained when your work is graded: your code loads your weights and translates sentences that nobody has seen.
 #
-# **You need** lessons [08](../../../08_transformer.ipynb), [09](../../../09_training.ipynb) and [10](../../../10_translation.ipynb), and what you wrote in assignments 03 to 08.
+# **You need** lessons [08](../../../08_transformer.ipynb), [09](../../../09_training.ipynb) and [10](../../../10_translation.ipynb), and what you wrote in assignments 01 to 08.
 #
 # **Time**: about an hour of writing, ten minutes of training on two cores, and the training of your ablation beside something else.
 
@@ -28,12 +28,12 @@ PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
 SHIPPED = Path(course_lib.__file__).parent / "pretrained" / "course"
 WEIGHTS = Path("weights.safetensors")  # yours, beside this notebook
 PARTS = (
-    *("scores", "contributions", "masked_softmax", "decoder_masks", "layer_norm"),
-    *("encoder_layer", "shift", "decoder_layer", "generate", "ends"),
+    *("targets", "scores", "contributions", "masked_softmax", "decoder_masks"),
+    *("layer_norm", "encoder_layer", "decoder_layer", "generate", "ends"),
 )
 
 # %% [markdown] exercise="19.parts" title="Your parts" minutes=5 points=5 difficulty=1
-# Ten functions of yours go into the next cell, as you wrote them: `scores` (assignment 03), `contributions` (04), `masked_softmax` and `decoder_masks` (05), `layer_norm` and `encoder_layer` (06), `shift`, `decoder_layer` and `generate` (07), `ends` (08).
+# Ten functions of yours go into the next cell, as you wrote them: `targets` (assignment 01), `scores` (03), `contributions` (04), `masked_softmax` and `decoder_masks` (05), `layer_norm` and `encoder_layer` (06), `decoder_layer` and `generate` (07), `ends` (08).
 # `python -m notebooks.parts my_course`, in the folder of the course, brings them from your notebooks; close this notebook first.
 # You may also copy them by hand.
 #
@@ -41,13 +41,13 @@ PARTS = (
 # The model works with it all the same; the half point of that part is lost, and nothing else.
 
 # %% tags=["planted"]
-# Your functions from assignments 03 to 08 go here.
+# Your functions from assignments 01 to 08 go here.
 
 own = {name: globals().get(name) for name in PARTS}
 
 # %% tags=["solution"]
-### PARTS 03.scores 04.contributions 05.weights 05.decoder 06.layer_norm 06.encoder_layer
-### PARTS 07.shift 07.decoder_layer 07.generate 08.ends
+### PARTS 01.targets 03.scores 04.contributions 05.weights 05.decoder 06.layer_norm
+### PARTS 06.encoder_layer 07.decoder_layer 07.generate 08.ends
 own = {name: globals().get(name) for name in PARTS}
 
 # %% tags=["check"]
@@ -218,7 +218,7 @@ check("19.model", MyTransformer)
 # %% [markdown] exercise="19.memorize" title="Overfit one batch" minutes=10 points=3 difficulty=2
 # A model that cannot learn one batch by heart learns nothing else either.
 # Write the loop: `steps` steps of Adam with the paper's β₁ = 0.9, β₂ = 0.98, ε = 1e-9 and the rate `rate`, always on this batch.
-# `src` is (batch, src_len), `tgt` is (batch, tgt_len), without `<s>` and `</s>`, both padded with `PAD_ID`; your `shift` makes of it what is read and what is predicted.
+# `src` is (batch, src_len), `tgt` is (batch, tgt_len), without `<s>` and `</s>`, both padded with `PAD_ID`; your `targets` make of it what is read and what is predicted.
 # The loss is the mean of the cross-entropy over all real tokens of the batch.
 # Return a list of numbers: the loss of each step, before the step.
 
@@ -226,7 +226,7 @@ check("19.model", MyTransformer)
 def memorize(model, src, tgt, steps, rate):
     """Trains model(src, tgt_in) on one batch; the losses."""
     ### BEGIN SOLUTION
-    tgt_in, tgt_out = shift(tgt, BOS_ID, EOS_ID, PAD_ID)
+    tgt_in, tgt_out = targets(tgt)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9)
     losses = []
     for _ in range(steps):
