@@ -292,7 +292,7 @@ intervals(
 below = [name for name, one in ordered if one.high < overall / 100]
 above = [name for name, one in ordered if one.low > overall / 100]
 assert min(one.value for _, one in ordered) > 0.8
-assert 4 <= len(below) < len(ordered) / 2
+assert 3 <= len(below) < len(ordered) / 2
 
 # %%
 for where, names in (("below", below), ("above", above)):

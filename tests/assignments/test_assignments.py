@@ -68,7 +68,7 @@ def law_an_exercise_is_short(folder: Path, most: int = 130) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_an_exercise_is_short(folder: Path, tmp_path: Path) -> None:
-    law_an_exercise_is_short(folder)
+    law_an_exercise_is_short(folder, 150 if folder.name == "a19_capstone" else 130)  # a whole model is given there
     for part in PARTS:
         shutil.copy(folder / f"{part}.py", tmp_path)
     with (tmp_path / "answers.py").open("a", encoding="utf-8") as file:
