@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 
 def check_help_lists_every_target(makefile: str, shown: str) -> None:
@@ -30,8 +31,8 @@ def test_make_help_lists_every_target(root: Path, make: Callable, tmp_path: Path
 
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Path:
-    """A copy of what make needs, in a folder with a space, with an environment that looks installed."""
-    copy = tmp_path / "my course"
+    """A copy of what make needs, in a folder with spaces and umlauts, with an environment that looks installed."""
+    copy = tmp_path / "my course, für Übungen"
     (copy / ".venv" / "bin").mkdir(parents=True)
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(root / name, copy)
@@ -66,6 +67,14 @@ def test_lab_opens_the_first_lesson_and_hands_arguments_on(checkout: Path, make:
     assert '--LabApp.default_url="/lab/tree/my_course/00_a.ipynb"' in planned
     assert planned.index("-m notebooks.copies my_course") < planned.index("-m jupyterlab")
     assert planned.rstrip().endswith("--no-browser --port 9000")
+
+
+def test_only_a_teachers_jupyterlab_has_the_menus_of_nbgrader(root: Path, make: Callable) -> None:
+    lab, teach = (make(root, "-n", target).stdout for target in ("lab", "teach"))
+    assert "teacher" in teach and "teacher" not in lab
+    for planned, folder in ((lab, root), (teach, root / "notebooks" / "assignments")):
+        assert f'cd "{folder}" && ' in planned and f'--ServerApp.root_dir="{folder}"' in planned
+    assert re.search(r"cp -R (\S+)/learner/\. ", make(root, "-n", "-B", ".venv/.lab-ready").stdout)
 
 
 def test_update_pulls_installs_and_brings_copies_in_that_order(checkout: Path, make: Callable) -> None:
@@ -160,6 +169,25 @@ def test_ci_runs_the_test_command_with_the_data_that_exists(
     assert said.splitlines() == [f"make {target} {where}" for target in ("test", "test-book", "test-browser")]
     assert "\nmake test\n" in (root / "README.md").read_text(encoding="utf-8")
     assert "- run: .ci/run\n" in (root / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+
+
+def law_windows_is_tried_as_it_is_told(workflow: str, page: str) -> None:
+    """The job runs the lines of the page in their order, but for the last one, which waits for a person."""
+    told = re.search(r"## Windows\n.*?```\n(.*?)```", page, flags=re.S)[1].splitlines()
+    steps = [step["run"] for step in yaml.safe_load(workflow)["jobs"]["windows"]["steps"] if "run" in step]
+    assert len(told) == 4 and steps[:3] == told[:3], f"told {told}, tried {steps[:3]}"
+    tried = " ".join(steps[3:])
+    assert "-m jupyterlab " in told[3] and all(part in tried for part in ("tests/checks", ".ipynb", "--nbval-lax"))
+
+
+def test_windows_is_tried_as_it_is_told(root: Path) -> None:
+    workflow = (root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    page = (root / "docs" / "installation.md").read_text(encoding="utf-8")
+    law_windows_is_tried_as_it_is_told(workflow, page)
+    for old, new in (("-m notebooks.copies", "-m notebooks.other"), ("tests/checks", ""), ("--nbval-lax", "")):
+        assert old in workflow
+        with pytest.raises(AssertionError):
+            law_windows_is_tried_as_it_is_told(workflow.replace(old, new), page)
 
 
 def test_readme_lists_every_lesson_and_target(root: Path, make: Callable) -> None:
