@@ -4,8 +4,8 @@ from functools import cache
 
 import torch
 
+from course_lib import grammar
 from course_lib.data import load_course
-from course_lib.grammar import generate
 
 TRAINED_ON = 60_000  # pairs, as in train_on_course
 SENTENCES = 200
@@ -24,7 +24,7 @@ GOLD: dict[str, str] = {}  # the translations of all sentences that were asked f
 def unseen_sentences(generator):
     """English sentences of the corpus's grammar that are not among those of the training, nor their translations."""
     seed = int(torch.randint(2**31, (), generator=generator))
-    pairs = [pair for pair in generate(4 * SENTENCES, seed) if not {pair.src, pair.tgt} & known()][:SENTENCES]
+    pairs = [pair for pair in grammar.generate(4 * SENTENCES, seed) if not {pair.src, pair.tgt} & known()][:SENTENCES]
     GOLD.update({pair.src: pair.tgt for pair in pairs})
     return [([pair.src for pair in pairs],)]
 
