@@ -208,7 +208,7 @@ assert biased_shares[0] > 0.98
 #
 # A text may now be of any length.
 # But in 16 words the offsets −15 and 15 occur once, and larger ones never.
-# Keep an eye on the right end of the curve, where 15 is high again; we come back to it.
+# Keep an eye on the right end of the curve, where 15 is high again; [One number too high](#One-number-too-high) comes back to it.
 #
 # ## A number that needs no learning: ALiBi
 #
@@ -219,7 +219,7 @@ assert biased_shares[0] > 0.98
 #
 # ALiBi was made for decoders, where a causal mask hides all keys after the query.
 # An encoder sees those too, and the paper does not say what they cost.
-# We give the keys *after* the query the slopes of the heads in reverse order: that is this course's choice.
+# We give the keys *after* the query the slopes of the heads in reverse order: that is this course's choice, and it will turn out to be the weak spot of our ALiBi.
 
 
 # %%
@@ -1027,7 +1027,8 @@ assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 # But why stretch the fast pairs?
 # A pair of 6 words has shown all of its angles in training, and it tells near words apart.
 # **NTK-by-parts**, the core of YaRN [@peng2023], stretches only pairs that do not come round within the trained length.
-# (YaRN has a ramp between the two kinds and a temperature, too; `rope_scaling` in Hugging Face's configurations calls these ways `linear` and `yarn`.)
+# (YaRN has a ramp between the two kinds and a temperature, too; `rope_scaling` in Hugging Face's configurations calls these ways `linear` and `yarn`.
+# The *NTK-aware* scaling that came before them raises the base, so that the slowest pair is stretched by the whole factor and the fastest not at all [@peng2023, section 3.1].)
 
 # %%
 of_parts = Predict(
