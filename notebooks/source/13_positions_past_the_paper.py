@@ -172,7 +172,8 @@ def trained(encoding, *, rate, seed=0, **options):
     reader = Reader(encoding, **options).to(device)
     history = train_reader(reader, rate=rate, seed=seed)
     shares = [right_answers(reader, length).nanmean().item() for length in (16, 32, 64)]
-    print(f"{encoding} {options}, {50 * len(history)} steps:", end=" ")
+    chosen = ", ".join(f"{name} {value:,}" for name, value in options.items())
+    print(f"{encoding}, {chosen}, {50 * len(history)} steps:", end=" ")
     print("right at 16, 32, 64 words:", ", ".join(f"{share:.1%}" for share in shares))
     return reader, shares
 
@@ -208,7 +209,7 @@ assert biased_shares[0] > 0.98
 #
 # A text may now be of any length.
 # But in 16 words the offsets −15 and 15 occur once, and larger ones never.
-# Keep an eye on the right end of the curve, where 15 is high again; we come back to it.
+# Keep an eye on the right end of the curve, where 15 is high again; after the race we come back to it.
 #
 # ## A number that needs no learning: ALiBi
 #
@@ -219,7 +220,7 @@ assert biased_shares[0] > 0.98
 #
 # ALiBi was made for decoders, where a causal mask hides all keys after the query.
 # An encoder sees those too, and the paper does not say what they cost.
-# We give the keys *after* the query the slopes of the heads in reverse order: that is this course's choice.
+# We give the keys *after* the query the slopes of the heads in reverse order: that is this course's choice, and it will turn out to be the weak spot of our ALiBi.
 
 
 # %%
@@ -585,7 +586,7 @@ race = {  # name to side of the record, width of a head, what else was chosen
     "rotary": ("rotary, d_k 16, base 10000", 16, ""),
     "rotary, narrow heads": ("rotary, d_k 8, base 10000", 8, ""),
     "ALiBi, published": ("ALiBi as published", 8, ""),
-    "ALiBi": ("ALiBi, d_k 8", 8, "slope: 4 or 16 times"),
+    "ALiBi": ("ALiBi, d_k 8", 8, "slopes 4 or 16 times as steep"),
 }
 print(f"{'':21}d_k{'16 words':>14}{'32 words':>16}{'64 words':>16}  also chosen")
 for name, (side, width, chosen) in race.items():
@@ -707,6 +708,48 @@ assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 # Both are used in practice: training at random places is known as SHAPE [@kiyono2021], and attention to a window of near words is what long-context models often have in some of their layers.
 # A window has its price: a noun that was named 20 words ago is out of sight.
 #
+# ## One number too high
+#
+# Before the riddle, the learned biases.
+# Their weak spot is at the right end of the curve that we drew, and where the figure of the race says that the harm is: ahead of the query.
+# All words 15 and more ahead share the number of offset 15, which is *higher* than the bias of a noun eight words back.
+# In a story of 64 words it is given to most of what comes.
+# Why did training leave it there, and not the number of −15, which is as rare?
+
+# %% tags=["nbval-check-output"]
+from course_lib.experiments import named_last
+
+_, _, asked = named_last(300, 16, torch.Generator().manual_seed(7))
+for offset in (-15, -14, 14, 15):
+    pairs_seen = asked[:, max(0, -offset) : 16 - max(0, offset)].sum().item()
+    print(f"offset {offset:3}: seen by {pairs_seen} questions of 300 stories")
+
+# %% tags=["hide-input"]
+assert not asked[:, 0].any() and asked[:, 15].any()
+
+# %% [markdown]
+# Only the first word of a story sees a key at 15, and the first word is a noun: there we never ask.
+# In the last layer no answer of the training depends on this number.
+# If it is what goes wrong, replacing it in each head should help, without any training:
+
+# %%
+with torch.no_grad():
+    before_surgery = learned.table[:, -1].clone()
+    learned.table[:, -1] = learned.table[:, 16]  # as for the word right after the query
+    right = (right_answers(biased, length) for length in (16, 32, 64))
+    surgery = [each.nanmean().item() for each in right]
+    learned.table[:, -1] = before_surgery
+for name, shown in (("as trained", biased_shares), ("one number set", surgery)):
+    print(f"{name:15}", ", ".join(f"{share:.1%}" for share in shown))
+
+# %% tags=["hide-input"]
+assert surgery[2] > biased_shares[2] + 0.08 and surgery[0] > 0.97
+assert average[-1] > average[7] + 0.2
+
+# %% [markdown]
+# It does, at no cost at 16 words.
+# The record says the same of training (its lines are in the table of the last experiment, on ALiBi): with 8 as the farthest offset the last number is met often, and the reader does better at 64 words than with 15.
+#
 # ## Which offsets do the harm?
 #
 # Now the riddle: rotary positions with heads of 16 features, or of 8.
@@ -729,8 +772,6 @@ for name, (width, base) in cells.items():
 # We take apart the mean score that nouns get in the second layer, by offset and by pair, in the head where it varies most before the query.
 
 # %% tags=["hide-input"]
-from course_lib.experiments import named_last
-
 offsets = list(range(-62, 63))
 
 
@@ -786,6 +827,16 @@ of_alias = Predict(
 )
 of_alias
 
+# %%
+wave = 2 * math.pi * 1e4 ** (1 / 8)  # words
+aliases = [preferred + turns * wave for turns in (-3, -2, -1, 1, 2, 3)]
+for offset in (preferred, round(aliases[3])):
+    angle = offset * 360 / wave
+    print(f"offset {offset:3}: turned by {angle:4.0f}°, so it stands at", end=" ")
+    print(f"{angle % 360:.0f}°")
+of_alias.reveal(round(aliases[3]), because="it has turned once around in between")
+print("all of its aliases:", *(f"{alias:.0f}" for alias in aliases))
+
 # %% [markdown]
 # An **alias** of an offset is another one at which a pair stands at the same angle: one or more whole turns away.
 # If aliases do harm, we can find them without looking at any score.
@@ -818,10 +869,6 @@ def harm_of_bands(reader):
 
 
 usual_near, usual_harm = share_right(usual, near), harm_of_bands(usual)
-wave = 2 * math.pi * 1e4 ** (1 / 8)
-aliases = [preferred + turns * wave for turns in (-3, -2, -1, 1, 2, 3)]
-of_alias.reveal(round(aliases[3]), because="it has turned once around in between")
-print("aliases:", *(f"{alias:.0f}" for alias in aliases))
 
 # %% tags=["hide-input"]
 @styled
@@ -1027,7 +1074,8 @@ assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 # But why stretch the fast pairs?
 # A pair of 6 words has shown all of its angles in training, and it tells near words apart.
 # **NTK-by-parts**, the core of YaRN [@peng2023], stretches only pairs that do not come round within the trained length.
-# (YaRN has a ramp between the two kinds and a temperature, too; `rope_scaling` in Hugging Face's configurations calls these ways `linear` and `yarn`.)
+# (YaRN has a ramp between the two kinds and a temperature, too; `rope_scaling` in Hugging Face's configurations calls these ways `linear` and `yarn`.
+# The *NTK-aware* scaling that came before them raises the base, so that the slowest pair is stretched by the whole factor and the fastest not at all [@peng2023, section 3.1].)
 
 # %%
 of_parts = Predict(
@@ -1144,45 +1192,6 @@ assert shares["published"][1] > 0.8
 # In our two-sided version a head that is steep behind is flat ahead, and its weight goes to nouns that come later.
 # Steeper slopes repair that.
 # So the failure belongs to our way of making ALiBi two-sided, not to ALiBi; and it shows how much a comparison depends on one constant.
-#
-# ## One number too high
-#
-# The learned biases have another weak spot, at the right end of the curve that we drew, and where the figure of the race says that the harm is: ahead of the query.
-# All words 15 and more ahead share the number of offset 15, which is *higher* than the bias of a noun eight words back.
-# In a story of 64 words it is given to most of what comes.
-# Why did training leave it there, and not the number of −15, which is as rare?
-
-# %% tags=["nbval-check-output"]
-_, _, asked = named_last(300, 16, torch.Generator().manual_seed(7))
-for offset in (-15, -14, 14, 15):
-    pairs_seen = asked[:, max(0, -offset) : 16 - max(0, offset)].sum().item()
-    print(f"offset {offset:3}: seen by {pairs_seen} questions of 300 stories")
-
-# %% tags=["hide-input"]
-assert not asked[:, 0].any() and asked[:, 15].any()
-
-# %% [markdown]
-# Only the first word of a story sees a key at 15, and the first word is a noun: there we never ask.
-# In the last layer no answer of the training depends on this number.
-# If it is what goes wrong, replacing it in each head should help, without any training:
-
-# %%
-with torch.no_grad():
-    before_surgery = learned.table[:, -1].clone()
-    learned.table[:, -1] = learned.table[:, 16]  # as for the word right after the query
-    right = (right_answers(biased, length) for length in (16, 32, 64))
-    surgery = [each.nanmean().item() for each in right]
-    learned.table[:, -1] = before_surgery
-for name, shown in (("as trained", biased_shares), ("one number set", surgery)):
-    print(f"{name:15}", ", ".join(f"{share:.1%}" for share in shown))
-
-# %% tags=["hide-input"]
-assert surgery[2] > biased_shares[2] + 0.08 and surgery[0] > 0.97
-assert average[-1] > average[7] + 0.2
-
-# %% [markdown]
-# It does, at no cost at 16 words.
-# The record says the same of training: with 8 as the farthest offset the last number is met often, and the reader does better at 64 words than with 15.
 #
 # ## No encoding at all
 #

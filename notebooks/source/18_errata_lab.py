@@ -379,12 +379,13 @@ def right_answers(words):
 book.test("longer", right_answers, values=(8, 16, 17, 20, 24, 32, 64, 128))
 
 # %% tags=["hide-input"]
-bets["longer"].reveal("wrong")
-book.judge(
+verdict = book.judge(
     longer=("wrong", "02_position", "Section 3.5 says that they may. Here the last "
     "answer fails from the first word too many on, and far beyond even the first 7 "
     "suffer: the rows exist, but no text has taught how to read them."),
 )
+bets["longer"].reveal(book["longer"].verdict)
+verdict
 
 # %% tags=["hide-input"]
 figure = ErrataLab([book["longer"]]).picture()
@@ -643,13 +644,14 @@ def operations(words):
 book.test("cheap", operations, values=(16, 32, 64, 128, 512))
 
 # %% tags=["hide-input"]
-bets["cheap"].reveal("half right")
-book.judge(
+verdict = book.judge(
     cheap=("half right", "15_alternatives", "Table 1 compares the terms n²·d and n·d², "
     "which cross at n = d. It leaves out attention's projections, 4·n·d². Whole, "
     "attention never multiplies less than this recurrent layer, and less than an LSTM "
     "up to n = 2d. It wins on sequential steps: O(1) against O(n)."),
 )
+bets["cheap"].reveal(book["cheap"].verdict)
+verdict
 
 # %%
 @torch.no_grad()
@@ -704,7 +706,7 @@ book.say(
 )
 
 # %% tags=["hide-input"]
-bet("always", section="Round 5: heads")
+bet("more_heads", section="Round 5: heads")
 
 # %% [markdown]
 # For claim 20 we read two tables: part (A) of the paper's table 3, with 512 features in all, and our record of it in miniature, with 128 (`records/table3.json`, one run each).
@@ -725,7 +727,6 @@ def in_tables(heads):
 book.test("always", in_tables, values=(1, 8, 16))
 
 # %% tags=["hide-input"]
-bets["always"].reveal("wrong")
 book.judge(
     always=("wrong", "04_multi_head", "From 1 to 8 both gain, from 8 to 16 neither, "
     "and with 32 the paper's loses 0.4: each head gets narrower. (Their number must "
@@ -742,10 +743,12 @@ def parameters(num_heads):
 book.test("more_heads", parameters, values=(1, 8, 64))
 
 # %% tags=["hide-input"]
-book.judge(
+verdict = book.judge(
     more_heads=("right", "04_multi_head", "Each head has width d_model / h; the "
     "projections stay d_model × d_model."),
 )
+bets["more_heads"].reveal(book["more_heads"].verdict)
+verdict
 
 # %% tags=["nbval-check-output"]
 def mixed(layer):
@@ -840,9 +843,6 @@ book.say(
     nothing="The causal mask is needed because the translation starts with nothing.",
 )
 
-# %% tags=["hide-input"]
-bet("shape", section="Round 6: masks")
-
 # %% tags=["nbval-check-output"]
 def hidden_above(diagonal):
     seen = ~torch.ones(6, 6).triu(diagonal).bool()  # (queries, keys)
@@ -911,7 +911,6 @@ def two_axes(sentences):
 book.test("shape", two_axes, values=(2, 4, 8, 16))
 
 # %% tags=["hide-input"]
-bets["shape"].reveal("wrong")
 book.judge(
     shape=("wrong", "05_masks", "With as many sentences as words it broadcasts along "
     "the queries, silently. Make it (batch, 1, 1, keys) for scores with heads."),
@@ -981,6 +980,9 @@ book.say(
     final_norm="`nn.Transformer` has two LayerNorms more than the paper's model.",
 )
 
+# %% tags=["hide-input"]
+bet("final_norm", section="Round 7: layers and stacks")
+
 # %%
 def normalized(spread):
     x = 3 + spread * draw(8)  # the features of a token
@@ -1047,11 +1049,13 @@ def one_more(layers):
 book.test("final_norm", one_more, values=(1, 4, 16))
 
 # %% tags=["hide-input"]
-book.judge(
+verdict = book.judge(
     final_norm=("right", "08_transformer", "One behind each stack. A fresh post-norm "
     "stack hardly notices; once gains and biases have moved, it does. Pre-norm needs "
     "it: its sums have grown."),
 )
+bets["final_norm"].reveal(book["final_norm"].verdict)
+verdict
 
 # %% tags=["hide-input"]
 said, torchs = measured("layer_norm")
@@ -1720,12 +1724,13 @@ def cached(tokens_read):
 book.test("cache", cached, values=(1, 2, 4, 8))
 
 # %% tags=["hide-input"]
-bets["cache"].reveal("wrong")
-book.judge(
+verdict = book.judge(
     cache=("wrong", "11_decoding", "Only rounding. With a causal mask no earlier row "
     "changes when a token is added, so keys and values can be kept. (In half "
     "precision, rounding can tip a close decision.)"),
 )
+bets["cache"].reveal(book["cache"].verdict)
+verdict
 
 # %% tags=["hide-input"]
 raw, log_probs, swapped = measured("logits")
@@ -1856,13 +1861,14 @@ def silenced(cross_head):
 book.test("explains", silenced, values=range(8))
 
 # %% tags=["hide-input"]
-bets["explains"].reveal("wrong")
-book.judge(
+verdict = book.judge(
     explains=("wrong", "12_reading_attention", "It shows where a head looks. Heads 3 "
     "and 4 find as many words, and differ more than tenfold in what they are worth; 5 "
     "and 7 find more than 4 and are worth less. What the output depends on takes an "
     "intervention."),
 )
+bets["explains"].reveal(book["explains"].verdict)
+verdict
 
 # %% [markdown]
 # Claim 58 reads the record of lesson 13: readers trained on 16 words, right answers on longer stories, mean of three seeds.
