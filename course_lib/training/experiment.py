@@ -11,7 +11,7 @@ import torch
 from course_lib.alternatives import AttentiveRNN, recurrent_like
 from course_lib.config import model_preset
 from course_lib.data import BucketedBatches, Corpus, augmented
-from course_lib.storage import replacing, save_tensors, step_file
+from course_lib.storage import remove_half_written, replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
@@ -56,6 +56,8 @@ def train_translator(
         corpus = replace(corpus, train=augmented(corpus.train))
     checkpoints = folder / "checkpoints"
     checkpoints.mkdir(parents=True, exist_ok=True)
+    if rank() == 0:
+        remove_half_written(folder, folder / "steps")
     translator = _untrained(corpus, experiment, device)
     encoded = encode_parts(corpus, ("train", "valid", experiment.report), translator)
     corpus = encoded.corpus
