@@ -55,9 +55,7 @@ def train_translator(
     if experiment.augment:
         corpus = replace(corpus, train=augmented(corpus.train))
     checkpoints = folder / "checkpoints"
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    if rank() == 0:
-        remove_half_written(folder, folder / "steps")
+    _make_room(folder, checkpoints)
     translator = _untrained(corpus, experiment, device)
     encoded = encode_parts(corpus, ("train", "valid", experiment.report), translator)
     corpus = encoded.corpus
@@ -90,6 +88,13 @@ def train_translator(
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
     return log
+
+
+def _make_room(folder: Path, checkpoints: Path) -> None:
+    """A folder for the checkpoints, and nothing in any that a killed process had half written."""
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    if rank() == 0:
+        remove_half_written(folder, folder / "steps")
 
 
 def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translator:
