@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.config import check_flags, check_numbers, check_sizes, require
-from course_lib.masks import check_features, check_tensor
+from course_lib.masks import check_features, check_norm, check_tensor
 
 
 def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, *, eps: float = 1e-5) -> Tensor:
@@ -31,16 +31,6 @@ def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, *, eps: float = 1e-5) ->
     centered = x - x.mean(dim=-1, keepdim=True)
     variance = centered.square().mean(dim=-1, keepdim=True)
     return centered / torch.sqrt(variance + eps) * scale + shift
-
-
-def check_norm(x: Tensor, scale: Tensor, shift: Tensor, eps: float) -> None:
-    """Raises ValueError unless x has floating-point features, each with a scale and a shift, and eps is 0 or more."""
-    for name, each in (("x", x), ("scale", scale), ("shift", shift)):
-        check_tensor(each, name)
-    real = all(each.is_floating_point() for each in (x, scale, shift))
-    if not (real and x.shape[-1:] == scale.shape == shift.shape and 0 <= eps < 1e30):
-        got = f"{tuple(x.shape)} {x.dtype}, {tuple(scale.shape)}, {tuple(shift.shape)} and {eps}"
-        raise ValueError(f"expected x (..., d_model), scale and shift (d_model,), and eps from 0 on; got {got}")
 
 
 class Dropout(nn.Dropout):

@@ -134,3 +134,13 @@ def check_features(
         raise ValueError(f"expected ({'...' if dims is None else 'batch, length'}, {width}), got {tuple(x.shape)}")
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
         raise ValueError(f"expected {dtype}, got {x.dtype}")
+
+
+def check_norm(x: Tensor, scale: Tensor, shift: Tensor, eps: float) -> None:
+    """Raises ValueError unless x has floating-point features, each with a scale and a shift, and eps is 0 or more."""
+    for name, each in (("x", x), ("scale", scale), ("shift", shift)):
+        check_tensor(each, name)
+    real = all(each.is_floating_point() for each in (x, scale, shift))
+    if not (real and x.shape[-1:] == scale.shape == shift.shape and 0 <= eps < 1e30):
+        got = f"{tuple(x.shape)} {x.dtype}, {tuple(scale.shape)}, {tuple(shift.shape)} and {eps}"
+        raise ValueError(f"expected x (..., d_model), scale and shift (d_model,), and eps from 0 on; got {got}")

@@ -15,6 +15,7 @@ from course_lib.decoding import Hypothesis, beam_search, check_search, greedy, n
 from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared, doubts, prepare
 from course_lib.recording import AttentionMaps, record_attention
 from course_lib.storage import (
+    check_enough,
     check_files,
     hashes,
     load_tensors,
@@ -103,11 +104,7 @@ class Translator:
         return self._translations(list(texts), beam_size, length_penalty, False)
 
     def prepare(self, text: str) -> Prepared:
-        """A text as the model reads it: as it is, unless the model has learned what placeholders are; see `prepare`.
-
-        Raises:
-            ValueError: if text is not text, or of another script.
-        """
+        """A text as the model reads it, see `prepare`; as it is, where the model has not learned placeholders."""
         _check_text(text)
         if all(map(self.tokenizer.knows, PLACEHOLDERS)):
             return prepare(text, self.tokenizer.knows, lambda word: len(self.tokenizer.encode(word)))
@@ -166,16 +163,11 @@ class Translator:
         tokenizer = read_as(folder / "tokenizer.json", Tokenizer.from_json)
         path = folder / "model.safetensors" if step is None else step_file(folder, step)
         tensors, beside = load_tensors(path)
-        if config.num_parameters > sum(map(Tensor.numel, tensors.values())):  # before memory is taken for them
-            raise ValueError(f"{path}: these weights belong to another model, they are too few for {config}")
+        check_enough(path, tensors, config.num_parameters)  # before memory is taken for them
         model = Transformer(config)
         load_weights(model, tensors)
         check_files(folder, {name: beside.get(name) for name in ("config.json", "tokenizer.json")})
         return cls(model.eval(), tokenizer)
-
-    @property
-    def _device(self) -> torch.device:
-        return next(self.model.parameters()).device
 
     def _translations(
         self, texts: list[str], beam_size: int, length_penalty: float, attention: bool
@@ -197,7 +189,7 @@ class Translator:
         translations: list[Translation | None] = [None] * len(ids)
         for start in range(0, len(order), BATCH_SENTENCES):
             chunk = order[start : start + BATCH_SENTENCES]
-            src = pad([ids[index] for index in chunk]).to(self._device)
+            src = pad([ids[index] for index in chunk]).to(next(self.model.parameters()).device)
             for index, beams in zip(chunk, self._search(src, beam_size, length_penalty), strict=True):
                 best = min(beams, key=lambda beam: pieces[index].losses(self.tokenizer.decode(beam.ids)))
                 maps = self._attention(src, best) if attention else None

@@ -5,7 +5,9 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "files": ["check_files", "hashes", "read_as", "read_bytes", "read_text", "replacing"],
-        "checkpoint": ["average_checkpoints", "load_tensors", "load_weights", "save_tensors", "step_file"],
+        "files": ["check_files", "hashes", "read_as", "read_bytes", "read_text", "remove_half_written", "replacing"],
+        "checkpoint": [
+            *("average_checkpoints", "check_enough", "load_tensors", "load_weights", "save_tensors", "step_file"),
+        ],
     },
 )

@@ -109,6 +109,12 @@ def _check_unchanged(tensors: dict[str, Tensor], metadata: dict[str, str]) -> No
         raise ValueError(f"checksum expected {expected}, got {got}")
 
 
+def check_enough(path: str | Path, tensors: dict[str, Tensor], least: int) -> None:
+    """Raises ValueError if a file has fewer numbers than a model has parameters."""
+    if least > (got := sum(map(Tensor.numel, tensors.values()))):
+        raise ValueError(f"{path}: these weights belong to another model, {got:,} are too few for {least:,}")
+
+
 def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Copies weights into a model, all or none.
 

@@ -31,6 +31,13 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def remove_half_written(*folders: Path) -> None:
+    """Removes what processes have left that were killed while they wrote; nobody may be writing there now."""
+    for folder in folders:
+        for path in folder.glob("*.[0-9]*.tmp"):
+            path.unlink(missing_ok=True)
+
+
 def read_text(path: str | Path) -> str:
     """The text of a file; never of a pipe or a device, which may have no end.
 

@@ -11,7 +11,7 @@ import torch
 from course_lib.alternatives import AttentiveRNN, recurrent_like
 from course_lib.config import model_preset
 from course_lib.data import BucketedBatches, Corpus, augmented
-from course_lib.storage import replacing, save_tensors, step_file
+from course_lib.storage import remove_half_written, replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.choice import choose
 from course_lib.training.config import Experiment
@@ -55,7 +55,7 @@ def train_translator(
     if experiment.augment:
         corpus = replace(corpus, train=augmented(corpus.train))
     checkpoints = folder / "checkpoints"
-    checkpoints.mkdir(parents=True, exist_ok=True)
+    _make_room(folder, checkpoints)
     translator = _untrained(corpus, experiment, device)
     encoded = encode_parts(corpus, ("train", "valid", experiment.report), translator)
     corpus = encoded.corpus
@@ -88,6 +88,13 @@ def train_translator(
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
     return log
+
+
+def _make_room(folder: Path, checkpoints: Path) -> None:
+    """A folder for the checkpoints, and nothing in any that a killed process had half written."""
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    if rank() == 0:
+        remove_half_written(folder, folder / "steps")
 
 
 def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translator:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from course_lib.data import Batch
-from course_lib.storage import load_tensors, load_weights, save_tensors
+from course_lib.storage import load_tensors, load_weights, remove_half_written, save_tensors
 from course_lib.training.allocator import give_back_memory
 from course_lib.training.config import TrainConfig
 from course_lib.training.distributed import check_agreement, from_everyone, gradients, rank, shared_loss
@@ -162,8 +162,7 @@ class Run:
     def resume(self) -> None:
         """Takes over the state in the folder, if there is one; what a killed process had half written is removed."""
         if self.folder is not None and rank() == 0:
-            for half_written in self.folder.glob("*.safetensors.*.tmp"):
-                half_written.unlink(missing_ok=True)
+            remove_half_written(self.folder)
         if self.folder is None or not (self.folder / "last.safetensors").exists():
             return
         state, info = load_tensors(self.folder / "last.safetensors")
