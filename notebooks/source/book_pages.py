@@ -12,6 +12,7 @@ IMAGE = re.compile(r"<img (?![^>]*\b(?:width|height)=)[^>]*?\bsrc=\"([^\"]+)\"")
 BOX = re.compile(rb'<svg[^>]*\bviewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
 PRINTED = re.compile(r'(<div id="jb-print-docs-body"[^>]*>\s*)<h1>[^<]*</h1>')  # the theme's, when printed
 CONTENTS = re.compile(r"<h2>( Contents )</h2>")
+UNNAMED = re.compile(r"<summary>(?=<span class=\"toctree-toggle\")")  # of the theme: an arrow without words
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -50,6 +51,6 @@ def finish(folder: Path) -> None:
     """Does it to all pages of a folder; a page to which it was done stays as it is."""
     for path in folder.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        done = with_one_top(with_sizes(text, path.parent))
+        done = UNNAMED.sub('<summary aria-label="its pages">', with_one_top(with_sizes(text, path.parent)))
         if done != text:
             path.write_text(done, encoding="utf-8")

@@ -39,7 +39,7 @@ SEARCHED = (
     "I am not as tired as you.",
     "We saw the dog that had bitten the boy.",
 )
-DRAWN = ("Where is the train station?", "The shirt lies there.", "I am not as tired as you.")
+DRAWN = ("Where is the train station?", "The shirt lies there.", "I am tired.")
 PLACES = tuple(range(10))  # more than the translations of DRAWN have tokens
 LENGTHS = (7, 50, 300, 1000, 2000, 4000)
 DEPTHS = (24, 1, 2, 4, 6, 8, 12, 16, 32, 48)
