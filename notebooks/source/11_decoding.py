@@ -942,7 +942,8 @@ with torch.no_grad():
     forced = model(batch.src, batch.tgt_in).argmax(dim=-1)  # (batch, tgt_len)
 real = batch.tgt_out != pad_id
 forced_right = ((forced == batch.tgt_out) & real).cpu()
-free_right, aligned_right = torch.zeros_like(forced_right), torch.zeros_like(forced_right)
+free_right = torch.zeros_like(forced_right)
+aligned_right = free_right.clone()
 for row, each in enumerate(by_greedy):
     answer, written = batch.tgt_out[row, real[row]].tolist(), [*each.ids, eos_id]
     for t, pair in enumerate(zip(written, answer, strict=False)):

@@ -184,16 +184,17 @@ def explains_its_terms(notebook: NotebookNode) -> None:
 
 
 def shows_what_was_asked(notebook: NotebookNode) -> None:
-    """Between a prediction and its result there is more to see than the result: a number, a shape or a picture."""
+    """What follows a prediction is seen: a number, a shape, a picture or printed words, not the right choice alone."""
     cells = code_cells(notebook)
     for number, cell in enumerate(cells):
         for name in re.findall(r"^(\w+) = Predict\(", cell.source, re.MULTILINE):
             told = next((n for n, later in enumerate(cells) if n > number and f"{name}.reveal(" in later.source), None)
             assert told, f"{cell.id}: the result of {name} is never told"
             seen = [output for later in cells[number + 1 : told + 2] for output in later.outputs]
-            lines = [line for output in seen for line in output.get("text", "").splitlines()]
-            shown = any(map(has_picture, seen)) or any(not line.startswith("Result: ") for line in lines)
-            assert shown, f"{cell.id}: nothing but the result follows {name}"
+            lines = [line.split(", because")[0] for one in seen for line in one.get("text", "").splitlines()]
+            told_more = (not line.startswith("Result: ") or re.search(r"\d", line) for line in lines)
+            shown = any(map(has_picture, seen)) or any(told_more)
+            assert shown, f"{cell.id}: nothing but the right choice follows {name}"
 
 
 # Widgets that a reader operates, so that what they hold is no longer what the text was written for.

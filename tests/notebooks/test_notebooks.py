@@ -267,7 +267,7 @@ MUTANTS: dict[str, tuple[Callable[[NotebookNode], None], Callable[[NotebookNode]
     "no glossary": (explains_its_terms, change(6, source="Text.")),
     "a term that is never explained": (explains_its_terms, change(5, source="A **line** has **points**.")),
     "two terms": (explains_its_terms, change(6, source="## Glossary\n\n- **line**: a\n- **points**: b")),
-    "a silent answer": (shows_what_was_asked, insert((ASKED, ""), ("asked.reveal(1)", "Result: 1\n"))),
+    "a silent answer": (shows_what_was_asked, insert((ASKED, ""), ("asked.reveal(1)", "Result: so, because of 1\n"))),
     "no answer": (shows_what_was_asked, insert((ASKED, ""), ("print(1)", "1\n"))),
     "a reader's widget": (
         claims_only_what_its_reader_cannot_change,
