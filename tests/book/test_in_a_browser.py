@@ -8,15 +8,9 @@ import pytest
 pytest.importorskip("pytest_playwright", reason="the extra [browser] is not installed: make test-book")
 from playwright.sync_api import Browser, Page  # noqa: E402
 
+from tests.helpers.web_pages import TOO_WIDE  # noqa: E402
+
 PAGES = ("index.html", "notebooks/00_welcome.html", "notebooks/03_attention.html", "api/attention.html")
-# Elements beyond the right edge that nothing around them scrolls.
-TOO_WIDE = """() => [...document.querySelectorAll('.bd-article *')].filter((node) => {
-  if (node.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return false;
-  for (let around = node; around; around = around.parentElement) {
-    if (/auto|scroll|hidden/.test(getComputedStyle(around).overflowX)) return false;
-  }
-  return true;
-}).map((node) => node.outerHTML.slice(0, 100))"""
 
 
 @pytest.fixture(params=["light", "dark"])

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, Route  # noqa: E402
 
 from notebooks.source.book_recorded import Recorded, ask, one_thread  # noqa: E402
 from notebooks.source.book_recordings import RECORDED  # noqa: E402
-from tests.book.test_in_a_browser import TOO_WIDE  # noqa: E402
+from tests.helpers.web_pages import TOO_WIDE  # noqa: E402
 
 NAMES = sorted(RECORDED)
 REPLAY = """async ([alive, name, asks]) => {

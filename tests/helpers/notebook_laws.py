@@ -16,7 +16,8 @@ NBVAL_SWITCH = re.compile(r"^\s*#+\s*(NBVAL_|PYTEST_VALIDATE_)", re.MULTILINE)
 PROGRESS = re.compile(r"\d+%\||\d+it \[")  # what tqdm writes to stderr; anything else there is a warning
 # What lies beside the lessons in source/.
 TOOLS = {
-    *("architecture", "book", "book_alive", "book_graphs", "book_model", "book_reference", "build_assignments"),
+    *("architecture", "book", "book_alive", "book_graphs", "book_model", "book_pages"),
+    *("book_recorded", "book_recordings", "book_reference", "build_assignments"),
     *("build_inventory", "build_lessons", "citations", "course_map", "elsewhere", "reading", "readme", "skeleton"),
     "terms",
 }

@@ -8,6 +8,15 @@ LOADING = {"src", "srcset", "data", "poster"}  # attributes whose address a brow
 FOLLOWED = {"next", "prev", "search", "index", "author", "canonical"}  # kinds of <link> that it does not fetch
 STYLE = re.compile(r"""(?:url\(\s*|@import\s+(?!url))["']?([^"')\s;]+)""")
 
+# Elements beyond the right edge that nothing around them scrolls.
+TOO_WIDE = """() => [...document.querySelectorAll('.bd-article *')].filter((node) => {
+  if (node.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return false;
+  for (let around = node; around; around = around.parentElement) {
+    if (/auto|scroll|hidden/.test(getComputedStyle(around).overflowX)) return false;
+  }
+  return true;
+}).map((node) => node.outerHTML.slice(0, 100))"""
+
 
 class WebPage(HTMLParser):
     """A page of the book.
