@@ -34,8 +34,9 @@ class Hypothesis:
 def output_limits(model: Transformer, src: Tensor, max_len: int | None) -> list[int]:
     """Most target tokens of each row: max_len, checked against the model's positions, or 50 more than its source."""
     longest = model.config.max_len
-    if max_len is None:
+    if isinstance(model, Transformer):  # the sources of another model may be pictures
         check_ids(src, "src", model.config.vocab_size)
+    if max_len is None:
         lengths = (src != model.config.pad_id).sum(dim=-1).flatten()  # (batch,)
         return [min(longest, length + MAX_EXTRA_TOKENS) for length in lengths.tolist()]
     if not (isinstance(max_len, int) and 1 <= max_len <= longest):
