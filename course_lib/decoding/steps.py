@@ -34,7 +34,8 @@ class Hypothesis:
 def output_limits(model: Transformer, src: Tensor, max_len: int | None) -> list[int]:
     """Most target tokens of each row: max_len, checked against the model's positions, or 50 more than its source."""
     longest = model.config.max_len
-    check_ids(src, "src", model.config.vocab_size)
+    if isinstance(model, Transformer):  # the sources of another model may be pictures
+        check_ids(src, "src", model.config.vocab_size)
     if max_len is None:
         lengths = (src != model.config.pad_id).sum(dim=-1).flatten()  # (batch,)
         return [min(longest, length + MAX_EXTRA_TOKENS) for length in lengths.tolist()]
