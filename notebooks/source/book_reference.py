@@ -16,6 +16,7 @@ from typing import Any
 import course_lib
 
 OPTIONS = {"class": "\n   :members:", "module": "\n   :members:", "function": ""}
+PAGE = "a page of its own"
 LONGEST = 60  # of a constant that is shown, in characters
 INDEX = """The library
 ===========
@@ -41,7 +42,9 @@ SECTIONS = ("Args:", "Attributes:", "Returns:", "Yields:", "Raises:")
 def reference() -> dict[str, str]:
     """The text of each page by its name, in reStructuredText."""
     places: dict[int, str] = {}
-    pages = {module.__name__.partition(".")[2]: _page(module, places) for module in _modules()}
+    modules = _modules()
+    places |= {id(module): PAGE for module in modules}
+    pages = {module.__name__.partition(".")[2]: _page(module, places) for module in modules}
     listed = "\n".join(f"   {name}" for name in pages)
     names = "\n".join(_entry(course_lib, name, places) for name in course_lib.__all__)
     pages["index"] = INDEX.format(pages=listed, names=names)
@@ -123,6 +126,8 @@ def _entry(module: ModuleType, name: str, places: dict[int, str]) -> str:
     value, whole = getattr(module, name), f"{module.__name__}.{name}"
     for kind, holds in (("module", inspect.ismodule), ("class", inspect.isclass), ("function", inspect.isroutine)):
         if holds(value):
+            if places.get(id(value)) == PAGE:
+                return f"- :py:mod:`{name} <{value.__name__}>`"
             if (place := places.setdefault(id(value), whole)) != whole:
                 return f"- :py:obj:`{name} <{place}>`"
             return f".. auto{kind}:: {whole}{OPTIONS[kind]}"
