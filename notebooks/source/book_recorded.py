@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from anywidget import AnyWidget
 
 from course_lib.storage import replacing
 from course_lib.translator import PRETRAINED
-from course_lib.widgets.base import CourseWidget
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = Path(__file__).parent
@@ -59,8 +59,8 @@ class Recorded:
 
     lesson: str
     last: str
-    kind: type[CourseWidget]
-    make: Callable[[], CourseWidget]
+    kind: type[AnyWidget]
+    make: Callable[[], AnyWidget]
     tables: tuple[Table, ...]
     told: str
     off: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _answers(widget: CourseWidget, table: Table) -> dict[str, Any]:
+def _answers(widget: AnyWidget, table: Table) -> dict[str, Any]:
     """Each different state once, and for each key which one it leads to."""
     keys = table.keys
     found: dict[str, int] = {}
@@ -104,7 +104,7 @@ def _answers(widget: CourseWidget, table: Table) -> dict[str, Any]:
     return {"inputs": table.inputs, "at": at, "states": [json.loads(state) for state in found]}
 
 
-def ask(widget: CourseWidget, inputs: dict[str, Any]) -> None:
+def ask(widget: AnyWidget, inputs: dict[str, Any]) -> None:
     """Sets traits, as a page does: a text first, because others have to fit to it, and these together.
 
     Raises:
