@@ -117,7 +117,8 @@ def _check_pair(**pair: Tensor) -> None:
     one, other = pair.values()
     batches = zip(one.shape[-3::-1], other.shape[-3::-1], strict=False)
     fits = min(one.dim(), other.dim()) > 1 and all(a == b or 1 in (a, b) for a, b in batches)
-    if not fits or one.dtype != other.dtype or one.device != other.device or one.dtype not in NUMBERS:
+    same = one.dtype == other.dtype or torch.is_autocast_enabled(one.device.type)  # which makes them the same
+    if not fits or not same or one.device != other.device or one.dtype not in NUMBERS:
         got = " and ".join(f"{tuple(x.shape)} {x.dtype} on {x.device}" for x in pair.values())
         raise ValueError(
             f"{' and '.join(pair)} must be numbers (..., length, width) of one dtype and device, and batches that fit; "

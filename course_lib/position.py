@@ -228,9 +228,10 @@ def _check(x: Tensor, table: Tensor, start: int, *, width: int | None = None, be
     check_tensor(x, "x")
     if x.dim() < 2 or x.shape[-1] != width or not x.is_floating_point() or before == "batch" and x.dim() != 3:
         raise ValueError(f"expected ({before}, length, {width}), got {tuple(x.shape)} {x.dtype}")
-    if start < 0 or start + x.shape[-2] > max_len:
-        last = start + x.shape[-2]
-        raise ValueError(f"the sentence has {last} tokens, the model has positions for {max_len}, got {start=}")
+    if start < 0:
+        raise ValueError(f"start must be 0 or more, got {start}")
+    if (last := start + x.shape[-2]) > max_len:
+        raise ValueError(f"the sentence has {last} tokens, the model has positions for {max_len}")
 
 
 def _check_heads(query: Tensor, keys: Tensor) -> None:

@@ -80,7 +80,8 @@ def nickname(code: str) -> str:
     for statement in statements:
         match statement:
             case ast.Assign([ast.Name("NICKNAME")], ast.Constant(str(chosen))):
-                return " ".join("".join(filter(str.isprintable, chosen)).split())[:LONGEST]
+                shown = (letter for letter in chosen if letter.isprintable() or letter.isspace())
+                return " ".join("".join(shown).split())[:LONGEST]
     return ""
 
 

@@ -1,5 +1,6 @@
 """Which widgets move over recorded states in the page, and over which: several examples of each."""
 
+from collections.abc import Callable
 from functools import cache
 
 from course_lib.config import model_preset
@@ -13,7 +14,6 @@ from course_lib.widgets import (
     SamplingSliders,
     ScheduleExplorer,
 )
-from course_lib.widgets.depth_explorer import Probe
 from notebooks.source.book_recorded import Recorded, Table, defined
 
 translator = cache(Translator.from_pretrained)
@@ -45,7 +45,7 @@ LENGTHS = (7, 50, 300, 1000, 2000, 4000)
 DEPTHS = (24, 1, 2, 4, 6, 8, 12, 16, 32, 48)
 
 
-def _probe() -> Probe:
+def _probe() -> Callable:
     """What lesson 06 defines for its explorer."""
     names = ("Switched", "build", "through_the_stack", "draws")
     return defined("06_encoder", *names)["through_the_stack"]

@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from course_lib.storage import load_tensors
+from course_lib.storage import load_tensors, save_tensors
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def killed(folder, when, root, *, processes, kills, mutant=""):
+def killed(folder, when, root, *, processes, kills):
     command = ["-m", "tests.helpers.kills", folder, when, "--processes", processes, "--kills", kills]
     done = subprocess.run(
-        [sys.executable, *map(str, command), *(["--mutant", mutant] if mutant else [])],
+        [sys.executable, *map(str, command)],
         cwd=root, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=1800,
     )
     told = "".join(path.read_text()[-2000:] for path in folder.glob("*.txt"))
@@ -49,7 +49,20 @@ def test_a_killed_training_loses_nothing(when, processes, kills, root, tmp_path,
     law_nothing_is_lost(killed(tmp_path, when, root, processes=processes, kills=kills))
 
 
-@pytest.mark.parametrize("mutant, when", [("writes in place", "saving"), ("forgets moments", "random")])
-def test_a_training_that_loses_something_is_caught(mutant, when, root, tmp_path):
-    with pytest.raises(AssertionError):
-        law_nothing_is_lost(killed(tmp_path, when, root, processes=1, kills=4, mutant=mutant))
+def other_weights(run):
+    tensors, info = load_tensors(run / "model.safetensors")
+    name = next(iter(tensors))
+    save_tensors(run / "model.safetensors", tensors | {name: tensors[name] + 1}, info)
+
+
+def left_behind(run):
+    (run / "checkpoints" / "last.safetensors.part").write_text("half a file")
+
+
+@pytest.mark.parametrize("spoil", [other_weights, left_behind])
+def test_a_training_that_loses_something_is_caught(spoil, root, tmp_path):
+    folder = killed(tmp_path, "random", root, processes=1, kills=1)
+    law_nothing_is_lost(folder)
+    spoil(min(path for path in folder.iterdir() if path.is_dir() and path.name not in ("data", "whole")))
+    with pytest.raises(AssertionError, match="other"):
+        law_nothing_is_lost(folder)

@@ -10,7 +10,6 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -24,31 +23,11 @@ import course_lib.translator  # noqa: F401
 from course_lib.__main__ import main
 from course_lib.storage import checkpoint, files
 from course_lib.training import experiment
-from course_lib.training.run import Run
 from tests.helpers.corpora import toy_pairs
 from tests.helpers.tiny import tiny_preset
 
 OPTIONS = dict(epochs=3, batch_tokens=128, vocab_size=80, warmup_steps=4, average=2, snapshots=2, beam_size=2)
 LONGEST = 600  # seconds of one start, on a busy machine
-
-
-@contextmanager
-def in_place(path):
-    """The mistake: half a file stands where the old one stood."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    yield path
-
-
-def forgets_moments(self, resume=Run.resume):
-    """The mistake: Adam begins anew."""
-    resume(self)
-    self.optimizer.state.clear()
-
-
-MUTANTS = {
-    "writes in place": lambda: setattr(checkpoint, "replacing", in_place),
-    "forgets moments": lambda: setattr(Run, "resume", forgets_moments),
-}
 
 
 def start(folder: Path, data: Path, processes: int, dies=None) -> list[int]:
@@ -187,10 +166,7 @@ if __name__ == "__main__":
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--mutant", choices=MUTANTS)
     asked = parser.parse_args()
-    if asked.mutant:
-        MUTANTS[asked.mutant]()
     asked.folder.mkdir(parents=True, exist_ok=True)
     data = asked.folder / "toy.tsv"
     data.write_text("".join(f"{src}\t{tgt}\n" for src, tgt in toy_pairs()[:60]), encoding="utf-8")

@@ -586,7 +586,7 @@ REFUSED = {
     "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
     "no beam": (CORPUS, {"beam_size": 0}, "whole number from 1 to 1000, got 0"),
     "no such architecture": (CORPUS, {"architecture": "gru"}, "must be 'transformer' or 'lstm', got 'gru'"),
-    "no such share": (CORPUS, {"subword_dropout": 2}, "share must be in [0, 1], got 2"),
+    "no such share": (CORPUS, {"subword_dropout": 2}, "subword_dropout must be in [0, 1], got 2"),
 }
 
 

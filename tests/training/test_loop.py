@@ -333,7 +333,7 @@ def test_steps_are_adams():
     defaults = dict(label_smoothing=0.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, decay="inverse_sqrt")
     wrong = [forgets(**{name: value}) for name, value in defaults.items()]
     for mutant in [*wrong, fit_with(DecaysEverything), fit_with(CountsFullGroups)]:
-        with pytest.raises(AssertionError):
+        with pytest.raises((AssertionError, ValueError)):  # one counts more steps than there are rates
             steps_are_adams(mutant, FIELDS)
 
 
