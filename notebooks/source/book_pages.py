@@ -13,6 +13,7 @@ BOX = re.compile(rb'<svg[^>]*\bviewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
 PRINTED = re.compile(r'(<div id="jb-print-docs-body"[^>]*>\s*)<h1>[^<]*</h1>')  # the theme's, when printed
 CONTENTS = re.compile(r"<h2>( Contents )</h2>")
 UNNAMED = re.compile(r"<summary>(?=<span class=\"toctree-toggle\")")  # of the theme: an arrow without words
+INDEXED = re.compile(r'(<span class="target" id="index-\d+">)</span>([^<\s][^<]*)')  # the search shows what is in it
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -52,5 +53,6 @@ def finish(folder: Path) -> None:
     for path in folder.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         done = UNNAMED.sub('<summary aria-label="its pages">', with_one_top(with_sizes(text, path.parent)))
+        done = INDEXED.sub(r"\1\2</span>", done)
         if done != text:
             path.write_text(done, encoding="utf-8")

@@ -143,7 +143,7 @@ def test_a_page_shows_the_figures_of_its_lesson(
         assert f"maps/{name[10:12]}.svg" in {f"maps/{Path(load).name}" for load in book[name].loads}
     name = "notebooks/03_attention.html"
     text = book[name].path.read_text(encoding="utf-8")
-    picture = re.search(r'<img alt="Exact queries[^>]*>', text)
+    picture = re.search(r'<img [^>]*alt="Exact queries[^>]*>', text)
     with pytest.raises(AssertionError, match="lacks {'Exact queries"):
         page = changed(book[name], tmp_path, picture[0], "")
         law_a_page_shows_the_figures_of_its_lesson(page, lessons[name])
