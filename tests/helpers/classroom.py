@@ -21,6 +21,8 @@ from notebooks.source.build_assignments import CHECK, FOLDER
 from tests.helpers.answers import codes
 
 STUB = "raise NotImplementedError"
+BUILDS_ON = {"19-parts": "19-weights", "19-model": "19-weights"}  # the second gets nothing without the first
+ONE_PART_WRONG = {"19-parts-check": 4.5}  # points where a mistake costs its share
 LIMITS = "c.ContainedExecute.timeout = 15\nc.ContainedExecute.iopub_timeout = 8\n"
 
 
@@ -45,6 +47,11 @@ class Submission:
     file: str | None = None
     raw: str | None = None
     says: str = ""
+
+
+def lost(cell: str) -> dict[str, float]:
+    """No points for the exercise of this cell, nor for what builds on it."""
+    return {f"{name}-check": 0.0 for name in (cell, BUILDS_ON.get(cell, cell))}
 
 
 class Classroom:
@@ -143,16 +150,18 @@ class Classroom:
         base = pasted("RIGHT", 0)
         right = [Submission(f"right-{n}", cells=pasted("RIGHT", n)) for n in range(7)]
         partly = [
-            Submission(f"partly-{n}", {f"{cells[n]}-check": 0.0}, base | {cells[n]: STUB}, says="there is no `")
+            Submission(f"partly-{n}", lost(cells[n]), base | {cells[n]: STUB}, says="there is no `")
             for n in range(min(4, len(cells)))
         ]
-        wrong = [Submission(f"wrong-{n}", nothing, pasted("WRONG", n), says="✗") for n in range(6)]
+        little = nothing | {name: points for name, points in ONE_PART_WRONG.items() if name in nothing}
+        wrong = [Submission(f"wrong-{n}", little, pasted("WRONG", n), says="✗") for n in range(6)]
         return [Submission("solution"), *right, *partly, *wrong, *self._hostile(cells, nothing, base)]
 
     def _hostile(self, cells: list[str], nothing: dict[str, float], base: dict[str, str]) -> list[Submission]:
         first, last = cells[0], cells[-1]
-        no_first, no_last = {f"{first}-check": 0.0}, {f"{last}-check": 0.0}
-        exercise = next(exercise for exercise in self.variables if find(exercise).ask is not value)
+        no_first, no_last = lost(first), lost(last)
+        asked = {exercise: find(exercise) for exercise in self.variables}
+        exercise = next(name for name, one in asked.items() if one.ask is not value and one.worth is None)
         function, defined = exercise.replace(".", "-"), f"def {self.variables[exercise]}(*inputs):\n    "
         no_function = {f"{function}-check": 0.0}
         nowhere = {

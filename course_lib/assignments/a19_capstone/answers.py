@@ -2,6 +2,7 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -39,7 +40,11 @@ class WithoutModules:
         self.position = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 
     def load_state_dict(self, weights):
-        self.weights = weights
+        self.weights = {name: tensor.float() for name, tensor in weights.items()}
+        self.table = SimpleNamespace(weight=self.weights["table.weight"])
+
+    def eval(self):
+        return self
 
     def linear(self, x, name):
         return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
@@ -59,22 +64,28 @@ class WithoutModules:
     def embed(self, ids):
         return self.weights["table.weight"][ids] * self.d_model**0.5 + self.position[: ids.size(1)]
 
-    def __call__(self, src, tgt_in):
-        real = (src != 0)[:, None, None, :]
-        x, causal = self.embed(src), torch.ones(tgt_in.size(1), tgt_in.size(1), dtype=torch.bool).tril()[None, None]
+    def encode(self, src):
+        x = self.embed(src)
         for layer in range(self.layers):
             name = f"encoder.{layer}"
             normed = self.norm(x, f"{name}.norms.0")
-            x = x + self.attention(f"{name}.self_attn", normed, normed, real)
+            x = x + self.attention(f"{name}.self_attn", normed, normed, (src != 0)[:, None, None, :])
             x = x + self.network(self.norm(x, f"{name}.norms.1"), name)
-        memory, x = self.norm(x, "encoder_norm"), self.embed(tgt_in)
+        return self.norm(x, "encoder_norm")
+
+    def decode(self, tgt_in, memory, src):
+        real, x = (src != 0)[:, None, None, :], self.embed(tgt_in)
+        causal = torch.ones(tgt_in.size(1), tgt_in.size(1), dtype=torch.bool).tril()[None, None]
         for layer in range(self.layers):
             name = f"decoder.{layer}"
             normed = self.norm(x, f"{name}.norms.0")
             x = x + self.attention(f"{name}.self_attn", normed, normed, causal)
             x = x + self.attention(f"{name}.cross_attn", self.norm(x, f"{name}.norms.1"), memory, real)
             x = x + self.network(self.norm(x, f"{name}.norms.2"), name)
-        return self.norm(x, "decoder_norm") @ self.weights["table.weight"].T
+        return self.norm(x, "decoder_norm")
+
+    def __call__(self, src, tgt_in):
+        return self.decode(tgt_in, self.encode(src), src) @ self.table.weight.T
 
 
 def memorize_by_hand(model, src, tgt, steps, rate):
