@@ -172,7 +172,7 @@ def trained(encoding, *, rate, seed=0, **options):
     reader = Reader(encoding, **options).to(device)
     history = train_reader(reader, rate=rate, seed=seed)
     shares = [right_answers(reader, length).nanmean().item() for length in (16, 32, 64)]
-    chosen = ", ".join(f"{name} {value:,}" for name, value in options.items())
+    chosen = ", ".join(f"{name} {value:,.10g}" for name, value in options.items())
     print(f"{encoding}, {chosen}, {50 * len(history)} steps:", end=" ")
     print("right at 16, 32, 64 words:", ", ".join(f"{share:.1%}" for share in shares))
     return reader, shares
