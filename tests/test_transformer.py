@@ -8,6 +8,7 @@ from torch import nn
 
 from course_lib import transformer
 from course_lib.blocks import LayerCache
+from course_lib.checks import in_our_names
 from course_lib.config import ModelConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.position import ALiBi, Rotary
@@ -28,7 +29,6 @@ from tests.helpers.parity import (
     assert_same_logits,
     assert_same_module,
     close,
-    in_our_names,
     noise,
     permutation,
     scrambled,

@@ -1,4 +1,4 @@
-"""The exercise engine: an answer goes in, a verdict in words comes out; and claims of a text about its own input."""
+"""The exercise engine: an answer goes in, a verdict in words comes out; claims of a text; our weights in torch.nn."""
 
 import lazy_loader
 
@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "exercise": ["PLANTED", "CheckFailed", "Edit", "Exercise", "Reply", "call", "reply_to", "value", "warm_up"],
         "compare": ["difference"],
         "exchange": ["read", "read_replies", "write", "write_replies"],
+        "torch_names": ["copy_into_torch", "in_our_names"],
         "judge": ["VISIBLE", "hidden_seed", "replies", "verdict"],
     },
 )

@@ -117,5 +117,5 @@ GRID = Grid(
     question="What does each of six faults of a training script do to its log, and to what it has learned?",
     sides={name: dict(run=name) for name in (SOUND, *FAULTS)},
     run=run,
-    seeds=(0,),  # that of the logs; what they tell apart is larger than the noise of seeds, and the rest is not ranked
+    seeds=(0, 1, 2),  # the assignment shows the logs of 0
 )

@@ -13,77 +13,15 @@ from pathlib import Path
 from time import monotonic
 from typing import TextIO
 
-import nbformat
-from nbgrader.api import Gradebook
-from nbgrader.apps import NbGrader, NbGraderAPI
-
-from course_lib.assignments import find
 from course_lib.grading import inventory, personal
-from course_lib.grading.beside import look_beside
-from course_lib.grading.intake import admit, content_of
-from course_lib.grading.reading import needs_a_look
+from course_lib.grading.rounds import LOG, graded
 from course_lib.grading.sandbox import available
 
 CONFIG = Path("nbgrader_config.py")
-LOG = Path("autograde.log")
-GRADED = ".graded"  # in the folder of a graded submission: the content that it was graded for
 UNCONTAINED = (
     "!!! NOT CONTAINED: there is no bubblewrap that works on this machine.\n"
     "!!! Submissions can read your files, write them, and use the network. Grade in a virtual machine."
 )
-
-
-class Grading:
-    """One round of grading.
-
-    Args:
-        assignment: its name; the course is in the working directory.
-    """
-
-    def __init__(self, assignment: str):
-        app = NbGrader(raise_config_file_errors=True)  # with its defaults nbgrader would grade uncontained
-        app.load_config_file()
-        self.assignment, self.api = assignment, NbGraderAPI(config=app.config)
-
-    def grade(self, student: str, *, again: bool) -> str:
-        """Grades one student's submission, unless it was graded as it stands; what the teacher should know of it."""
-        folder = Path("submitted") / student / self.assignment
-        said = admit(folder, self.assignment)
-        mark = Path("autograded") / student / self.assignment / GRADED
-        content = content_of(folder)
-        if again or not mark.is_file() or mark.read_text(encoding="utf-8") != content:
-            result = self.api.autograde(self.assignment, student, force=True)
-            print(result.get("log", ""), result.get("error", ""), flush=True)
-            if not result["success"]:
-                return f"NOT GRADED, see {LOG}"
-            mark.write_text(content, encoding="utf-8")
-        else:
-            said = "; ".join(filter(None, ["unchanged", said]))
-        if personal.without_own(student, self.assignment):
-            said = "; ".join(filter(None, [said, "look: has no personal notebook, and is graded by everybody's"]))
-        return "; ".join(filter(None, [self.points(student), *self.looks(mark.parent), said]))
-
-    def points(self, student: str) -> str:
-        """The points of a student, and what waits for a person."""
-        with Gradebook(self.api.coursedir.db_url) as gradebook:
-            submission = gradebook.find_submission(self.assignment, student)
-            grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-            automatic = [grade for grade in grades if grade.auto_score is not None]
-            waiting = sum(grade.needs_manual_grade for grade in grades)
-            reached, most = sum(grade.auto_score for grade in automatic), sum(grade.max_score for grade in automatic)
-        return f"{reached:g} of {most:g}" + (f", {waiting} in words to read" if waiting else "")
-
-    def looks(self, folder: Path) -> Iterator[str]:
-        """What a person should look at in the code of a graded submission, and beside it."""
-        yield from (f"look: {what}" for what in look_beside(folder))
-        notebook = nbformat.read(folder / f"{self.assignment}.ipynb", as_version=4)
-        variants = personal.variants_of(notebook)
-        for cell in notebook.cells:
-            marks = cell.metadata.get("nbgrader", {})
-            name = marks.get("grade_id", "").replace("-", ".", 1)
-            if cell.cell_type == "code" and marks.get("solution") and not name.startswith("inventory."):
-                exercise = find(name, variants.get(name))
-                yield from (f"look: {name} {what}" for what in needs_a_look(exercise, cell.source))
 
 
 @contextmanager
@@ -115,7 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m course_lib.grading", description=main.__doc__)
     parser.add_argument("assignment", help="its name, such as 03_attention")
     parser.add_argument("--again", action="store_true", help="grade also what has not changed since it was graded")
+    cores = os.cpu_count() or 1
+    parser.add_argument("--jobs", type=int, default=cores, help="submissions at a time (default: %(default)s)")
     options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {options.jobs}")
     if not CONFIG.is_file():
         print(f"expected {CONFIG} here: grade in the folder of the course", file=sys.stderr)
         return 1
@@ -127,10 +69,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(UNCONTAINED)
     failed = 0
     with everything_else_in(LOG) as teacher:
-        grading, started = Grading(options.assignment), monotonic()
-        for number, student in enumerate(students, start=1):
-            print(f"== {student}", flush=True)
-            said = grading.grade(student, again=options.again)
+        results, started = graded(options.assignment, students, again=options.again, jobs=options.jobs), monotonic()
+        for number, (student, said) in enumerate(results, start=1):
             failed += said.startswith("NOT GRADED")
             left = (monotonic() - started) / number * (len(students) - number) / 60
             print(f"[{number}/{len(students)}, {left:.0f} min left] {student}: {said}", file=teacher, flush=True)

@@ -139,7 +139,7 @@ print("context", [round(each, 2) for each in orange_context.tolist()])
 # %% [markdown]
 # Full red and half green: that is how a screen shows orange.
 #
-# Now other queries.
+# Now other queries; `color_bars` draws their weights.
 # `red` is a key of the dictionary; and yellow and blue *paint* make green.
 
 # %%
@@ -896,7 +896,7 @@ for i, j in ((0, 0), (2, 5), (5, 1)):
 # The paper reports: for small d_k both kinds perform similarly, for large d_k the dot product without the scale falls behind additive attention.
 # That small gradients are the reason, it only *suspects*.
 #
-# The task is a look-up: eight keys with a value each, and a query that is one of the keys.
+# The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
 # *Which value belongs to it?*
 
 
@@ -942,7 +942,7 @@ class LookUp(nn.Module):
 
 # %% [markdown]
 # Three kinds of scores, a narrow and a wide d_k, several seeds; everything else is the same.
-# Each model sees 100 batches of 64 look-ups.
+# `train` shows each model 100 batches of 64 look-ups.
 
 # %% tags=["hide-input"]
 choices = {

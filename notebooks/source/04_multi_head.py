@@ -615,8 +615,8 @@ except ValueError as error:
 # | BLEU | 24.9 | 25.5 | 25.8 | 25.8 | 25.4 |
 #
 # One head is worst, and too many are worse as well.
-# We look for the same on a small scale, with a layer of width 16 that has to deliver both neighbors.
-# "Lost" is the mean squared error: 1 means that nothing arrives, because the contents have variance 1.
+# We look for the same on a small scale, with a layer of width 16 that has to deliver both neighbors: `fresh` makes one, `train` shows it 100 batches of new sentences.
+# "Lost" is the mean squared error (`at_end` takes the last ten batches): 1 means that nothing arrives, because the contents have variance 1.
 
 # %% tags=["hide-input"]
 def train(layer, seed, steps=100, lr=0.03, after_step=None):
@@ -744,7 +744,7 @@ def twins(nudge=0.0):
 # The same weights give the same context, the same context gives the same gradient, and the same gradient gives the same weights again.
 # So two heads that start alike should stay alike: one head, paid for twice.
 #
-# We train four pairs: twins; twins with one number nudged by 10⁻⁶ or by 10⁻¹⁰; and twins made equal again after every step.
+# `follow` trains four pairs: twins; twins with one number nudged by 10⁻⁶ or by 10⁻¹⁰; and twins made equal again after every step.
 
 # %%
 of_twins = Predict(
@@ -1027,7 +1027,7 @@ all_cross = torch.cat(maps.cross, dim=1).cpu()  # (pairs, all heads, queries, ke
 # A score needs something to compare with.
 # Ours is the *diagonal*: a guess that knows no words and always points from row *t* to English token *t*.
 # (Lesson [12](12_reading_attention.ipynb) compares with real word aligners.)
-# To check our rows, we also score each one row lower, where the word has been read and the next one is predicted.
+# `goals` lists the rows and their tokens; to check our rows, we also score each one row lower, where the word has been read and the next one is predicted.
 
 # %%
 found, lower, on_diagonal = [], [], []
@@ -1073,7 +1073,7 @@ print(f"one row lower, no head scores above {score_lower.max():.0f} %")
 #
 # In the encoder, head 1 took articles to their nouns.
 # Is that its job, or does it take every word to the next noun?
-# To tell, we need a **control**: other words that stand somewhere before a noun.
+# To tell, we need a **control**: other words that stand somewhere before a noun (`select` picks each group).
 
 # %%
 of_others = Predict(

@@ -470,27 +470,7 @@ for row in ids.tolist():
     print(*(tokenizer.token(number) for number in row))
 
 # %% tags=["hide-input"]
-@torch.no_grad()
-def torch_layer(ours):
-    """PyTorch's encoder layer with our weights, but those of the attention."""
-    norm_first, state = ours.self_attn_path.norm_first, ours.state_dict()
-    options = dict(norm_first=norm_first, batch_first=True, dtype=torch.float64)
-    theirs = nn.TransformerEncoderLayer(64, 4, 256, **options).eval()
-    names = dict(norm1="self_attn_path.norm", norm2="feed_forward_path.norm")
-    names |= dict(linear1="feed_forward.up", linear2="feed_forward.down")
-    for place, name in names.items():
-        values = [state[key] for key in state if key.startswith(name)]
-        theirs.get_submodule(place).weight.copy_(values[0])
-        theirs.get_submodule(place).bias.copy_(values[1])
-    return theirs
-
-# %% tags=["hide-input"]
-@torch.no_grad()
-def copy_attention(ours, theirs):
-    three = (ours.query_proj, ours.key_proj, ours.value_proj)
-    theirs.in_proj_weight.copy_(torch.cat([part.weight for part in three]))
-    theirs.in_proj_bias.copy_(torch.cat([part.bias for part in three]))
-    theirs.out_proj.load_state_dict(ours.output_proj.state_dict())
+from course_lib.checks import copy_into_torch
 
 
 def output_and_gradient(run):
@@ -507,8 +487,8 @@ for norm_first in (False, True):
         nn.init.normal_(parameter, 0.1, 0.2, generator=torch.Generator().manual_seed(1))
     library_layer = EncoderLayer(64, 4, 256, 0.1, norm_first=norm_first).double().eval()
     library_layer.load_state_dict(layer.state_dict())
-    torchs = torch_layer(layer)
-    copy_attention(layer.self_attn, torchs.self_attn)
+    options = dict(norm_first=norm_first, batch_first=True, dropout=0.0)
+    torchs = copy_into_torch(layer, nn.TransformerEncoderLayer(64, 4, 256, **options))
     here = output_and_gradient(lambda x, layer=layer: layer(x, mask))
     library = output_and_gradient(lambda x, layer=library_layer: layer(x, mask))
     there = output_and_gradient(lambda x, t=torchs: t(x, src_key_padding_mask=~real))
@@ -803,10 +783,13 @@ assert ((0.65 < per_layer) & (per_layer < 0.8)).all()
 
 # %%
 for name in ("residual only", "residual, post-norm", "residual, pre-norm"):
-    vectors = runs[name][0][0]
-    steps_up = [(vectors[n - 1], vectors[n]) for n in (1, 24)]
-    moves = [(after - before).norm() / before.norm() for before, after in steps_up]
-    print(f"{name:20} layer 1 changes x by {moves[0]:.0%}, layer 24 by {moves[1]:.0%}")
+    vectors = runs[name][0][0]  # below each layer: (batch, tokens, d_model)
+    for layer in (0, 23):
+        change = vectors[layer + 1] - vectors[layer]
+        by, common = change.norm() / vectors[layer].norm(), change.mean(dim=1)
+        same = len(change[0]) * common.square().sum() / change.square().sum()
+        print(f"{name:20} layer {layer:2} changes x by {by:.0%}", end=", ")
+        print(f"{same:.0%} of that alike for all tokens")
 
 # %% tags=["hide-input"]
 for name, ends_small in (("residual only", False), ("residual, pre-norm", True)):
@@ -814,10 +797,11 @@ for name, ends_small in (("residual only", False), ("residual, pre-norm", True))
         steps_up = [(vectors[n - 1], vectors[n]) for n in (1, 24)]
         moves = [(after - before).norm() / before.norm() for before, after in steps_up]
         assert (moves[-1] < 0.5 * moves[0]) == ends_small
+assert same > 0.95  # pre-norm's top, the least of the three
 
 # %% [markdown]
 # In pre-norm the sum grows while what a sub-layer adds keeps its size, so each layer changes the sum less than the one before.
-# In the other two, every layer still changes its input by more than half, and most of what attention adds is the same for all tokens.
+# In the other two, every layer still changes its input by more than half, and at the top that change is the same for all tokens.
 # So in post-norm each layer multiplies the own share by about 0.7.
 #
 # ### What the parameters get
@@ -850,11 +834,11 @@ for order in ("post", "pre"):
         parameter_gradient[f"{name}, {order}-norm"] = norms
         bottom, top = norms.mean(dim=0)[[0, -1]]
         print(f"{name:4}{order + '-norm':10}", end=" ")
-        print(f"layer 1: {bottom:.1g}, layer 24: {top:.1g}")
+        print(f"layer 0: {bottom:.1g}, layer {depth - 1}: {top:.1g}")
 
 # %% tags=["hide-input"]
 title = "At the top, post-norm's gradient is large for W₂, near 0 for W_Q"
-series = {n: (range(1, depth + 1), each) for n, each in parameter_gradient.items()}
+series = {n: (range(depth), each) for n, each in parameter_gradient.items()}
 labels = dict(xlabel="layer", ylabel="gradient norm of the matrix", title=title)
 curves(series, **labels, log_y=True)
 
@@ -991,7 +975,7 @@ for text in (cat_text, dog_text):
 # %% [markdown]
 # The cat is *sie*, the dog is *er*, because the noun *Katze* is feminine and *Hund* is masculine.
 # The two English sentences have the same *it* at the same place.
-# After which sub-layer do the two vectors of *it* come apart?
+# `stations` keeps the vectors after each sub-layer: where do the two of *it* come apart?
 
 # %% tags=["hide-input"]
 @torch.no_grad()
@@ -1000,7 +984,7 @@ def stations(text):
     model = translator.model
     x = model.src_embedding(torch.tensor([tokenizer.encode(text) + [EOS_ID]]))
     found = {"embedded": x[0]}
-    for number, layer in enumerate(model.encoder.layers, start=1):
+    for number, layer in enumerate(model.encoder.layers):
         x = layer.self_attn_path(x, lambda x, attn=layer.self_attn: attn(x, x, x))
         found[f"self-attention {number}"] = x[0]
         x = layer.feed_forward_path(x, layer.feed_forward)
@@ -1032,13 +1016,13 @@ assert "weil er" in translator.translate(dog_text).text
 assert (apart["embedded"][others] == 0).all()
 by_size = sorted(others, key=lambda position: -apart["memory"][position])
 assert {words[position] for position in by_size[:2]} == {"The", "it"}
-assert apart["memory"][it] > 3 * apart["feed-forward 1"][it]
+assert apart["memory"][it] > 3 * apart["feed-forward 0"][it]
 
 # %% [markdown]
 # (The figure leaves out the word that we exchanged.)
 # At the embedding all other words are equal, to the last bit.
 # In the memory two differ most: *it*, which must become *sie* or *er*, and *The*, which must become *die* or *der*.
-# And for *it* that happens in the second layer.
+# And for *it* that happens in layer 1, the second one.
 # That fits the puzzle of the children: a layer first has to find out what to look for before another can look it up.
 
 # %% [markdown]

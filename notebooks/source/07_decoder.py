@@ -210,37 +210,8 @@ future_mask = causal_mask(batch.tgt_in.shape[1], device=device)
 tgt_mask = padding_mask(batch.tgt_in, PAD_ID) & future_mask
 
 # %% tags=["hide-input"]
-def copy(ours, theirs):
-    """Copies parameters that come in the same order."""
-    values = ours.state_dict().values()
-    theirs.load_state_dict(dict(zip(theirs.state_dict(), values, strict=True)))
+from course_lib.checks import copy_into_torch
 
-
-@torch.no_grad()
-def copy_attention(ours, theirs):
-    projections = (ours.query_proj, ours.key_proj, ours.value_proj)
-    theirs.in_proj_weight.copy_(torch.cat([each.weight for each in projections]))
-    theirs.in_proj_bias.copy_(torch.cat([each.bias for each in projections]))
-    copy(ours.output_proj, theirs.out_proj)
-
-
-# %% tags=["hide-input"]
-def torch_layer(ours, config):
-    """PyTorch's decoder layer with our weights."""
-    sizes = (config.d_model, config.num_heads, config.d_ff)
-    options = dict(norm_first=config.norm_first, batch_first=True, dtype=torch.float64)
-    theirs = nn.TransformerDecoderLayer(*sizes, **options).to(device).eval()
-    copy_attention(ours.self_attn, theirs.self_attn)
-    copy_attention(ours.cross_attn, theirs.multihead_attn)
-    copy(ours.feed_forward.up, theirs.linear1)
-    copy(ours.feed_forward.down, theirs.linear2)
-    copy(ours.self_attn_path.norm, theirs.norm1)
-    copy(ours.cross_attn_path.norm, theirs.norm2)
-    copy(ours.feed_forward_path.norm, theirs.norm3)
-    return theirs
-
-
-# %% tags=["hide-input"]
 hidden = {"tgt_mask": ~future_mask[0, 0]}  # in PyTorch's layer, True means hidden
 hidden["tgt_key_padding_mask"] = batch.tgt_in == PAD_ID
 hidden["memory_key_padding_mask"] = batch.src == PAD_ID
@@ -254,7 +225,9 @@ for whole in (fresh, model):
     ours.to(device).double().eval().load_state_dict(library.state_dict())
     inputs = [random(3, 7, config.d_model).to(device).requires_grad_() for _ in "xm"]
     out, by_library = (each(*inputs, tgt_mask, src_mask) for each in (ours, library))
-    by_torch = torch_layer(library, config)(*inputs, **hidden)
+    options = dict(norm_first=config.norm_first, batch_first=True)
+    torchs = nn.TransformerDecoderLayer(*sizes, **options).eval()
+    by_torch = copy_into_torch(library, torchs)(*inputs, **hidden)
     for name, other in (("library", by_library), ("PyTorch", by_torch)):
         order = "pre" if config.norm_first else "post"
         print(f"{order}-norm, ours and {name}: {(out - other).abs().max():.0e} apart")

@@ -706,59 +706,21 @@ assert math.isclose(nn.Embedding(2000, 256).weight.std().item(), 1, rel_tol=0.01
 # The folded cells copy every weight into `nn.TransformerEncoder` and `nn.TransformerDecoder`, invert the masks (lesson [05](05_masks.ipynb)), and run the padded batch.
 
 # %% tags=["hide-input"]
-def copy(ours, theirs):
-    """Copies parameters that come in the same order."""
-    values = ours.state_dict().values()
-    theirs.load_state_dict(dict(zip(theirs.state_dict(), values, strict=True)))
+from course_lib.checks import copy_into_torch
 
 
-@torch.no_grad()
-def copy_attention(ours, theirs):
-    """Copies the projections, three of them into one."""
-    three = (ours.query_proj, ours.key_proj, ours.value_proj)
-    theirs.in_proj_weight.copy_(torch.cat([each.weight for each in three]))
-    theirs.in_proj_bias.copy_(torch.cat([each.bias for each in three]))
-    copy(ours.output_proj, theirs.out_proj)
-
-
-# %% tags=["hide-input"]
-def copy_layer(ours, theirs):
-    """Copies an encoder or a decoder layer into torch's."""
-    copy_attention(ours.self_attn, theirs.self_attn)
-    paths = [ours.self_attn_path, ours.feed_forward_path]
-    if hasattr(ours, "cross_attn"):
-        copy_attention(ours.cross_attn, theirs.multihead_attn)
-        paths.insert(1, ours.cross_attn_path)
-    copy(ours.feed_forward.up, theirs.linear1)
-    copy(ours.feed_forward.down, theirs.linear2)
-    for number, path in enumerate(paths, start=1):
-        copy(path.norm, getattr(theirs, f"norm{number}"))
-
-
-# %% tags=["hide-input"]
-def copy_stack(ours, theirs):
-    """Copies all layers, and the final norm if there is one."""
-    for mine, torchs in zip(ours.layers, theirs.layers, strict=True):
-        copy_layer(mine, torchs)
-    theirs.norm = None
-    if not isinstance(ours.norm, nn.Identity):
-        theirs.norm = nn.LayerNorm(len(ours.norm.scale), dtype=torch.float64)
-        copy(ours.norm, theirs.norm)
-
-
-# %% tags=["hide-input"]
 def torch_stacks(ours):
     """torch's two stacks with our weights; a final norm only where ours has one."""
     config = ours.config
     sizes = (config.d_model, config.num_heads, config.d_ff)
     order = dict(norm_first=config.norm_first, batch_first=True)
+    norms = [nn.LayerNorm(config.d_model) if config.norm_first else None for _ in "ed"]
     layer, count = nn.TransformerEncoderLayer(*sizes, **order), config.num_layers
-    encoder = nn.TransformerEncoder(layer, count, enable_nested_tensor=False)
-    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(*sizes, **order), count)
-    encoder, decoder = encoder.double().eval(), decoder.double().eval()
-    copy_stack(ours.encoder, encoder)
-    copy_stack(ours.decoder, decoder)
-    return encoder, decoder
+    encoder = nn.TransformerEncoder(layer, count, norms[0], enable_nested_tensor=False)
+    layer = nn.TransformerDecoderLayer(*sizes, **order)
+    decoder = nn.TransformerDecoder(layer, count, norms[1])
+    copy_into_torch(ours.encoder, encoder.eval())
+    return encoder, copy_into_torch(ours.decoder, decoder.eval())
 
 
 # %% tags=["hide-input"]

@@ -515,7 +515,7 @@ assert wide.log_prob > narrow.log_prob
 # If an output is wrong, there are two suspects.
 # A **search error**: the model gives the reference a higher probability, but the search missed it.
 # A **model error**: the model gives the wrong output the higher probability, so even a perfect search would not write the reference.
-# A better search mends only the first kind.
+# A better search mends only the first kind (`search_with` makes one with a wider beam).
 
 # %%
 whose_errors = Predict(
@@ -573,7 +573,7 @@ assert errors["beam 8"]["model errors"] > 0.4 * num_pairs
 # How often does it miss the most probable output of all?
 # With 8,000 subwords nobody can score *every* output.
 # With four words, and at most three of them in a sentence, there are only 1 + 4 + 16 + 64 = 85.
-# So we ask 50 untrained models with this tiny vocabulary.
+# So we ask 50 untrained models with this tiny vocabulary (`tiny_model`), and score all outputs (`exhaustive`).
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -788,7 +788,14 @@ assert best_alpha > 0
 # But position *t* sees no later token, so its key and its value never change.
 # The **key-value cache** keeps them, and each step computes only those of its newest token.
 # Here it is by hand, for one attention.
-# Does it need a mask?
+
+# %%
+of_mask = Predict(
+    "Does attention over the kept keys need a causal mask?",
+    ["yes, at every step", "yes, at the first step", "no"],
+    section="The key-value cache",
+)
+of_mask
 
 # %%
 import copy
@@ -810,13 +817,15 @@ with torch.no_grad():
     at_once = attn(x, x, x, causal_mask(x.shape[1], device=device))
 
 # %%
-print(f"largest difference: {(torch.cat(outputs, dim=1) - at_once).abs().max():.0e}")
+off = (torch.cat(outputs, dim=1) - at_once).abs().max()
+print(f"without a mask, largest difference to all at once with one: {off:.0e}")
+of_mask.reveal("no" if off < 1e-9 else "yes, at every step")
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(torch.cat(outputs, dim=1), at_once, rtol=1e-9, atol=1e-10)
 
 # %% [markdown]
-# No: the future is not there yet, so there is nothing to hide.
+# The future is not there yet, so there is nothing to hide.
 #
 # `model.new_cache` keeps keys and values for every layer, those of the memory too, which are the same at all steps.
 # Here is the loop that all searches share, with and without it.
@@ -852,7 +861,7 @@ assert numbers == 2 * model.config.num_layers * model.config.d_model * lengths
 # %% [markdown]
 # The cache trades memory for time: 2 · layers · d_model numbers for each token of source and target, and for each hypothesis (lesson [14](14_cost_and_memory.ipynb) adds it all up).
 # How much time does it save?
-# We write several sentences at once, of arbitrary tokens.
+# We write several sentences at once, of arbitrary tokens, and time it (`seconds`).
 
 # %% tags=["hide-input"]
 sentences, longest = (1024, 128) if device == "cuda" else (4, 64)
@@ -888,7 +897,14 @@ assert slow[-1] - fast[-1] > max(0, slow[0] - fast[0])
 # %% [markdown]
 # **A common mistake**: a beam search that reorders its hypotheses but not the cache.
 # Its two rows are *Die Katze* and *Der Hund*; it drops the first and extends the second twice, to *Der Hund sieht* and *Der Hund schläft*.
-# Which rows come out wrong if the cache stays as it was?
+
+# %%
+of_rows = Predict(
+    "Which rows come out wrong if the cache stays as it was?",
+    ["the first", "the second", "both", "neither"],
+    section="The key-value cache",
+)
+of_rows
 
 
 # %% tags=["hide-input"]
@@ -914,6 +930,7 @@ with torch.no_grad():
         hidden = precise.decode(new[:, -1:], memory, src_two, cache=cache)[:, -1]
         right = [torch.allclose(a, b) for a, b in zip(hidden, expected, strict=True)]
         print(f"cache reordered: {reorder!s:5} rows right: {right}")
+of_rows.reveal({(False, True): "the first"}.get((*right,), "others"))
 
 # %% tags=["hide-input"]
 assert right == [False, True]

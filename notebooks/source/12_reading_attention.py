@@ -70,7 +70,7 @@ def draw(kind, title):
 
 
 # %% [markdown]
-# First the encoder.
+# First the encoder; `draw` shows all heads of one kind.
 # Look for a head whose work you can describe in one sentence.
 
 # %%
@@ -128,7 +128,10 @@ explorer = AttentionExplorer(translator, text, head=1)
 explorer
 
 # %% tags=["hide-input"]
-assert explorer.view["text"] == seen.text and explorer.view["tgt"] == tgt
+from course_lib.checks import written_for
+
+with written_for(text, explorer.text):
+    assert explorer.view["text"] == seen.text and explorer.view["tgt"] == tgt
 
 # %% [markdown]
 # ## From a picture to a number
@@ -242,6 +245,7 @@ assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 # Position *t* reads the token y_t and predicts y_{t+1} (lesson [07](07_decoder.ipynb)).
 # So if we label the rows by what was read, each word gets the row below its own.
 # How much does that matter?
+# `rates_of` scores all heads, with either labels.
 
 # %%
 of_lower = Predict(
@@ -496,7 +500,7 @@ assert len(beat_it) == 7
 #
 # Does the head know anything that the aligners do not?
 # When a word occurs twice in a sentence, a table of words cannot tell *which* of the two is meant, and the tension can only guess.
-# So we count these links separately.
+# So `found_share` counts these links separately.
 
 
 # %% tags=["hide-input"]
@@ -589,7 +593,8 @@ film_explorer = AttentionExplorer(course_film, text, head=2)
 film_explorer
 
 # %% tags=["hide-input"]
-assert film_explorer.film["steps"] == course_film.steps
+with written_for(text, film_explorer.text):
+    assert film_explorer.film["steps"] == course_film.steps
 
 # %% [markdown]
 # ## Tasks of heads
@@ -1061,6 +1066,7 @@ def our_probe(vectors, labels, classes):
 # *The woman* must become *die Frau* and *the boy* *der Junge*, so at every *the* we ask for the gender of its noun.
 # We collect the vectors of all English words: at the embedding, after layer 0 and after layer 1.
 # For comparison we do the same with an untrained model of random weights.
+# `where` picks words, `standardized` brings their vectors to one scale.
 
 # %%
 from course_lib import Transformer
@@ -1150,7 +1156,7 @@ def table_of(keep, labels, types, test):
 
 
 # %% [markdown]
-# We probe three things: the part of speech of each word, the gender at each *noun*, and the gender at each *the*.
+# We probe three things (`table_of` does it at each depth): the part of speech of each word, the gender at each *noun*, and the gender at each *the*.
 
 # %%
 of_noun = Predict(

@@ -769,7 +769,7 @@ for name, (width, base) in cells.items():
 # d_k 16 has a pair that comes round in 20 words, and d_k 8 has not.
 # In training no word is more than 15 away, so there this pair seems to say how far back a word is.
 # Does our reader rely on it?
-# We take apart the mean score that nouns get in the second layer, by offset and by pair, in the head where it varies most before the query.
+# `scores_by_pair` takes apart the mean score that nouns get in the second layer, by offset and by pair, in the head where it varies most before the query.
 
 # %% tags=["hide-input"]
 offsets = list(range(-62, 63))
@@ -841,7 +841,7 @@ print("all of its aliases:", *(f"{alias:.0f}" for alias in aliases))
 # An **alias** of an offset is another one at which a pair stands at the same angle: one or more whole turns away.
 # If aliases do harm, we can find them without looking at any score.
 # The reader sees the 15 words on either side, and in addition only the keys at two neighboring offsets farther away.
-# We try all of them.
+# We try all of them; `share_right` counts the right answers.
 
 # %% tags=["hide-input"]
 place_of_key = torch.arange(64)

@@ -583,7 +583,7 @@ assert not torch.equal(torch.stack(by_hand), strips)
 # %% [markdown]
 # Where does the class token look?
 # `record_weights` listens to any attention module, as `record_attention` did to a Transformer's.
-# We draw the outline of the digit over the weights of its patches.
+# `draw_looks` draws the outline of the digit over the weights of its patches.
 
 # %% tags=["hide-input"]
 from course_lib.figures import new_figure, styled
@@ -641,7 +641,10 @@ playground = ModelPlayground(digits, writer, CHARACTERS, test.pictures[:3, 0])
 playground
 
 # %% tags=["hide-input"]
-assert playground.probs.index(max(playground.probs)) == test.classes[0]
+from course_lib.checks import written_for
+
+with written_for(playground.examples[0], playground.pixels):
+    assert playground.probs.index(max(playground.probs)) == test.classes[0]
 
 # %% [markdown]
 # ## A picture in, a sentence out
@@ -795,7 +798,7 @@ assert right["new thing"][1] < 0.4
 # The color is right, and the shape mostly is not.
 # Two explanations compete.
 # Either the memory does not hold the shape of a new thing, or it holds the shape and the decoder cannot read it.
-# A **linear probe** (lesson [12](12_reading_attention.ipynb)) can decide: a linear layer from the mean of the memory's vectors to the five shapes.
+# A **linear probe** (lesson [12](12_reading_attention.ipynb)) can decide: a linear layer (`probe`) from the mean of the memory's vectors (`in_memory`) to the five shapes.
 # We train two of them, and test both on other pictures.
 #
 # - One learns from known things only, as the captioner did. It tells whether their code for a shape also serves new things.

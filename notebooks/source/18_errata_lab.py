@@ -341,7 +341,7 @@ book.judge(
 )
 
 # %% [markdown]
-# For claim 9 a model must be trained.
+# For claim 9 a model must be trained (`train_reader`).
 # One encoder layer reads 16 random words, and names for each the word *before* it: nothing but position can help.
 # Then it reads texts up to eight times as long: we count its first 7 answers, at places that every training text had, and its last one.
 
@@ -768,7 +768,7 @@ book.judge(
 # %% [markdown]
 # Claim 23 treats heads as measurements of one thing, each with an error of its own.
 # Then their mean would be the best measurement.
-# So we replace the weights of each cross-attention head of the translator by the mean over its layer, first in part, then altogether.
+# So `averaging` replaces the weights of each cross-attention head of the translator by the mean over its layer, first in part, then altogether.
 
 # %% tags=["hide-input"]
 def averaging(part):
@@ -1000,7 +1000,7 @@ book.judge(
 )
 
 # %% [markdown]
-# For claims 30 and 31 we build stacks of torch's layers without the final norm, and ask what it would change.
+# For claims 30 and 31 we build stacks of torch's layers without the final norm (`top_of`), and ask what it would change.
 # Training moves the gains and biases of LayerNorm from 1 and 0, so we also move them by about 0.3.
 
 
@@ -1278,7 +1278,7 @@ book.judge(
 
 # %% [markdown]
 # For claim 40 the corpus helps: its grammar knows which English word belongs to which German one.
-# We count how often the strongest weight of a row finds it, in the row that *predicts* the German word and in the row below, which *reads* it.
+# `links_found` counts how often the strongest weight of a row finds it, in the row that *predicts* the German word and in the row below, which *reads* it.
 
 # %%
 from course_lib.analysis import word_spans
@@ -1420,7 +1420,7 @@ book.judge(
 )
 
 # %% [markdown]
-# For claim 45, one layer and Adam process 32 sentences in so many micro-batches; torch tells what it keeps for the backward pass.
+# For claim 45, one layer and Adam process 32 sentences in so many micro-batches; torch tells what it keeps for the backward pass, and `kilobytes` adds up.
 
 
 # %% tags=["hide-input"]
@@ -1460,7 +1460,7 @@ book.judge(
 )
 
 # %% [markdown]
-# For claim 46, a small regression takes 50 steps with losses divided by n, and 50 with losses that are not.
+# For claim 46, a small regression (`fitted`) takes 50 steps with losses divided by n, and 50 with losses that are not.
 # Do the weights end in one place?
 
 
@@ -1590,7 +1590,7 @@ bet("cache", section="Round 11: decoding and scores")
 
 # %% [markdown]
 # The finished course translator hardly errs; we take it as it was after 156 to 933 of 5,572 training steps.
-# For claim 49, each of its four favorite first tokens is continued by the best second one: four hypotheses of one length, six pairs.
+# For claim 49, `two_tokens` continues each of its four favorite first tokens by the best second one: four hypotheses of one length, six pairs.
 
 # %% tags=["hide-input"]
 src_all, start = everything.src, everything.tgt_in[:, :1]
@@ -1917,7 +1917,7 @@ def microseconds(tokens):
 
 
 # %% [markdown]
-# For claim 59 we time one linear layer, 1,024 to 1,024 features, in both forms; the fastest of 30 calls counts.
+# For claim 59 `microseconds` times one linear layer, 1,024 to 1,024 features, in both forms; the fastest of 30 calls counts.
 
 # %%
 book.test("int8", microseconds, values=(1, 8, 64))

@@ -116,7 +116,7 @@ def test_each_assignment_has_a_specification() -> None:
 @pytest.mark.parametrize("exercise", EXERCISES, ids=named)
 def test_each_wrong_answer_is_rejected_with_its_hint_and_no_other(exercise: Exercise) -> None:
     wrong = wrong_answers(exercise.name)
-    assert len(wrong) >= 6
+    assert len(wrong) >= 8
     for answer, hint in wrong:
         said = rejected(exercise, answer)
         assert said is not None, answer

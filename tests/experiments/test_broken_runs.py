@@ -80,9 +80,17 @@ def law_each_telltale_holds(logs, right):
     assert all(abs(last[side] - last["sound"]) < 0.3 for side in ("A", "C", "E")), "and look alike"
 
 
-def test_each_telltale_holds():
-    right = {side: shares[0] for side, shares in final_results(RECORD, "exact_match").items()}
-    law_each_telltale_holds(LOGS, right)
+def of_seed(seed, what):
+    return {side: values[seed] for side, values in final_results(RECORD, what).items()}
+
+
+@pytest.mark.parametrize("seed", (0, 1, 2))
+def test_each_telltale_holds_with_each_seed(seed):
+    law_each_telltale_holds(of_seed(seed, "log"), of_seed(seed, "exact_match"))
+
+
+def test_each_telltale_is_of_its_run():
+    right = of_seed(0, "exact_match")
     for one, other in (("B", "D"), ("A", "F"), ("sound", "F"), ("C", "B")):
         with pytest.raises(AssertionError):
             law_each_telltale_holds(LOGS | {one: LOGS[other], other: LOGS[one]}, right)

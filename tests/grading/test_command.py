@@ -14,7 +14,7 @@ from course_lib.assignments import FOLDERS, find, load
 from course_lib.checks import CheckFailed, Exercise, Reply, read, write_replies
 from course_lib.checks.tree import copy, equal, on_meta
 from course_lib.grading import __main__ as command
-from course_lib.grading import sandbox
+from course_lib.grading import rounds, sandbox
 from course_lib.grading.execute import ContainedExecute
 from course_lib.grading.reading import needs_a_look
 from course_lib.grading.remote import COMMON, source_of_ask, way_to_ask
@@ -38,12 +38,12 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "submitted" / student / "03_attention").mkdir(parents=True)
     (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "Grading", Quick)
+    monkeypatch.setattr(rounds, "Grading", Quick)
     return tmp_path
 
 
 def run(capfd: pytest.CaptureFixture, *arguments: str) -> tuple[int, list[str]]:
-    status = command.main(list(arguments))
+    status = command.main([*arguments, "--jobs", "1"])
     out, err = capfd.readouterr()
     return status, [*out.splitlines(), *err.splitlines()]
 

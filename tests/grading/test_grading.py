@@ -90,6 +90,21 @@ def test_the_teacher_reads_a_line_a_student(classroom: Classroom) -> None:
     assert all(f"== {student}\n" in log for student in students) and "Converting notebook" in log
 
 
+def test_a_grading_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    """With its whole group of processes, at a moment of nobody's choice: each gets the same as without."""
+    room = Classroom(tmp_path / "teacher", ASSIGNMENT)
+    for submission in room.students()[:8]:
+        room.submit(submission)
+    room.killed_after(lines=2)
+    graded = room.said.splitlines()
+    room.autograde("--jobs", "2")
+    lines = [line for line in room.said.splitlines() if line.startswith("[")]
+    assert len(lines) == 8 and 2 <= sum("unchanged" in line for line in lines) < 8, (graded, lines)
+    found = room.scores()
+    room.autograde("--again", "--jobs", "1")
+    assert room.scores() == found
+
+
 def test_who_hands_in_again_is_graded_again(tmp_path: Path) -> None:
     room = Classroom(tmp_path / "teacher", ASSIGNMENT)
     cell = next(iter(room.right))

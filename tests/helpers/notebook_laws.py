@@ -221,6 +221,23 @@ def claims_only_what_its_reader_cannot_change(notebook: NotebookNode) -> None:
         operated |= set(OPERATED.findall(cell.source))
 
 
+def names_what_is_folded(notebook: NotebookNode) -> None:
+    """The text names each function of a folded cell before a visible one calls it: its definition is out of sight."""
+    folded: set[str] = set()
+    text = ""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            text += cell.source
+            continue
+        tree = ast.parse(TransformerManager().transform_cell(cell.source))
+        if "hide-input" in cell.metadata.get("tags", []):
+            folded |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        else:
+            used = folded & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            unnamed = sorted(name for name in used if not re.search(rf"`{name}\b", text))
+            assert not unnamed, f"{cell.id}: no text before says what the folded {unnamed} are for"
+
+
 # Of the lessons of the second edition: what makes them readable.
 READABLE = (
     reads_within_an_hour,
@@ -229,6 +246,7 @@ READABLE = (
     explains_its_terms,
     shows_what_was_asked,
     claims_only_what_its_reader_cannot_change,
+    names_what_is_folded,
 )
 
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from course_lib.checks import in_our_names
+
 
 @contextmanager
 def double_precision() -> Iterator[None]:
@@ -29,40 +31,6 @@ def scrambled(module: nn.Module, *, seed: int = 0, scale: float = 0.3) -> nn.Mod
     for parameter in module.parameters():
         nn.init.normal_(parameter, mean=0.1, std=scale, generator=generator)
     return module.eval()
-
-
-def in_our_names(theirs: nn.Module, get: Callable[[Tensor], Tensor] = Tensor.detach) -> dict[str, Tensor]:
-    """The parameters of a torch.nn module, or with `get` their gradients, under the names that ours have."""
-    match theirs:
-        case nn.MultiheadAttention():
-            weights, biases = get(theirs.in_proj_weight).chunk(3), get(theirs.in_proj_bias).chunk(3)
-            named = {}
-            for role, weight, bias in zip(("query", "key", "value"), weights, biases, strict=True):
-                named |= {f"{role}_proj.weight": weight, f"{role}_proj.bias": bias}
-            return named | _below("output_proj", theirs.out_proj, get)
-        case nn.LayerNorm():
-            return {"scale": get(theirs.weight), "shift": get(theirs.bias)}
-        case nn.Linear():
-            return {"weight": get(theirs.weight)} | ({} if theirs.bias is None else {"bias": get(theirs.bias)})
-        case nn.TransformerEncoderLayer():
-            parts = {"self_attn": theirs.self_attn, "self_attn_path.norm": theirs.norm1}
-            parts |= {"feed_forward_path.norm": theirs.norm2}
-        case nn.TransformerDecoderLayer():
-            parts = {"self_attn": theirs.self_attn, "self_attn_path.norm": theirs.norm1}
-            parts |= {"cross_attn": theirs.multihead_attn, "cross_attn_path.norm": theirs.norm2}
-            parts |= {"feed_forward_path.norm": theirs.norm3}
-        case nn.TransformerEncoder() | nn.TransformerDecoder():
-            parts = {f"layers.{index}": layer for index, layer in enumerate(theirs.layers)}
-            parts |= {"norm": theirs.norm} if theirs.norm is not None else {}
-        case _:
-            raise TypeError(f"no names for {type(theirs)}")
-    if hasattr(theirs, "linear1"):
-        parts |= {"feed_forward.up": theirs.linear1, "feed_forward.down": theirs.linear2}
-    return {name: tensor for part, module in parts.items() for name, tensor in _below(part, module, get).items()}
-
-
-def _below(prefix: str, theirs: nn.Module, get: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
-    return {f"{prefix}.{name}": tensor for name, tensor in in_our_names(theirs, get).items()}
 
 
 def copy_weights(theirs: nn.Module, ours: nn.Module) -> nn.Module:

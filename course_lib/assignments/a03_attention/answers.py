@@ -94,8 +94,9 @@ WRONG = {
         softmax_in_place,
     ],
     "03.attention": [
+        (lambda query, key, value: attention_by_bmm(query, key, value)[::-1], "the other way round"),
     ],
-    "03.repeated": [Edit("0.4", "1 / 3"), Edit("1.0", "None"), {"four equal keys": 0.25}],
+    "03.repeated": [Edit("1.0", "0.5"), Edit("1.0", "None"), {"four equal keys": 0.25}],
     "03.additive": [
         (additive_in_a_loop, "one by one"),
         lambda query, key, to_query, to_key, score: additive_by_parts(key, query, to_key, to_query, score),

@@ -120,6 +120,9 @@ EXERCISES = (
             "The two equal keys get 0.8 together; the question is about one of them.": Edit("0.4", "0.8"),
             "A zero query scores 0 with every key, and 0 is a score like any other: the weights still sum to 1.":
                 Edit("0.2,", "0.0,"),
+            "The third key scores ln 2 less, so it gets half as much as one of the two, and not the same.":
+                Edit("0.4", "1 / 3"),
+            "The third key has a weight, too: half of one of theirs.": Edit("0.4", "0.5"),
             "Four equal keys share one weight equally; the question is about one of them.": Edit("0.25", "1.0"),
         },
         ask=value,

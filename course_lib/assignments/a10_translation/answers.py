@@ -122,7 +122,7 @@ WRONG = {
             *("brevity * precisions", "(brevity * output_lengths / output_lengths.sum()) @ precisions"),
         ),
     ],
-    "10.predict": [Edit('score": 0.0', 'score": None'), Edit("0.2,", "0.25,"), {"the share of padding": 0.2}],
+    "10.predict": [Edit('score": 0.0', 'score": None'), Edit("0.2,", "3,"), {"the share of padding": 0.2}],
 }
 
 

@@ -200,6 +200,8 @@ EXERCISES = (
             "It punishes only outputs that are too short; precision feels the others.":
                 Edit('penalty": 1.0', 'penalty": 0.9'),
             "A sentence is right only if both of its tokens are.": Edit("0.81", "0.9"),
+            "Three positions of padding to twelve tokens; asked is their share of all fifteen positions.":
+                Edit("0.2,", "0.25,"),
             "That is the mean of two precisions; the corpus has one.": Edit("0.25", "0.5"),
         },
         ask=value,
