@@ -8,11 +8,9 @@ import pytest
 
 from course_lib.data import Pair
 from course_lib.data.augment import KINDS, augmented, fills, made
-from course_lib.data.augment.names import CITIES, MEN, SURNAMES, WOMEN
 from course_lib.preprocessing import PLACEHOLDERS
 from tests.helpers.laws import tells_apart
 
-NAMES = {*CITIES, *MEN, *SURNAMES, *WOMEN}
 PAIRS = [
     Pair("Tom lives in Boston.", "Tom lebt in Boston."),
     Pair("Mary has three brothers.", "Maria hat drei Brüder."),
@@ -53,38 +51,10 @@ def test_another_name_stands_on_both_sides():
     assert all(pair.tgt.startswith(pair.src.split("'")[0]) for pair in changed("other name", PAIRS[3]))
 
 
-def law_titles_agree(change):
-    for pair in PAIRS:
-        for seed in range(40):
-            found = change(pair, random.Random(seed))
-            if found:
-                title = r"(Mr\.|Ms\.|Mrs\.|Dr\.|Professor|Herr|Frau) (\w+)"
-                english, german = (re.findall(title, text) for text in found)
-                assert len(english) == len(german) == 1 and english[0][1] == german[0][1], found
-                assert TITLES_IN_GERMAN[english[0][0]] == german[0][0], found
-                assert german[0][0] != "Herr" or found.tgt.startswith("Herr "), found
-
-
-TITLES_IN_GERMAN = {"Mr.": "Herr", "Ms.": "Frau", "Mrs.": "Frau", "Dr.": "Dr.", "Professor": "Professor"}
-
-
-def mister_anywhere(pair, rng):
-    return Pair(re.sub(r"\bTom\b", "Mr. Lee", pair.src), re.sub(r"\bTom\b", "Herr Lee", pair.tgt))
-
-
-def test_a_mister_is_given_to_subjects_only():
-    """Herr is Herrn in the object, Frau and Dr. stay what they are."""
-    tells_apart(law_titles_agree, made.with_title, mister_anywhere)
-    assert len(changed("with title", PAIRS[0])) == len(changed("with title", PAIRS[1])) == 40
-    assert {pair.tgt.split()[0] for pair in changed("with title", PAIRS[8])} == {"Dr.", "Professor"}  # a dative
-    assert not changed("with title", PAIRS[2]) and not changed("with title", PAIRS[3])  # two names; an owner
-
-
-def test_people_and_places_stand_on_both_sides():
-    for pair in changed("people", PAIRS[0], 200) + changed("route", PAIRS[0], 200):
-        english, german = ({word for word in re.findall(r"[^\W\d]+", text) if word in NAMES} for text in pair)
-        assert english <= german, pair
-    assert all(pair.src.islower() and not pair.tgt.islower() for pair in changed("name in lower case", PAIRS[0]))
+def test_a_title_is_given_to_subjects_only():
+    assert all(re.match(r"(Herr|Dr\.|Professor) \w+ lebt", pair.tgt) for pair in changed("with title", PAIRS[0]))
+    assert len(changed("with title", PAIRS[0])) == 40
+    assert not changed("with title", PAIRS[2]) and not changed("with title", PAIRS[8])  # two names; a dative
 
 
 def law_digits_agree(change):
@@ -111,13 +81,13 @@ def law_clock(clock):
     for seed in range(200):
         english, german = clock(random.Random(seed))
         hour, minute = map(int, re.match(r"(\d+):(\d\d)", english).groups())
-        half = re.search("[ap](?=.?m)", english.lower())
-        assert german == f"{hour % 12 + 12 * (half[0] == 'p') if half else hour}:{minute:02} Uhr"
+        late = "p.m." in english
+        assert german == f"{hour % 12 + 12 * late if 'm.' in english else hour}:{minute:02} Uhr"
 
 
 def noon_is_morning(rng):
     english, german = fills.clock(rng)
-    return re.sub("[pP](?=.?[mM])", "a", english), german
+    return english.replace("p.m.", "a.m."), german
 
 
 def test_german_counts_hours_to_24():
