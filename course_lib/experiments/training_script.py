@@ -4,12 +4,12 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib import grammar
 from course_lib.config import ModelConfig
 from course_lib.data import IdPair, Pair, encode_pairs, pad
 from course_lib.masks import padding_mask
@@ -160,10 +160,18 @@ class ScriptRun:
         return self.parts.evaluate(self.model, share)
 
 
+PEOPLE = {"woman": "die Frau", "child": "das Kind", "cat": "die Katze", "horse": "das Pferd", "girl": "das Mädchen"}
+ACTIONS = {"sees": "sieht", "hears": "hört", "seeks": "sucht", "finds": "findet"}
+
+
 @lru_cache(maxsize=16)
 def few_pairs(seed: int) -> Split:
-    """A small corpus of its own for each seed."""
-    pairs = grammar.generate(28, seed)[4:]  # the first four are always the same
+    """A small corpus of its own for each seed, without the grammar, which no submission may see where it is graded."""
+    rng, pairs = random.Random(seed), []
+    for who, whom, verb in rng.sample([*product(PEOPLE, PEOPLE, ACTIONS)], 24):
+        english, german = rng.choice([("", ""), (" today", " heute"), (" again and again", " immer wieder")])
+        src = f"The {who} {verb} the {whom}{english}."
+        pairs.append(Pair(src, f"{PEOPLE[who][0].upper()}{PEOPLE[who][1:]} {ACTIONS[verb]} {PEOPLE[whom]}{german}."))
     return pairs[:18], pairs[18:22], pairs[22:]
 
 

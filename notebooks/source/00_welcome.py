@@ -24,7 +24,11 @@
 # The paper's step was to drop the recurrence and keep **attention** only: every word looks at every other word directly, all of them at once.
 #
 # The result, the **Transformer**, was made for translation, and did not stay there.
-# BERT is its encoder, GPT and the chatbots after it are its decoder without the part that reads an encoder, T5 is both; applied to image patches, it is the Vision Transformer.
+# It has two halves, an encoder that reads and a decoder that writes.
+# BERT is the encoder alone.
+# GPT and the chatbots after it are the decoder, without the part that reads an encoder.
+# T5 is both.
+# The Vision Transformer is the encoder, applied to patches of an image.
 # Understand this one model and you understand the core of them all; so we build it here, whole, and first we use it.
 #
 # ## Is everything installed?
@@ -234,7 +238,7 @@ long_memory.reveal(found, because="each token keeps its own vector")
 # It is no fixed-length summary: a longer sentence has a longer memory.
 #
 # And the decoder?
-# We hand the whole model the English sentence and the German one so far.
+# This time we hand the model both sentences: the English one and a complete German one, with `<s>` in front.
 # At every position it outputs **logits**, one score per vocabulary token, for the token that comes next.
 # A position sees only the German tokens up to its own (lesson [05](05_masks.ipynb) shows how), so none of these predictions has seen its answer.
 
@@ -311,7 +315,8 @@ with written_for(originals, tuple(new)):
 # Do its probabilities?
 # We take their geometric mean over the tokens of each answer.
 # (`length_penalty=0.0` asks for the plain logarithm of the probability; lesson [11](11_decoding.ipynb) explains it.)
-# Read it against 90 %, not against 100 %: this model was trained never to be quite certain (lesson [09](09_training.ipynb)).
+# Read it against 90 %, not against 100 %.
+# The training rewarded about 90 % for the right token, and more than that cost it again (lesson [09](09_training.ipynb) shows why).
 
 # %%
 def sureness(text):

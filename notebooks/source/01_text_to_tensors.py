@@ -44,7 +44,8 @@ for pair in pairs:
 
 # %% [markdown]
 # A model computes with numbers, and this lesson gets from characters to numbers in four steps.
-# Here are the steps, in the sizes that a trained translator uses:
+# We cut a sentence into tokens, give each token a number, pad the sentences into one batch, and look up a vector for each number.
+# With a trained translator it looks like this:
 
 # %% tags=["hide-input"]
 from course_lib import Translator
@@ -982,7 +983,8 @@ assert torch.equal(embedded, table[ids])
 
 # %% tags=["nbval-check-output"]
 one_hot = torch.nn.functional.one_hot(ids, vocab_size).float()  # (length, vocab)
-print(tuple(one_hot.shape), "@", tuple(table.shape))
+print(tuple(one_hot.shape), "@", tuple(table.shape), end=" ")
+print("gives the same numbers:", torch.equal(one_hot @ table, table[ids]))
 
 # %% tags=["hide-input"]
 assert torch.equal(one_hot @ table, table[ids])
@@ -1026,7 +1028,7 @@ print(f"mean square of a position vector: {position.square().mean():.2f}")
 for name, size in (("1", 1.0), ("1/√d_model", d_model**-0.5)):
     table = size * torch.randn(vocab_size, d_model, generator=generator)
     scores = (last @ table.T).std()
-    print(f"rows of size {name:10} mean square {table.square().mean():.4f}", end=", ")
+    print(f"numbers of size {name:10} mean square {table.square().mean():.4f}", end=", ")
     print(f"scores of the output: ± {scores:.1f}")
 
 # %% tags=["hide-input"]
@@ -1036,7 +1038,7 @@ assert math.isclose(scores, 1, rel_tol=0.02)
 
 # %% [markdown]
 # Large rows suit the input, where positions have mean square 0.5, but they make the output's scores 22 times too large.
-# Small rows suit the output, but at the input their mean square is 256 times smaller than a position's.
+# Small rows suit the output, but at the input their mean square is about 1/512, where a position has 1/2: 256 times smaller.
 # The factor serves both: the table starts small, and only the input multiplies it by √d_model.
 #
 # What would happen at the input without it?

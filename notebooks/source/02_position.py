@@ -223,13 +223,14 @@ mask = causal_mask(4)
 ordered, shuffled = attend(x, mask=mask), attend(x[order], mask=mask)
 rows = apart(shuffled, ordered[order])
 means = apart(shuffled.mean(dim=0), ordered.mean(dim=0))
-print(f"not moved along: {rows:.2f} apart; the means: {means:.2f} apart")
+print(f"rows, each with its own word: {rows:.2f} apart; means: {means:.2f} apart")
 
 # %% tags=["hide-input"]
 assert rows > 0.01 and means > 0.01
 
 # %% [markdown]
-# With a causal mask attention is neither: the order decides who may see whom.
+# Neither difference is 0.
+# With a causal mask attention is not equivariant, and its mean is not invariant: the order decides who may see whom.
 # But an encoder has no such mask.
 # It needs to be told where its words stand.
 #
@@ -277,13 +278,17 @@ assert 1 / len(sleeps) == 2.5 / len(apple)
 #
 # A clock's hand never leaves its circle, and one minute is the same turn at any time of day.
 # One hand alone comes round again, so a clock has a slow hand beside the fast one.
-# Section 3.5 of the paper, which was not the first to encode positions and cites earlier encodings, learned and fixed, takes d_model / 2 hands, from fast to slow, and writes down the two coordinates of each:
+# The paper was not the first to encode positions: it cites earlier encodings, learned and fixed.
+# Its section 3.5 takes d_model / 2 hands, from fast to slow.
+# For each hand it writes down the two coordinates of the tip:
 #
 # $$PE_{(pos,\,2i)} = \sin\left(pos / 10000^{2i/d_{model}}\right) \qquad PE_{(pos,\,2i+1)} = \cos\left(pos / 10000^{2i/d_{model}}\right)$$
 #
 # Here *i* counts the **pairs**, 0 to d_model / 2 − 1: dimensions 2*i* and 2*i* + 1 are one hand and share one angle, so d_model must be even.
-# 2*i*/d_model is an exponent.
-# One number after another, that is:
+# 2*i*/d_model is an exponent, and it sets the speed of a hand.
+# For the first pair it is 0, so the angle is *pos* itself: one radian a word.
+# For the last pair it is nearly 1, so the angle is little more than *pos* / 10000.
+# In code, one number after another:
 
 
 # %%

@@ -183,7 +183,8 @@ assert (int(rank(before + after)), int(rank(pairs_wanted))) == (8, 16)
 assert 0.45 < bound < min(lost_both)
 
 # %% [markdown]
-# This bound holds even if the weights change from sentence to sentence: a mean of contents always has 8 numbers.
+# The bound is a little below one half because the best 8 of 16 directions may be chosen after seeing this sample, and by chance some vary more than others.
+# It holds even if the weights change from sentence to sentence: a mean of contents always has 8 numbers.
 # The paper puts it in three words: "averaging inhibits this" (section 3.2.2).
 #
 # A token wants to know several things about the others: which word it belongs to, who does what, gender, number.
@@ -690,10 +691,11 @@ for lr in (0.01, 0.1):  # another learning rate does not save sixteen heads
 #
 # Why?
 # With d_k = 1, a score is a product of two numbers.
-# For any query, the largest score belongs to the largest key or to the smallest.
+# A positive query gives the largest score to the largest key, a negative query to the smallest.
 # So however it is trained, such a head can give its largest weight to two positions only.
 # With d_v = 1 a head also carries one number only.
-# There are 16 numbers to deliver and 16 heads, so no head may fail: each must find, say, the word before, for all six queries.
+# There are 16 numbers to deliver and 16 heads, so no head may fail.
+# Each must find one neighbor, the word before or the word after, for all six queries.
 # But each can aim at two positions only, so for most queries it points at the wrong word.
 # (That this costs about half, too, is a coincidence.)
 
@@ -831,7 +833,9 @@ assert gaps[10] < 1e-14 and (gaps[-1] > 0.1 or max(gaps) == 0)
 # That is a **saddle point**: the loss cannot fall while the heads are equal, but it falls as soon as they differ.
 # There every difference grows by the same factor per step, as the parallel lines show, and the smaller it was, the later the loss falls.
 #
-# The twins that nobody nudged part by rounding alone: a sum depends, in its last digit, on the order of its terms, and removing that after every step keeps the heads equal.
+# The twins that nobody nudged part by rounding alone.
+# A sum depends, in its last digit, on the order of its terms, so the two heads do not get exactly the same numbers.
+# The run "made equal" removes this difference after every step, and its heads stay equal.
 # (On a machine that adds in the same order for both heads, the twins stay equal too; in the figure, a difference of 0 lies on the lower edge.)
 #
 # That is why weights start at random: it is called **symmetry breaking**, and it lets heads divide the work from the first step on.

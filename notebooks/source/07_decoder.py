@@ -294,7 +294,7 @@ assert logits.shape == (3, 2000) and out.shape == (1, 3, 16)
 # The paper says "the output of the encoder" (section 3.2.3): every decoder layer reads what the *last* encoder layer wrote, and projects keys and values of its own from it.
 #
 # **A common mistake**: "keys and values come from the corresponding encoder layer."
-# We try both.
+# We run the trained translator both ways, and print the largest difference from the library's output.
 
 
 # %%
@@ -313,7 +313,7 @@ with torch.no_grad():
     whole = model.decode(batch.tgt_in, last, batch.src)  # the library's way
 for name, memories in (("last, last", [last, last]), ("first, last", [first, last])):
     off = (decode_with(memories) - whole).abs().max()
-    print(f"memories of the {name:11} encoder layer: off by {off:.0e}")
+    print(f"its two layers read the encoder layers {name:11}: off by {off:.0e}")
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(decode_with([last, last]), whole, rtol=1e-9, atol=1e-10)
@@ -462,7 +462,8 @@ assert all((each[future] > 0).all() for each in wrong)
 
 # %% [markdown]
 # In the right decoder the zeros are exact.
-# With queries and keys swapped, every position mixes all target tokens, and the causal mask of the self-attention cannot prevent it.
+# With queries and keys swapped, the target supplies the keys and values, and no mask covers them.
+# So each position reads all target tokens, whatever the causal mask of the self-attention hides.
 #
 # ## The source enters through the memory, and nowhere else
 #
@@ -525,7 +526,8 @@ assert all(0.8 < favorite < 0.97 for favorite in favorites)
 # Why?
 #
 # One suspect is how the model was trained.
-# With label smoothing (section 5.4; lesson [09](09_training.ipynb)) the training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary.
+# Our translator was trained with label smoothing (section 5.4; lesson [09](09_training.ipynb)).
+# Its training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary.
 # To find out, we need a control: a model trained in the same way *without* it.
 # We let a tiny Transformer memorize 32 short pairs, three times with each amount of smoothing.
 

@@ -538,7 +538,8 @@ of_activations
 
 # %% [markdown]
 # PyTorch can call a function for each tensor that it saves for the backward pass.
-# `saved_bytes` (folded) adds up the sizes of these tensors, and here they are for each pair of a source and a target token:
+# `saved_bytes` (folded) adds up the sizes of these tensors.
+# We print kilobytes for one source token and one target token together:
 
 
 # %% tags=["hide-input"]
@@ -575,7 +576,7 @@ of_base = Transformer(base)
 for count in (1, 2, 4):
     per_token = activations(of_base, count)
     parts = (f"{part} {size / 1000:.0f} kB" for part, size in per_token.items())
-    print(f"{count} pairs, a token:", *parts)
+    print(f"batch of {count}, per token:", *parts)
 
 # %% [markdown]
 # The bytes per token do not depend on the size of the batch, so we may multiply by 3,125.
@@ -697,7 +698,10 @@ for each in (wide, Transformer(ModelConfig(**sizes))):  # both by the same rules
 assert math.isclose(nn.Embedding(2000, 256).weight.std().item(), 1, rel_tol=0.01)
 
 # %% [markdown]
-# The same small numbers suit the generator: a normalized vector has d_model features of variance 1, so its product with a row has variance d_model · 1/d_model = 1.
+# The same small numbers suit the generator.
+# It gets a normalized vector: d_model features of variance 1.
+# Its product with a row has variance d_model · 1/d_model = 1.
+# Such logits are not all equal, so the loss starts a little above that of an even guess.
 # PyTorch's `nn.Embedding` starts with a standard deviation of 1; shared with the generator, that makes a model that is very sure of itself, and wrong.
 #
 # ## Is it the same function as PyTorch's?
@@ -933,7 +937,9 @@ for right, swapped, repeated in found["not shifted"]:
 #
 # In the figure, they are ahead even before the first step.
 # Why?
-# Perhaps because the residual connections carry the row of the token that was read to the end, where the tied matrix compares it with the same row.
+# Perhaps because of tying.
+# Each position starts as the row of the token that it reads, and the residual paths carry this row all the way to the generator.
+# There the tied matrix compares it with all rows, and it is most like itself.
 # If so, an untrained *untied* model should hardly ever repeat what it reads.
 
 # %%
@@ -957,7 +963,7 @@ assert before[True][0] > 0.1 and before[False][0] < 0.05
 assert before[True][1] < before[False][1] - 0.1
 
 # %% [markdown]
-# It does not, and its loss has no head start: tying is the reason.
+# The untied model does not, and its loss of repeating is higher: tying gives the head start.
 #
 # ## Break it: forget √d_model
 #

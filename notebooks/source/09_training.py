@@ -396,7 +396,7 @@ assert peak_step == 4000 and math.isclose(peak_rate, max(rates))
 # Now and then a batch has a huge gradient.
 # **Gradient clipping** [@pascanu2013] limits the norm of the whole model's gradient: if it is too large, all numbers are multiplied by the same factor, so the direction stays.
 # But Adam divides by the size of the gradient anyway; why clip at all?
-# Because v remembers the huge one.
+# Because v remembers the huge one: it divides the gradients that follow by too much, and the weights hardly move for hundreds of steps.
 
 # %% tags=["hide-input"]
 broken = [1.0] * 100 + [1000.0] + [1.0] * 500
@@ -717,7 +717,9 @@ assert sum(again) / 3 < sorted(tried.values())[1]
 assert sum(usual) < sum(again)
 
 # %% [markdown]
-# The winner clearly beats the other five, and still it is no better than what was known before: six draws are few, and experience with similar models is worth many.
+# The winner clearly beats the other five.
+# With new seeds its loss is sometimes lower than in the search: here luck outweighs the flattery.
+# And still it is no better than the known rate: six draws are few, and experience with similar models is worth many.
 # A report of a tuned model should say how many runs the tuning took: six here, none of them on the test part.
 # And one epoch favors rates that learn fast; the best rate for a long run may be smaller.
 #
@@ -867,7 +869,8 @@ torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
 # Two things make that harder.
 # Dropout (section 5.4; lesson [06](06_encoder.ipynb)) sets numbers to 0 at random in training.
 # **Weight decay** pulls all weights toward 0; the library's is **decoupled** [@loshchilov2019]: it subtracts lr · decay · weight from the weight directly, so m and v do not see it.
-# (Added to the gradient instead, as in L2 regularization, it would be divided by √v like everything else, as the folded cell shows.)
+# (L2 regularization adds it to the gradient instead, so √v divides it too.
+# The folded cell shows how much is left of two weights: L2 hardly shrinks the one with gradients of ± 10.)
 
 # %% tags=["hide-input"]
 def what_is_left(optimizer_class, size, lr=0.01, weight_decay=0.1):

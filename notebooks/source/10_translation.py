@@ -392,7 +392,7 @@ exact = [log["test"][0]["exact_match"] for log in race.values()]
 assert 0.005 < exact[1] - exact[0] < 0.015  # ten sentences of a thousand
 
 # %% [markdown]
-# Each point is an epoch.
+# Each point is an epoch, scored on the validation part.
 # The LSTM is ahead for more than half of the time, and in the end they are less than one point apart.
 # On the test part the LSTM has about ten more sentences of a thousand right: with one run of each, that does not decide who is better.
 #
@@ -495,8 +495,11 @@ assert half_hour["test"][1]["bleu"] > half_hour["test"][0]["bleu"] > 36
 #
 # (The published run made 8,000 steps with batches of 4,096 tokens, either in all or on each of two GPUs.)
 #
-# Two choices were made on the validation part: over how many of the last epochs to average the weights, and how strongly beam search prefers long sentences.
-# The two runs were scored on the test part once, at the very end; attempts that did worse on the validation part never were.
+# We made two choices on the validation part.
+# One is how many of the last epochs to average.
+# The other is how strongly beam search favors long sentences (lesson [11](11_decoding.ipynb)).
+# We scored these two runs on the test part once, at the very end.
+# Other attempts did worse on the validation part, and were never scored on the test part.
 
 # %%
 on_test = Predict(
@@ -582,6 +585,7 @@ assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
 # Which parts of such a recipe matter?
 # Table 3 of the paper changes one thing at a time, and so does `course_lib.training.run_benchmark`.
 # It trains the half-hour model for eight epochs only, with one change each time, and scores it on the validation part.
+# One row trains the LSTM instead.
 # The whole recipe has a little dropout, smoothed labels, tied weights, pre-norm layers, the average of the last two epochs, and beam search:
 #
 # ```
@@ -645,7 +649,7 @@ assert min(scores["LSTM with attention"]) > max(whole_recipe) + 1
 assert costs["LSTM with attention"]["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 
 # %% [markdown]
-# - **Four changes are within the luck of the seed.** Another seed moves the whole recipe by almost half a point. Leaving out label smoothing, tied weights, dropout or averaging moves the mean by less, so these runs cannot tell what each of them brings. (Tying, at least, saves a million parameters.)
+# - **Four changes are within the luck of the seed.** In the figure, the three dots of the whole recipe spread over almost half a point. Leaving out label smoothing, tied weights, dropout or averaging moves the mean by less, so these runs cannot tell what each of them brings. (Tying, at least, saves a million parameters.)
 # - **Beam search helps** in each run, with the same weights.
 # - **More noise costs almost four points or more**: dropout 0.3, or subword dropout, which splits words in ever new ways. Eight epochs may be too short for so much noise: the two long runs had dropout 0.3 and gave the best scores of this lesson, though they also differ in case, subwords and rate.
 # - **Post-norm**, as in the paper, does not learn at the rate that suits pre-norm; with a quarter of that rate it learns, but does not catch up. Changing one thing at a time is fair only if the other settings still suit it.

@@ -80,6 +80,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # %% [markdown]
 # Two FLOPs forward and four backward make six for each parameter and token.
 # So the cost of a large training run can be estimated in advance: 6 × parameters × tokens.
+# (In our model a matrix meets either the source or the target, so 30 + 30 tokens count as 30.)
 #
 # ## What must be kept for the backward pass?
 #
@@ -323,7 +324,8 @@ assert 9e9 < entries < 10e9 and entries > 3 * rest
 # The softmax seems to need a whole row of scores at once, because it divides by the row's sum.
 # But the sum can be corrected later.
 # We go through the keys in blocks and keep three running quantities: the largest score so far, the sum of exponentials, and the weighted sum of values.
-# When a block has a larger score, we rescale both sums by exp(old largest − new largest).
+# We take exp(score − largest) instead of exp(score): the softmax stays the same, and nothing overflows.
+# When a block has a larger score, exp(old largest − new largest) brings both sums up to date.
 # This is the **online softmax** [@milakov2018]:
 
 
@@ -751,7 +753,7 @@ assert 0.4 < in_half / in_full < 0.95
 
 # %% [markdown]
 # Far from it: what norms and the loss keep is still float32, and the bfloat16 copies of the weights are kept as well.
-# The larger the activations are beside the weights, the closer it comes to half.
+# With a larger batch the copies matter less, but the float32 part grows too, so it never comes to half.
 # Whether it is *faster* depends on the chip: much faster if its hardware multiplies bfloat16, otherwise not at all.
 #
 # ## Weights of one byte: int8
@@ -864,7 +866,8 @@ assert min(by_row[:3]) >= full - 0.06 and by_matrix[0] >= full - 0.06
 assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 
 # %% [markdown]
-# So half of the eight bits could go.
+# Three bits pass our mark, but only with one scale per row.
+# Four are enough, so half of the eight bits could go.
 # This model is sure of most tokens, so a logit must change a lot before another token wins.
 # With one scale per matrix, the largest weight of all decides how coarsely every row is rounded.
 # (A model with strong outliers among its weights, or one that is less sure, needs more bits; test yours.)
@@ -1087,6 +1090,7 @@ assert 5 < beginner.bleu.score < 80 and share < 0.37
 # %% [markdown]
 # This is a beginner's German: often well-formed, but with another meaning.
 # After so few sentences and steps we cannot expect more.
+# (This score is of one student on 60 sentences: do not compare it with the scores below.)
 #
 # Now we compare students of this size.
 # All have 250 short sentence pairs with true translations.

@@ -208,7 +208,8 @@ with torch.no_grad():  # of rotary: words moved along together change no score
 assert (near - near[0]).abs().max() < 1e-4
 
 # %% [markdown]
-# With three matrices instead of two, a d_ff two thirds as large keeps the size of the network; what else is missing are keys and values.
+# With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network.
+# The block is smaller because its keys and values have fewer heads, and because it has no biases.
 #
 # ## A model that writes, letter by letter
 #
@@ -342,7 +343,8 @@ assert all(abs(each - bits[5]) < 0.1 for each in seeds("long writer", "bits"))
 # (In parentheses: the 95 % confidence interval of the mean over seeds; those of shares are cut off at 0 and 100 %.)
 # After 600 steps our writer is far behind the counts of five characters; after 3,000 it has drawn level.
 # A small corpus made by a grammar repeats its words all the time, and for that a table is hard to beat.
-# What counts cannot do is share what they know among contexts that they never met; that pays when there is more to learn than fits a table.
+# But for a context that it never met, a table can only fall back on a shorter one.
+# A model can use what it learned from similar contexts, and that pays when there is more to learn than fits a table.
 #
 # What do the sentences consist of that the writers draw at temperature 0.7?
 
@@ -367,7 +369,9 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 # A large one does many tasks if its text begins with a few examples of them, **in-context learning** [@brown2020], without any training.
 # To make an assistant of it, two more trainings follow.
 # In **instruction tuning** it learns, with the loss of this lesson, from conversations in which people have written good answers; the loss counts the answer's tokens only.
-# In **preference learning** people say which of two of its answers is better, and the model is trained to make such answers more probable, by reinforcement from a model of their judgements [@ouyang2022] or directly from the pairs [@rafailov2023].
+# In **preference learning** people say which of two of its answers is better.
+# One way first trains a second model to predict these judgments, and uses its prediction as a reward for the first [@ouyang2022].
+# Another makes the better answer of each pair more probable directly [@rafailov2023].
 # The block, the mask and the sampling stay as they are.
 #
 # ## A model that fills in blanks
@@ -652,7 +656,8 @@ with written_for(playground.examples[0], playground.pixels):
 # The decoder attends to vectors, and does not ask where they come from.
 # So we put a picture on the left of figure 1 and words on the right: an **image captioner**.
 # `Captioner` is called like the Transformer, with pictures as sources, and lesson 11's `greedy` decodes it unchanged.
-# We train one, and write out its forward pass.
+# Its pictures are drawn by a program: 16 × 16 pixels, with one or two things, each of one color and shape.
+# We train it on pictures with captions, and write out its forward pass.
 
 # %%
 from course_lib.experiments import CAPTIONS, captions_of, train_captioner
@@ -873,10 +878,11 @@ held = [shape_right[name, "both", "new thing"] for name in ("untrained", "traine
 assert held[0] < held[1] - 0.1
 
 # %% [markdown]
-# The shape of a new thing is in the memory, and it is read there much more often than in the untrained one.
+# The untrained memory already gives more than half, so part of such a score needs no training.
+# The trained memory gives far more: it does hold the shape of most new things.
 # But a probe that learned from known things only reads it as badly as the captioner does.
 # The data suggest why: in training, *yellow* rules out *square*.
-# To let the color influence the shape is never punished there, and nothing shows that the two are independent.
+# So a code that mixes color and shape costs nothing there, and no picture shows that any color can go with any shape.
 # Would more colors and shapes help? Perhaps; the record does not test it.
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.

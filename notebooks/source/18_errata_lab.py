@@ -60,7 +60,9 @@ for padding in (0, 2, 4, 16):
 # Three things made this an experiment.
 # The **claim** is a sentence that could be false.
 # The **knob** is one quantity that we vary: here, how much padding there is.
-# The **measure** is a function from a value of the knob to numbers, what the claim predicts beside what comes out.
+# The **measure** is a function: it takes a value of the knob and returns numbers.
+# A row "as said" holds what the claim predicts.
+# Where there is none, ask first what the claim says about the rows: equal, unequal, 0 or growing.
 #
 # All experiments of this lesson have that form.
 # A `LabBook` keeps them, in three steps: `say` the claim, `test` it, `judge` it.
@@ -381,7 +383,7 @@ book.test("longer", right_answers, values=(8, 16, 17, 20, 24, 32, 64, 128))
 # %% tags=["hide-input"]
 verdict = book.judge(
     longer=("wrong", "02_position", "Section 3.5 says that they may. Here the last "
-    "answer fails from the first word too many on, and far beyond even the first 7 "
+    "answer is less often right from word 17 on, and far beyond even the first 7 "
     "suffer: the rows exist, but no text has taught how to read them."),
 )
 bets["longer"].reveal(book["longer"].verdict)
@@ -614,9 +616,8 @@ book.test("scale", largest, values=(1, 4, 16, 64, 256))
 # %% tags=["hide-input"]
 book.judge(
     scale=("wrong", "03_attention", "Unscaled scores have variance d_k: the softmax "
-    "saturates, and one key takes nearly all. A constant, such as a default `d_k=4`, "
-    "suits one width; long keys saturate the softmax and hide the slip (four keys of "
-    "width 3 and length 1 show it: 0.355 where 0.373 is right)."),
+    "saturates, and one key takes nearly all. A constant divisor, such as a default "
+    "`d_k=4`, suits one width only: the wider the keys, the more one of them takes."),
 )
 
 # %% [markdown]
@@ -646,9 +647,9 @@ book.test("cheap", operations, values=(16, 32, 64, 128, 512))
 # %% tags=["hide-input"]
 verdict = book.judge(
     cheap=("half right", "15_alternatives", "Table 1 compares the terms n²·d and n·d², "
-    "which cross at n = d. It leaves out attention's projections, 4·n·d². Whole, "
-    "attention never multiplies less than this recurrent layer, and less than an LSTM "
-    "up to n = 2d. It wins on sequential steps: O(1) against O(n)."),
+    "which cross at n = d. It leaves out attention's projections, 4·n·d². With them, "
+    "attention multiplies more than this recurrent layer at every length, and less than "
+    "an LSTM while n < 2d. It wins on sequential steps: O(1) against O(n)."),
 )
 bets["cheap"].reveal(book["cheap"].verdict)
 verdict
@@ -917,8 +918,10 @@ book.judge(
 )
 
 # %% [markdown]
-# For claim 28, two layers read a text: the words so far, with the mask and without it, and all words at once.
-# Does the row of the newest word stay?
+# For claim 28, two layers compute the row of the newest word.
+# The reference reads the words so far, with the mask.
+# We compare three others with it: all words at once with the mask, all at once without, and the words so far without.
+# Which of them give the same row?
 
 # %%
 layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True).double()
@@ -1358,8 +1361,8 @@ book.say(
     "1.",
     accumulation="Accumulating gradients reduces the memory that a model needs.",
     undivided="If the accumulated losses are not divided by n, Adam does not mind.",
-    pad_loss="With padding in the loss, the same sentences have another loss beside a "
-    "longer one.",
+    pad_loss="If padding counts in the loss, the loss of the same sentences changes "
+    "when a longer sentence joins their batch.",
     smoothing="With label smoothing, a perfect model has a cross-entropy above 0.",
 )
 
@@ -1377,7 +1380,7 @@ book.test("rate", rates, values=(1000, 4000, 8000, 11_181, 20_000, 100_000))
 
 # %% tags=["hide-input"]
 book.judge(
-    rate=("wrong", "09_training", "i^−0.5 in the first place. With one wrong letter "
+    rate=("wrong", "09_training", "The first term is i^−0.5. With one wrong letter "
     "the rate grows to 1.95e-3 at step 11,181 and stays; right, it peaks at 6.99e-4."),
 )
 
@@ -1863,9 +1866,9 @@ book.test("explains", silenced, values=range(8))
 # %% tags=["hide-input"]
 verdict = book.judge(
     explains=("wrong", "12_reading_attention", "It shows where a head looks. Heads 3 "
-    "and 4 find as many words, and differ more than tenfold in what they are worth; 5 "
-    "and 7 find more than 4 and are worth less. What the output depends on takes an "
-    "intervention."),
+    "and 4 find equally many words and differ more than tenfold in what they are worth; "
+    "and in one layer, 5 and 7 find more than 4 and are worth less. What the output "
+    "depends on takes an intervention."),
 )
 bets["explains"].reveal(book["explains"].verdict)
 verdict

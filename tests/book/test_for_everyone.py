@@ -21,6 +21,10 @@ CHECKED = """async () => {
     `${id}: ${each.html.slice(0, 160)} ${(each.any[0] ?? each.all[0] ?? each.none[0] ?? {}).message ?? ""}`));
 }"""
 
+MOVED = """window.moved = 0;
+new PerformanceObserver((list) => list.getEntries().forEach((one) => { window.moved += one.value; }))
+  .observe({ type: "layout-shift", buffered: true });"""
+
 
 # --- outline and words --------------------------------------------------------------------------
 
@@ -81,8 +85,9 @@ def law_anyone_can_read_it(page: Page, axe: str) -> None:
         assert not found, "\n".join(found)
 
 
-def test_anyone_can_read_the_first_page(page: Page, address: str, axe: str) -> None:
-    page.goto(f"{address}/index.html", wait_until="networkidle")
+@pytest.mark.parametrize("name", ("index.html", "notebooks/03_attention.html", "docs/book/translate.html"))
+def test_anyone_can_read_it(page: Page, address: str, axe: str, name: str) -> None:
+    page.goto(f"{address}/{name}", wait_until="networkidle")
     law_anyone_can_read_it(page, axe)
 
 
@@ -100,3 +105,32 @@ def test_what_not_everyone_can_read_is_found(page: Page, axe: str, broken: str, 
     page.set_content(f'<html lang="en"><title>a</title><body><main><h1>a</h1>{broken}</main></body></html>')
     with pytest.raises(AssertionError, match=message):
         law_anyone_can_read_it(page, axe)
+
+
+def law_little_moves(page: Page, most: float = 0.1) -> None:
+    """Of what a reader sees while a page loads; more than 0.1 is what the Web Vitals call poor."""
+    moved = page.evaluate("window.moved")
+    assert moved <= most, f"moved by {moved:.3f}"
+
+
+@pytest.mark.parametrize("name", ("index.html", "notebooks/08_transformer.html"))
+def test_little_moves_while_a_page_loads(page: Page, address: str, name: str) -> None:
+    page.add_init_script(MOVED)
+    page.goto(f"{address}/{name}", wait_until="networkidle")
+    law_little_moves(page)
+    page.evaluate("document.querySelector('main').style.marginTop = '400px'")
+    page.wait_for_function("window.moved > 0.1")
+    with pytest.raises(AssertionError, match="moved by"):
+        law_little_moves(page)
+
+
+def test_the_first_key_leads_past_the_menus(page: Page, address: str) -> None:
+    """Tab, then Enter: the text, and not one of the hundred links before it."""
+    page.goto(f"{address}/notebooks/03_attention.html", wait_until="networkidle")
+    page.keyboard.press("Tab")
+    first = page.evaluate("document.activeElement.textContent.trim()")
+    assert first == "Skip to main content"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("Boolean(document.activeElement.closest('main'))")
