@@ -162,6 +162,7 @@ class ScriptRun:
 
 PEOPLE = {"woman": "die Frau", "child": "das Kind", "cat": "die Katze", "horse": "das Pferd", "girl": "das Mädchen"}
 ACTIONS = {"sees": "sieht", "hears": "hört", "seeks": "sucht", "finds": "findet"}
+MORE = [("today", "heute"), ("again", "wieder"), ("here", "hier"), ("often", "oft")]
 
 
 @lru_cache(maxsize=16)
@@ -169,7 +170,8 @@ def few_pairs(seed: int) -> Split:
     """A small corpus of its own for each seed, without the grammar, which no submission may see where it is graded."""
     rng, pairs = random.Random(seed), []
     for who, whom, verb in rng.sample([*product(PEOPLE, PEOPLE, ACTIONS)], 24):
-        english, german = rng.choice([("", ""), (" today", " heute"), (" again and again", " immer wieder")])
+        more = rng.sample(MORE, rng.randrange(len(MORE) + 1))  # so that no two corpora have the same lengths
+        english, german = (" ".join(["", *words]) for words in zip(*more, strict=True)) if more else ("", "")
         src = f"The {who} {verb} the {whom}{english}."
         pairs.append(Pair(src, f"{PEOPLE[who][0].upper()}{PEOPLE[who][1:]} {ACTIONS[verb]} {PEOPLE[whom]}{german}."))
     return pairs[:18], pairs[18:22], pairs[22:]

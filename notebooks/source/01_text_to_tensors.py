@@ -1028,7 +1028,7 @@ print(f"mean square of a position vector: {position.square().mean():.2f}")
 for name, size in (("1", 1.0), ("1/√d_model", d_model**-0.5)):
     table = size * torch.randn(vocab_size, d_model, generator=generator)
     scores = (last @ table.T).std()
-    print(f"numbers of size {name:10} mean square {table.square().mean():.4f}", end=", ")
+    print(f"values of size {name:10} mean square {table.square().mean():.4f}", end=", ")
     print(f"scores of the output: ± {scores:.1f}")
 
 # %% tags=["hide-input"]

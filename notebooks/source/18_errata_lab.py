@@ -648,8 +648,8 @@ book.test("cheap", operations, values=(16, 32, 64, 128, 512))
 verdict = book.judge(
     cheap=("half right", "15_alternatives", "Table 1 compares the terms n²·d and n·d², "
     "which cross at n = d. It leaves out attention's projections, 4·n·d². With them, "
-    "attention multiplies more than this recurrent layer at every length, and less than "
-    "an LSTM while n < 2d. It wins on sequential steps: O(1) against O(n)."),
+    "attention multiplies more than this recurrent layer at every length, and less "
+    "than an LSTM while n < 2d. It wins on sequential steps: O(1) against O(n)."),
 )
 bets["cheap"].reveal(book["cheap"].verdict)
 verdict
@@ -1866,8 +1866,8 @@ book.test("explains", silenced, values=range(8))
 # %% tags=["hide-input"]
 verdict = book.judge(
     explains=("wrong", "12_reading_attention", "It shows where a head looks. Heads 3 "
-    "and 4 find equally many words and differ more than tenfold in what they are worth; "
-    "and in one layer, 5 and 7 find more than 4 and are worth less. What the output "
+    "and 4 find equally many words and differ more than tenfold in what they are "
+    "worth; in one layer, 5 and 7 find more than 4 and are worth less. What the output "
     "depends on takes an intervention."),
 )
 bets["explains"].reveal(book["explains"].verdict)
