@@ -500,7 +500,7 @@ assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1)
 # %% [markdown]
 # Two points cannot tell these laws apart.
 # Each has one free number, so each passes exactly through both points, and no error is left that could show one of them wrong.
-# Beyond the points they disagree: with 64 processes the first promises almost nothing of the time that one takes, the second more time than with 8.
+# Beyond the points they disagree: by the first law more processes never take longer, by the second too many do.
 # A fit needs more points than free numbers, and a check needs one more that the fit did not use.
 # What two points *can* tell is how much is lost with two processes, on this machine, with this model and batch.
 #
