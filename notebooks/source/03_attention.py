@@ -31,7 +31,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 #
 # A Python dictionary gives a value for a key.
 # This one goes from names of colors to red, green and blue light.
-# What does it say to a color that it does not hold?
+# What does it give for a color that it does not hold?
 
 # %% tags=["nbval-check-output"]
 dictionary = {
@@ -139,8 +139,8 @@ print("context", [round(each, 2) for each in orange_context.tolist()])
 # %% [markdown]
 # Full red and half green: that is how a screen shows orange.
 #
-# Now other queries; `color_bars` draws their weights.
-# `red` is a key of the dictionary; and yellow and blue *paint* make green.
+# Now four queries, one exact key and three mixtures; `color_bars` draws their weights.
+# Yellow and blue *paint* make green: does a look-up?
 
 # %%
 of_green = Predict(
@@ -177,7 +177,7 @@ found = {
     name: look_up(query, color_keys, color_values)
     for name, query in color_queries.items()
 }
-of_green.reveal("gray", because="a look-up mixes light, not paint")
+of_green.reveal("gray", because="it is the mean of yellow and blue light")
 color_bars(found, "Exact queries find one color, mixed ones a mean; “green” is gray")
 
 # %% tags=["hide-input"]
@@ -190,12 +190,12 @@ for mixed in ("orange", "purple", "green"):
 
 # %% [markdown]
 # An exact query finds what the dictionary has.
-# *Green* comes out gray, and it could not be otherwise: a weighted mean lies *between* the values, and no value here has more green light than red.
+# *Green* comes out gray, and green it could not be: a weighted mean lies *between* the values, and no value here has more green light than red.
 #
 # ### The same key twice
 #
 # A dictionary cannot hold a key twice: the last one wins.
-# What does a soft look-up give to two blues, a bright one and a dark one?
+# What does a soft look-up make of two blues, a bright one and a dark one?
 
 # %% tags=["nbval-check-output"]
 twice_keys = torch.stack([red, yellow, blue, blue])
@@ -307,7 +307,7 @@ assert torch.equal(plain_scores, plain_scores.T)
 # %% [markdown]
 # Everyone finds themselves.
 # And the scores are symmetric: the verb could not ask for its noun unless the noun asked for the verb just as much.
-# What a token *asks for* must be something else than what it *is found by*.
+# What a token *asks for* must be different from what it *is found by*.
 #
 # ### Three projections
 #
@@ -363,7 +363,7 @@ print("context:", ", ".join(told))
 #
 # ### All queries at once
 #
-# Four loops like this one are matrix products.
+# For all four tokens at once, the loop becomes matrix products.
 # First the projections: every row of X times the same matrix.
 # The paper's Q, K and V hold all queries, all keys and all values, one in each row.
 
@@ -412,7 +412,7 @@ assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
 # %% [markdown]
 # Each product stands below its matrix.
 # The frames follow *sleeps*: its row of X picks two rows of W_Q, *verb* and *asleep*, and adds them.
-# The full stop is none of the four kinds, so its key is zero: it scores 0 with everyone.
+# The full stop is none of the four kinds, so its key is zero: every query scores 0 with it.
 # *The* and the full stop hand over nothing.
 #
 # Then all scores, all weights, all contexts.
@@ -523,7 +523,7 @@ with written_for(tuple(calculator.first.values()), now):
 # | **context** | weights · V | (queries, d_v) | what each query takes away |
 #
 # **A common mistake**: calling QKᵀ the attention matrix.
-# Those are scores; nobody has been attended to before the softmax.
+# Those are dot products; nobody has been attended to before the softmax.
 #
 # The context sums *value vectors*, not the rows of X.
 # What would be the difference?
@@ -541,7 +541,7 @@ torch.testing.assert_close(summed_rows @ w_value, context)
 
 # %% [markdown]
 # The sum of the rows of X says that *cat* is nearly half an article.
-# `w_value` decides how much of each token gets through.
+# `w_value` decides what of each token gets through.
 #
 # ## Queries from another sentence
 #
@@ -626,7 +626,7 @@ assert (ours @ directions <= farthest + 1e-12).all()
 assert not (2 * ours @ directions <= farthest).all()
 
 # %% [markdown]
-# They agree to the last digits; from here on we import it.
+# They agree to the last digits, so from here on we take whichever is at hand.
 # PyTorch's function returns the context only.
 #
 # ## Many sentences at once
@@ -818,12 +818,11 @@ assert (scaled - scaled.mean()).abs().max() < 0.1 * scaled.mean()
 assert 4 < (scaled / raw)[:, widths.index(64)].mean() < 7
 
 # %% [markdown]
-# A line is the mean of five draws of 1,000 queries.
+# Each line is the mean of five draws; a draw is the *median* over 1,000 queries, because a few of them, with two keys almost level, keep a large gradient.
 #
 # "Regions where it has extremely small gradients", says section 3.2.1.
-# At the paper's d_k = 64 the gradient is about five times smaller: small, not gone.
+# At the paper's d_k = 64 what reaches the scores is about five times smaller: small, not gone.
 # At 1,024 most queries give nearly all weight to one key before anything is learned, and get no signal to change it.
-# We plot the *median*, because a few queries with two keys almost level keep a large gradient.
 #
 # ### A wrong d_k that nobody notices
 #
@@ -850,7 +849,7 @@ for norm in (10, 1):
 assert gap[10] < 1e-6 and gap[1] > 0.01
 
 # %% [markdown]
-# With long vectors the softmax is **saturated**: one key has all the weight, whatever we divide by.
+# With long vectors the softmax is **saturated**: one key has all the weight, with √3 as with √4.
 # A test with such numbers passes a wrong scale.
 # Take d_k from the query's own shape, never from a default, and test with numbers of ordinary size.
 #
@@ -1008,7 +1007,7 @@ for d_k_tried in (narrow_d_k, wide_d_k):
 _ = torch.set_flush_denormal(False)
 
 # %% tags=["hide-input"]
-title = "Unscaled dot product: slower at d_k = 16, stalls at d_k = 256"
+title = "Unscaled dot product: slower at d_k = 16, far behind at d_k = 256"
 learning_curves(learned, title)
 
 # %% tags=["hide-input"]
@@ -1024,7 +1023,7 @@ assert halfway[1] < halfway[0] - 0.1
 # %% [markdown]
 # A line is one run: its accuracy on 250 other look-ups.
 # With d_k = 16 all three learn the task; without the scale the dot product takes longer, and a run may still be short of 100 % at the end.
-# With d_k = 256 only the unscaled dot product fails: some of its runs end below 50 %, some far above, while all the others end above 90 %.
+# With d_k = 256 only the unscaled dot product falls far behind: after as many batches its worst run is below 50 % and its best well above, while all the others are above 90 %.
 # This shows that the effect exists, not why.
 
 # %% [markdown]
@@ -1108,17 +1107,17 @@ for ids in encoded.values():
 assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 
 # %% [markdown]
-# The head of the picture finds whom *it* means, in sentences that differ in one word behind *it*.
-# These are new to the choice of the head only.
-# All share one template and few nouns; a few, and the sentence of the picture, are in the training set; and the interval takes them for independent draws, which they are not.
+# The head of the picture finds whom *it* means, in sentences that differ in one word after *it*.
+# They were not used to choose the head, but some of them, like the sentence of the picture, were in the training set.
+# All share one template and few nouns, so they are not the independent draws that the interval assumes.
 #
 # The 50 % of layer 0 are forced: there neither *it* nor the nouns know the last word yet, so the same noun wins in both sentences of a pair.
-# One layer up they may: *it*, or *dog* and *meat*, whose keys count as much; the accuracy cannot say which.
+# In layer 1 the last word may have reached *it* or the nouns, query or keys; the accuracy cannot say which.
 #
-# Nobody told this head to do so; it emerged from training W_Q and W_K.
+# Nobody told this head to do so; it emerged in training.
 # A weight says where a head looks, not yet what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
 #
-# ### The price
+# ## The price
 #
 # Every token looks at every token.
 # What does a text of 1,000 tokens cost, beside one of 10?
@@ -1155,7 +1154,7 @@ def no_scale(query, key, value):
 
 
 # %% [markdown]
-# We try each of them on our sentence, where four tokens meet d_k = 4; on a tidier one, where each token is found by a kind of its own, so that K is the identity; on random numbers in the same shapes; and on random numbers whose sizes all differ.
+# There are four trials: our sentence, with four tokens and d_k = 4; a tidier one, whose K is the identity; random numbers of the same shapes; and random numbers whose sizes all differ.
 
 
 # %%
@@ -1256,7 +1255,7 @@ Predictions()
 #
 # Attention is a soft look-up: a query is compared with all keys, and gets a weighted mean of their values.
 # Scores become weights by a softmax over the keys, and weights times values are the context, one row for each query.
-# Queries, keys and values are learned projections of tokens; only d_k must be shared, so any number of queries can ask any number of keys.
+# Queries, keys and values are learned projections of tokens; queries and keys share d_k, each key has a value, and any number of queries can ask any number of keys.
 # Dot products of independent numbers with variance 1 sum d_k variances, so division by √d_k brings them back to 1 and leaves the softmax its gradient; in our small training run the unscaled model fell behind.
 # Shapes catch few mistakes: rows must sum to 1, variances must be 1, sizes in tests must differ, and a second implementation must agree.
 #

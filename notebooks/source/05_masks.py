@@ -170,7 +170,7 @@ for word, total in zip(words(src[0]), sums, strict=False):
 torch.testing.assert_close(sums, 1 - share_on_padding(no_mask))
 
 # %% [markdown]
-# To less than 1: the weights that are left are too small, by exactly the share that the padding had.
+# To less than 1: what is missing is exactly the share that the padding had.
 #
 # ### Third try: leave the padding out of the softmax
 #
@@ -235,7 +235,7 @@ drawn = [
 ]
 good = [n for n, w in tried.items() if torch.allclose(w[0, :4, :4], without_padding)]
 assert good == ["scores set to −∞"]
-title = "Only −∞ takes all weight from the padding and gives it to the words"
+title = "Of three tries, only −∞ gives the weight of the padding to the words"
 panels(drawn, title=title, per_row=2)
 
 # %% [markdown]
@@ -449,7 +449,7 @@ for t in range(tgt_len):
 #
 # A **leak** is a path from what should be hidden into an output.
 # Why should there be none?
-# A hidden pair has a weight of exactly 0 for every finite input, so nothing that the hidden key holds gets through; and a stack of layers passes on only what each of them lets through.
+# A hidden pair has a weight of exactly 0 for every finite input, so nothing that the hidden key holds gets through; and a stack adds no leak, because the past of the past is past.
 #
 # That is the mathematics; whether our *code* follows it is a matter of tests.
 # The gradient says how much output *t* changes with input *s*.
@@ -532,13 +532,13 @@ for name, wrong_mask in slips.items():
 
 # %% [markdown]
 # With the diagonal hidden, the first row is empty: nothing is left for its weights.
-# With `triu` for `tril`, everyone sees the future, and the past is hidden.
+# With `triu` for `tril`, the future is open and the past is hidden.
 #
 # ### What is the causal mask for?
 #
 # In training, it makes one pass over the sentence equivalent to one pass over each **prefix**: the sentence cut off after one of its tokens.
 #
-# Is it?
+# Is that so?
 # We compare the last output of each prefix with the same position of the one pass.
 
 # %%
@@ -587,7 +587,8 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 #
 # ## Both masks, and the third
 #
-# Targets have different lengths too, so a key must be real *and* not in the future: `&` combines the two masks, and broadcasts their shapes.
+# Targets have different lengths too: `&` combines the two masks, and broadcasts their shapes.
+# (With padding on the right, the causal mask alone already hides it from every word; the padding mask changes rows of `<pad>` only.)
 # We take the first two pairs, to keep the pictures small.
 # The drawing leaves out the axis of the heads, which has size 1 in every mask.
 
@@ -662,7 +663,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # %% [markdown]
 # Rows are queries, columns are keys, and no row is fully hidden, not even those of `<pad>`.
 #
-# Section 3.2.3 of the paper names three uses of attention; it mentions the causal mask only, because padding is a matter of batches.
+# Section 3.2.3 of the paper names three uses of attention, and only the causal mask; padding is added here.
 #
 # | attention | queries | keys | mask | shape |
 # |---|---|---|---|---|
@@ -705,7 +706,7 @@ print("6 and 6 tokens: no error;", "the same" if same else "another", "result")
 assert not same
 
 # %% [markdown]
-# The library does, as long as the two lengths differ.
+# Only shapes that do not fit, as long as the two lengths differ.
 # With equal lengths no check of shapes can help.
 #
 # ## What a mask must never do
@@ -749,7 +750,7 @@ for ids in (on_the_right, on_the_left):
 # %% [markdown]
 # Only two rows of `<pad>` are fully masked, and nobody reads those.
 # Does it matter?
-# We send the second one through two layers of attention, with −∞ and with −1e9.
+# We send the sentence padded on the left through two layers of attention, with −∞ and with −1e9.
 
 # %% tags=["nbval-check-output"]
 for name, fill in (("−1e9", -1e9), ("−∞", -math.inf)):
@@ -790,9 +791,9 @@ torch.testing.assert_close(fused[0], torch.ones(2))  # the mean of ones
 assert fused[1].isnan().all() or (fused[1] == 0).all()  # depends on the version
 
 # %% [markdown]
-# Older versions of PyTorch give NaN, newer ones zeros, which are not a mean of these values either: all of them are 1.
+# Some versions of PyTorch give NaN, others zeros, which are not a mean of these values either: all of them are 1.
 #
-# There is a second reason against −1e9: half precision, float16, ends at 65,504.
+# And −1e9 does not exist in half precision: float16 ends at 65,504.
 
 # %% tags=["nbval-check-output"]
 for dtype in (torch.float32, torch.bfloat16, torch.float16):
@@ -810,8 +811,7 @@ half = torch.zeros(3, dtype=torch.float16).masked_fill(~open_keys, -math.inf)
 assert half.softmax(dim=-1).tolist() == [0.5, 0.5, 0]
 
 # %% [markdown]
-# Converted to float16, −1e9 becomes −∞, so a uniform row turns into NaN; written there directly, `masked_fill` raises an error.
-# −∞ itself exists in float16.
+# In float16, −1e9 becomes −∞ when it is converted, and `masked_fill` refuses it; −∞ itself works.
 #
 # ### Broadcast by accident
 #
@@ -915,8 +915,8 @@ assert (given["inverted"][0, 4:] == 0).all() and not given["inverted"].isnan().a
 # The second has no padding, so all of it is hidden, and its rows are fully masked.
 # When you use those classes, invert the mask.
 #
-# `F.scaled_dot_product_attention` reads a mask of bool as we do; a mask of numbers it *adds* to the scores; and with `is_causal=True` it makes a causal mask itself.
-# We give each of them one query with six equal scores.
+# `F.scaled_dot_product_attention` reads a Boolean mask as we do; a mask of numbers it *adds* to the scores; and with `is_causal=True` it makes a causal mask itself.
+# We try all three on one query with six equal scores.
 
 # %%
 how_many = Predict(
@@ -958,7 +958,7 @@ assert (as_numbers[4:] > 0.05).all()
 # | this course | True = may attend | as the scores, each axis full-size or 1 |
 # | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend | broadcast to (batch, heads, queries, keys) |
 # | the same of float | added to the scores: 0 open, −∞ hidden | the same |
-# | the same, `is_causal=True` | causal from the upper left; pass no mask with it: some versions raise an error, others apply both | none |
+# | the same, `is_causal=True` | causal from the upper left; pass no mask with it | none |
 # | `flex_attention`, `mask_mod` [@dong2024] | True = may attend | a function of batch, head, query and key |
 # | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden* | (batch, keys), (queries, keys) |
 # | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
@@ -967,7 +967,7 @@ assert (as_numbers[4:] > 0.05).all()
 # ## What a leak does to training
 #
 # Now we let a model learn with a leak.
-# It is the smallest one that can: embeddings, positions, *one* attention, and a linear layer.
+# It is tiny: embeddings, positions, *one* attention, and a linear layer.
 # At each position this layer outputs one number for each token of the vocabulary, the logits of lesson [00](00_welcome.ipynb); a softmax makes them probabilities of the next token.
 
 

@@ -209,13 +209,13 @@ for name, part in base_layer.named_children():
 #
 # Section 3.1 puts a **residual connection** [@he2016] around each sub-layer: x + sublayer(x).
 # The sub-layer does not have to produce the whole new vector, only what to add to the old one.
-# If it returns 0, its input passes unchanged.
+# If it returns 0, the sum is its input, unchanged.
 #
 # The same holds for the gradient on its way back.
 # A sum hands its gradient to both of its terms, so what arrives from above reaches x directly, in addition to what comes through the sub-layer.
 # How much does that matter if a sub-layer passes on almost nothing?
 # We divide the output of our feed-forward network by a thousand.
-# (Undivided, it would enlarge the gradient about tenfold, so expect a hundredth.)
+# (Undivided, it enlarges the gradient about tenfold. What do you expect?)
 
 # %%
 def quiet(x):
@@ -238,13 +238,12 @@ torch.testing.assert_close(beside, from_above + through)
 assert through.norm() < 0.1 * from_above.norm() < 0.95 * beside.norm()
 
 # %% [markdown]
-# The gradient can always go around a sub-layer.
+# Through the sum the gradient can always go around a sub-layer.
 # Adding needs equal widths, and that is why every sub-layer of the model, and the embedding, produces d_model numbers (section 3.1).
 #
 # ## Layer normalization
 #
-# A sum to which every layer adds grows.
-# So each sum is normalized.
+# A sum to which every layer adds grows, so the vectors are normalized on their way, where exactly we will see.
 # **Layer normalization** [@ba2016] gives the features of each token mean 0 and variance 1, and then applies a learned scale and shift to each feature.
 # By hand, and as a class:
 
@@ -356,7 +355,7 @@ for width in (8, 512):
 # ### It is not batch normalization
 #
 # **Batch normalization** takes mean and variance over all tokens of the batch, one feature at a time.
-# Then a sentence's result depends on the sentences that happen to be in its batch.
+# Then, in training, a sentence's result depends on the sentences that happen to be in its batch.
 # We put our sentence into two batches: next to a neighbor of small numbers, and next to one of large numbers.
 
 
@@ -507,7 +506,7 @@ assert not torch.allclose(post, pre, rtol=0.1)
 # The same function three times, in evaluation mode.
 # In training PyTorch's layer differs: it also drops attention weights and hidden units of the feed-forward network, which the paper does not.
 #
-# With the very same weights the two *orders* are two different functions, and a file of weights does not say which one it was trained for.
+# With the very same weights the two *orders* are two different functions, and the weights of a layer do not say which one they were trained for.
 #
 # **A common mistake**: pre-norm code beside the paper's post-norm text.
 # Both orders exist, so one has to say which: our `EncoderLayer` is post-norm, and pre-norm with `norm_first=True`.
@@ -540,7 +539,7 @@ for text in texts:
 #
 # That takes one **look-up**: go to the position of the child I give to, and read the name there.
 # Attention does look-ups, so one layer should be enough.
-# And for two look-ups in a row, one child further along?
+# Two look-ups in a row go one child further: is one layer enough for them?
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import CHILDREN, draw_names, look_up
@@ -604,9 +603,9 @@ assert neither and min(accuracy["two layers"]) > 0.95
 # One layer gets about a third right, with twice the width too; always answering with one's own name would get a quarter, because so often three presents lead back to the giver.
 # The second look-up must start where the first one ended, but within one layer all queries are made before anything has been looked up.
 # So depth is not more of the same: a layer can ask about what the layer below has found.
-# That a single layer cannot compose two functions, unless it is very wide, can be proved [@peng2024].
+# For long inputs it can even be proved that a single layer cannot compose two functions, unless it is very wide [@peng2024]; our eight children are too few for the proof, so this is a result of training.
 #
-# Words such as *it* need the same; we come back to them at the end.
+# Do words such as *it* need the same? We come back to them at the end.
 #
 # ## How deep can we go?
 #
@@ -800,8 +799,8 @@ for name, ends_small in (("residual only", False), ("residual, pre-norm", True))
 assert same > 0.95  # pre-norm's top, the least of the three
 
 # %% [markdown]
-# In pre-norm the sum grows while what a sub-layer adds keeps its size, so each layer changes the sum less than the one before.
-# In the other two, every layer still changes its input by more than half, and at the top that change is the same for all tokens.
+# In pre-norm the sum grows while what a sub-layer adds keeps its size, so the top layer changes it far less than the first.
+# In the other two, the top layer too changes its input by more than half, and the change is the same for all tokens.
 # So in post-norm each layer multiplies the own share by about 0.7.
 #
 # ### What the parameters get
@@ -850,11 +849,11 @@ assert (last["W_Q, post-norm"] < 1e-5).all() and (last["W_Q, pre-norm"] > 1e-3).
 # %% [markdown]
 # W_Q cannot: among equal tokens it makes no difference where a query looks, and at the top of post-norm its gradient is below 10⁻⁵.
 # W₂ can, because it works on each token by itself: there its gradient is several times as large as pre-norm's, as @xiong2020 predict.
-# So the first steps of post-norm are large at the top, and hardly change where the attention there looks.
+# So at the top of post-norm, W₂ gets a strong signal, and what would move the attention gets almost none.
 #
 # ### Which rate lets it learn?
 #
-# Now we train: six layers, as in the paper, on one look-up, which a single layer learns.
+# Now we train, but six layers only, as many as the paper has, on one look-up, which a single layer learns.
 # First at one learning rate: without residuals, then with them in both orders.
 
 # %%
@@ -881,7 +880,7 @@ rights = [chased_share(each, 1) for each in trained.values()]
 assert max(rights[:2]) < 0.5 < 0.95 < rights[2] and max(tops[:2]) < 0.1 < tops[2]
 
 # %% [markdown]
-# Post-norm has its residuals, and its tokens become one vector all the same; and one vector can only give one answer, the same at all positions.
+# Post-norm has its residuals, and its tokens become one vector all the same; and from vectors that are almost equal come answers that are almost equal, so it can only guess.
 # Is it the rate?
 # The recorded experiment has three rates, three seeds, and each order also with a warm-up (lesson [09](09_training.ipynb)): the rate grows from 0 during the first 100 of 300 steps (the paper takes 4,000 steps, section 5.3).
 
@@ -925,13 +924,12 @@ assert sum(warm[0]) < sum(table["post-norm"][0])
 
 # %% [markdown]
 # So it *is* the rate, together with the order of norm and sum.
-# At the smallest rate post-norm learns, and a warm-up only costs time.
-# At three times that rate, two seeds of three only guess, with all tokens in one vector, and the third starts to learn too late; with a warm-up all three learn.
+# At the smallest rate post-norm learns, and within these 300 steps a warm-up costs it more than it brings.
+# At three times that rate, two seeds of three only guess, with all tokens in one vector, and the third gets only part of the way; with a warm-up all three learn.
 # At ten times it fails with and without.
 # A warm-up does not make post-norm robust, but it allows a larger rate; the paper's six post-norm layers were trained with one.
-# Pre-norm learns at every rate here, and needs no warm-up for it; that there are larger rates at which it does, lesson [09](09_training.ipynb) shows.
-#
-# Lesson [09](09_training.ipynb) asks the same of the whole model.
+# Pre-norm learns at every rate here without a warm-up.
+# Lesson [09](09_training.ipynb) tries larger rates, and the whole model.
 #
 # ### Does pre-norm need a final norm?
 #
@@ -1023,7 +1021,7 @@ assert apart["memory"][it] > 3 * apart["feed-forward 0"][it]
 # At the embedding all other words are equal, to the last bit.
 # In the memory two differ most: *it*, which must become *sie* or *er*, and *The*, which must become *die* or *der*.
 # And for *it* that happens in layer 1, the second one.
-# That fits the puzzle of the children: a layer first has to find out what to look for before another can look it up.
+# One pair of sentences proves nothing, but it fits the puzzle of the children: a layer first has to find out what to look for before another can look it up.
 
 # %% [markdown]
 # ## Your predictions
@@ -1055,7 +1053,7 @@ Predictions()
 # The feed-forward network goes up to d_ff, through a ReLU, and back down; it holds two thirds of the layer.
 # Layer normalization is per token and over features, with the biased variance and ε under the root; post-norm puts it after the sum, pre-norm before the sub-layer, and these are different functions.
 # Depth lets a layer ask about what the layer below has found: two look-ups in a row take two layers.
-# A healthy gradient is not enough: a deep post-norm stack starts with nearly the same vector for all tokens and learns only at a small rate, which a warm-up can raise, while pre-norm keeps its tokens apart.
+# A healthy gradient is not enough: a deep post-norm stack starts with nearly the same vector for all tokens, and six such layers learn only at a small rate, which a warm-up can raise, while pre-norm keeps its tokens apart.
 #
 # **Practice**: [assignment 06](assignments/release/06_encoder/06_encoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -109,7 +109,7 @@ assert (found == 8).tolist() == [[False, False, True, False], [False, True, True
 # %% [markdown]
 # **A common mistake** in published plots: labeling the rows with the source tokens.
 # Both sentences have twelve tokens here, so the shape does not give it away.
-# But each query distributes a weight of 1, so every row of a correct map sums to 1:
+# Each query distributes a weight of 1, so a map that came transposed gives itself away by its sums; labels do not:
 
 # %% tags=["nbval-check-output"]
 for name, each in (("as recorded", maps["cross"]), ("transposed", maps["cross"].mT)):
@@ -339,7 +339,7 @@ def one_round(t):
 
 # %% [markdown]
 # At first *Katze* is divided equally among the article, *cat*, the verb and the empty word.
-# But *cat* is there whenever *Katze* is, and so its share grows.
+# But *cat* stands beside few other German words, while the article and the empty word stand beside all; so its share grows.
 
 # %%
 of_sleeps = Predict(
@@ -493,9 +493,9 @@ beat_it = [name for name in head_ways if rate[name].value < rate["diagonal"].val
 assert len(beat_it) == 7
 
 # %% [markdown]
-# The best head aligns as well as a program made for the purpose, although it was never trained to align.
+# The best head aligns as well as a program made for the purpose, although it was never trained to align (and saw three times as many pairs).
 # These sentences cannot say whether it does better: the interval of the difference contains 0.
-# (Read by rows, as such maps usually are, the head has a clear lead; read by columns both are better, and the lead is gone.)
+# (By rows, as such maps are usually read, the head has a clear lead; by columns both improve, and the lead is gone.)
 # And compared with the diagonal alone, seven of the eight heads would have looked like discoveries.
 #
 # Does the head know anything that the aligners do not?
@@ -539,7 +539,7 @@ print(f"{100 * by_rows.low:.1f} to {100 * by_rows.high:.1f}")
 assert by_rows.high < 0 and lead.low < 0 < lead.high
 
 # %% [markdown]
-# All three find single words about equally well, but the head knows better which of two equal words is meant: its queries and keys carry the whole sentence.
+# All three find single words about equally well, but the head knows better which of two equal words is meant: its keys come from the whole sentence, and its queries from all that has been written.
 #
 # ## When does a head learn to align?
 #
@@ -618,11 +618,11 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 # A share alone says as little as an error rate alone, so each one must beat two opponents:
 #
 # - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one to the right" finds many nouns without knowing any;
-# - the **control rows**: other rows of the same sentence, without a reason to look at that word (in the decoder, those of the words in between). If they look there as often, the head prefers that word for any query.
+# - the **control rows**: rows of the sentence that should not look there (in the decoder, those between the two words). If they look there as often, the head prefers that word for any query.
 #
 # For each relation we take the best head and the best distance of the first half, and count on the second.
 # We call a role *real* if the head is more than 15 points ahead of both opponents.
-# (In the cross-attention the row predicts a German word, and the key is the English word for its partner.)
+# (In the cross-attention, adjective → noun goes from the row that predicts *süßen* to *apple*.)
 
 # %%
 of_control = Predict(
@@ -691,7 +691,7 @@ assert (
 # ## Switch it off
 #
 # A head that looks at the right place may still be useless.
-# What it is *for* shows when it is gone.
+# What it does for the model shows when it is gone.
 # Removing a part and measuring what breaks is called **ablation**; @michel2019 and @voita2019 did it with the heads of larger models.
 #
 # The context of a head enters the rest of the model through its columns of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
@@ -786,7 +786,7 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 
 # %% [markdown]
 # Two heads are worth more than 25 points each, and neither can align anything: decoder 0.3 sees only German, encoder 1.1 only English.
-# The table of roles, above, says what they do: decoder 0.3 mostly looks at the previous token, so perhaps without it the decoder no longer knows where it is in its sentence.
+# The table of roles, above, has a hint: decoder 0.3 mostly looks at the previous token, so perhaps without it the decoder no longer knows where it is in its sentence.
 # Encoder 1.1 is the one that takes words to their noun.
 # In the cross-attention the four heads of layer 1 cost most, even 1.0, which aligns no better than some heads of layer 0.
 #
@@ -797,7 +797,7 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 
 # %%
 of_alone = Predict(
-    "In the cross-attention of layer 1 only the best head is left on. Exact match?",
+    "Cross-attention, layer 1, keeps one head, whichever does best. Exact match?",
     unit="%",
     off_by=10,
     section="One at a time is not the whole story",
@@ -836,7 +836,7 @@ assert (intact - alone[:, 4] > added_up).all() and alone[5].max() < 0.35
 #
 # ### A pattern is not yet a task
 #
-# Encoder 1.1 looks from *it* to its noun, and encoder 1.3 does so nearly as often; decoder 0.2 looks from a verb at the end to its conjunction.
+# Encoder 1.1 looks from *it* to its noun, and encoder 1.3 often does, too; decoder 0.2 looks from a verb at the end to its conjunction.
 # If these are their tasks, then without the head mainly sentences with such a pronoun or such a verb should break.
 # The controls are other sentences of two clauses, because longer sentences break more easily.
 
@@ -1022,7 +1022,7 @@ assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 
 # %% [markdown]
 # The weights sum to 1 either way, but in a sink the head adds less.
-# So a dark cell at the full stop need not mean that the full stop mattered.
+# So a dark cell at the full stop does not show by itself that the full stop mattered.
 
 # %% [markdown]
 # ### 3. A position is not a word
@@ -1218,7 +1218,7 @@ assert of_the[1].max() < most_common + 0.06 and of_the[0, 2] > of_the[2, 2] + 0.
 # - **Gender at *the***: at the embedding no better than guessing, after layer 0 three quarters, after layer 1 more than nine tenths. The random model never gets beyond guessing, and the control task stays 30 points behind. So *this* is in the model: the encoder carries the gender to the article.
 #
 # Does the model represent no gender at the noun, then?
-# That probe could not fail, so it could not tell.
+# That probe succeeds on any model, so it could not tell.
 # A sharper control asks about nouns that are new to the *probe* (not to the model): we leave out a third of the nouns, three times over.
 
 # %%
@@ -1344,7 +1344,7 @@ assert (first_token(memory) == article).float().mean() > 0.99
 assert row_0[:, 0].min() > 0.9 and row_0[:, 1].max() < 0.1  # The, the noun
 
 # %% [markdown]
-# The probe found the gender at *The*, and patching shows that the model reads it there and nowhere else.
+# The probe found the gender at *The*, and patching shows that for the article at the beginning the model reads it there and nowhere else.
 # In the row that predicts the article, all eight heads look at *The*, and the noun that decides its gender gets almost no weight.
 # The link from *The* to its noun is in another map, that of encoder head 1.1.
 # So the cross-attention alone does not tell which word was used.
@@ -1378,7 +1378,7 @@ Predictions()
 # ## Summary
 #
 # A row of cross-attention belongs to the token that is predicted: with the rows below, every head's error rate is above 80 %.
-# The best head aligns words as well as a dedicated aligner, and better among repeated words; it learns this early in training.
+# The best head aligns words as well as a dedicated aligner, and better among repeated words; it begins to early in training, and improves to the end.
 # Compared with a fixed distance and with control rows, five patterns are real and others only seem to be; ablation shows that even a real pattern need not be needed.
 # A map misleads where another head can replace the one shown, where a head uses a sink, and where a position holds more than its word.
 # Probes show what a layer holds, if their controls could have failed; activation patching shows what of it is used.

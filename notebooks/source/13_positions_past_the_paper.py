@@ -68,7 +68,7 @@ assert max(scores_added) - min(scores_added) > 1
 # A model *can* learn to use only the distances in it; nothing makes it do so.
 #
 # The encodings of this lesson leave no choice.
-# With a **relative position** a score depends on the two words and on their **offset**, position of the key minus position of the query; on nothing else.
+# With a **relative position** a score depends on the two words and on their **offset**, position of the key minus position of the query, not on where they stand.
 # They are given to the attention, in every layer, and the words at the bottom stay as they are.
 #
 # Three ways, from the plainest to the one in most of today's language models.
@@ -458,7 +458,7 @@ turned_ones = rotary.rotate(ones) @ rotary.rotate(ones).T
 torch.testing.assert_close(turned_ones, 2 * table @ table.T, rtol=0, atol=1e-5)
 
 # %% [markdown]
-# So rotary positions have what is useful in sinusoids, without the products of words and places, and with queries and keys that choose for each pair how much it counts and at which offset it is largest.
+# So rotary positions have what is useful in sinusoids, without word-place products; query and key decide how much each pair counts, and at which offset it peaks.
 # The *values* are not turned: the offset decides who is listened to, not what is said.
 #
 # **A common mistake**: mixing two layouts.
@@ -526,14 +526,14 @@ for encoding in ("rotary", "relative", "alibi", "sinusoids", "words"):
 # ## The race
 #
 # Who was named last, then, after training on 16 words, in stories of 16, 32 and 64?
-# Each reader has its own learning rate (and our ALiBi its steepness, the learned table its size at the start), chosen by validation stories of all three lengths with a seed that is not reported.
+# Each reader has its own learning rate (our ALiBi also its steepness, the learned table also the size of its first numbers), chosen on separate validation stories of all three lengths.
 # Each trains until its accuracy no longer rises; then the rate falls to 0.
 #
 # One more run we make here: rotary positions, heads of 16 features, the usual base of 10,000.
 
 # %%
 of_rotary = Predict(
-    "Trained on 16 words: how many of its answers will be right at 64?",
+    "Trained on 16 words: what share of its answers will be right at 64?",
     unit="%",
     off_by=10,
     section="The race",
@@ -554,7 +554,7 @@ for seed in range(1, 5 if device == "cuda" else 1):
 # All right at the trained length, and far from it beyond.
 # "Only the offset counts" does not mean that *every* offset works.
 #
-# Is that bad luck of this cell?
+# Was this run just unlucky?
 # The whole grid takes longer than a lesson, so it was run beforehand, three seeds for each side: `python -m course_lib.experiments positions` makes the record that we read here.
 
 # %% tags=["hide-input"]
@@ -603,7 +603,6 @@ race = {name: side for name, (side, _, _) in race.items()}
 # The readers share task, depth and width, not everything.
 # ALiBi's slope was tuned on stories of up to 64 words, and rotary's base was not; with its published slopes, ALiBi is no winner.
 # And the same rotary positions, with the same base, are right in 43 or in 97 of 100 cases, as the heads are 16 or 8 wide.
-# The other encodings hardly care about the width of a head.
 # That is the riddle of this lesson.
 #
 # Where in a story of 64 words do they fail?
@@ -696,14 +695,14 @@ assert mean("sinusoidal, random start", 2, windowed) > 0.95
 assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 
 # %% [markdown]
-# Both suspects are guilty, and together they explain nearly all of it.
+# Both interventions help, and together they bring back nearly all of it.
 # With one of them removed, the tables are still far from their trained accuracy; with both removed, the sinusoids are nearly back.
-# The learned table does not come back quite as far: it has each of 64 rows to learn by itself.
+# The learned table comes back less surely, with a wide spread: it has each of 64 rows to learn by itself.
 # Rotary positions have no rows, so one intervention is enough.
 #
 # A caution: the mask does more than it should.
 # It also takes away most of the other nouns, among which the weights of a long story are shared out, and that might be what helps: a third suspect, **dilution**.
-# Keep it in mind until a reader sees all 64 words.
+# We return to it with base 10^8, where a reader sees all 64 words.
 #
 # Both are used in practice: training at random places is known as SHAPE [@kiyono2021], and attention to a window of near words is what long-context models often have in some of their layers.
 # A window has its price: a noun that was named 20 words ago is out of sight.
@@ -747,8 +746,8 @@ assert surgery[2] > biased_shares[2] + 0.08 and surgery[0] > 0.97
 assert average[-1] > average[7] + 0.2
 
 # %% [markdown]
-# It does, at no cost at 16 words.
-# The record says the same of training (its lines are in the table of the last experiment, on ALiBi): with 8 as the farthest offset the last number is met often, and the reader does better at 64 words than with 15.
+# It does, and costs nothing at 16 words, though something is still missing at 64.
+# Training agrees (the last table, on ALiBi, has the lines): with 8 as the farthest offset the last number is met often, and the reader does better at 64 words than with 15.
 #
 # ## Which offsets do the harm?
 #
@@ -814,7 +813,7 @@ preferred = offsets[near_place[usual_pairs[1, near_place].argmax()]]
 assert preferred in (-1, -2, -3)
 
 # %% [markdown]
-# It does: within the trained offsets, the pair of 20 words changes the score by far more than all the others.
+# In this head it does: within the trained offsets, the pair of 20 words changes the score by far more than all the others.
 # It prefers keys two words before the query.
 # Beyond the trained offsets nobody has taught it anything.
 
@@ -935,7 +934,7 @@ assert score_at[1] > low + 0.3 * (peak - low)
 #
 # If that is the reason, we can say beforehand what helps: *keep d_k, and take that wavelength away*.
 # With a base of 10^8 the wavelengths of d_k 16 are 6, 63, 628, …, a factor of 10 apart, and none between 7 and 62 words.
-# Nothing else changes.
+# The other pairs change too, but none of them into the range between.
 
 # %%
 of_base = Predict(
@@ -1004,7 +1003,7 @@ assert few + 0.05 < more < many
 
 # %% [markdown]
 # Neither d_k nor the base decides alone, but the wavelengths that they make together.
-# Cells with the same wavelengths up to 64 words do about the same, whichever way they got them: lines one and two, three and four, five and six.
+# Cells with the same wavelengths up to 64 words do about the same, within the spread of three seeds, however they came by them: lines one and two, three and four, five and six.
 # A wavelength of 20 words beside few others is worst, and none between 7 and 62 is best.
 # Many wavelengths close together help, too; that fits, as each pair has its aliases at other offsets than its neighbors, and together they can tell more offsets apart.
 #
@@ -1070,11 +1069,11 @@ assert one[0] > two[0] > four[0] + 0.05
 assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 
 # %% [markdown]
-# Long texts gain, and short ones lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the reader has learned to tell apart.
+# The longest texts gain, and the shortest lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the reader has learned to tell apart.
 # But why stretch the fast pairs?
 # A pair of 6 words has shown all of its angles in training, and it tells near words apart.
 # **NTK-by-parts**, the core of YaRN [@peng2023], stretches only pairs that do not come round within the trained length.
-# (YaRN has a ramp between the two kinds and a temperature, too; `rope_scaling` in Hugging Face's configurations calls these ways `linear` and `yarn`.
+# (There it has a ramp between the two kinds, and YaRN adds a temperature; `rope_scaling` in Hugging Face's configurations calls these ways `linear` and `yarn`.
 # The *NTK-aware* scaling that came before them raises the base, so that the slowest pair is stretched by the whole factor and the fastest not at all [@peng2023, section 3.1].)
 
 # %%
@@ -1132,7 +1131,7 @@ unchanged, plain, mended = (shares[2] for shares in tuned.values())
 assert mended > 0.93 and mended > plain + 0.01 and plain > 0.75 > 0.65 > unchanged
 
 # %% [markdown]
-# A few hundred steps on short stories, and the reader is right at 64 words: by parts most of all.
+# Some hundred steps more on short stories, and the reader is right at 64 words: by parts most of all.
 # Where nothing was stretched, going on does not help.
 # Language models are trained on with long texts instead: @chen2023 for up to a thousand steps, and Llama 3 in its last stages on ever longer ones [@grattafiori2024].
 #
@@ -1191,7 +1190,7 @@ assert shares["published"][1] > 0.8
 # A causal head with the slope 1/2 gives most of its weight to the last noun.
 # In our two-sided version a head that is steep behind is flat ahead, and its weight goes to nouns that come later.
 # Steeper slopes repair that.
-# So the failure belongs to our way of making ALiBi two-sided, not to ALiBi; and it shows how much a comparison depends on one constant.
+# So the failure belongs to our two-sided version, and says nothing about the causal ALiBi of its authors; and it shows how much a comparison depends on one constant.
 #
 # ## No encoding at all
 #
@@ -1209,7 +1208,7 @@ assert shares["published"][1] > 0.8
 # | rotary | turns queries and keys | no | loses where aliases of preferred offsets lie |
 #
 # One small task on one small model shows what *can* happen, and how to find out; it does not rank encodings for translation or chat.
-# A task where the answer is always near favors what prefers near words: ALiBi would have no advantage if the question were who was named *first*.
+# A task where the answer is always near favors what prefers near words: expect another order if the question were who was named *first*.
 # Whoever needs longer texts than the training had must measure, place by place, as we did.
 #
 # ## Your predictions

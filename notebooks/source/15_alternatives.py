@@ -75,7 +75,7 @@ for place in distance[0].nonzero().flatten().tolist():
 # The simplest one is state = tanh(W x + U state).
 # Its weakness shows in training.
 # The gradient that tells the fact "you were needed" runs back through every step between question and fact, and each step multiplies it by U and by the slope of tanh.
-# If that makes it smaller on average, it fades like 0.9ⁿ: the vanishing gradient of lesson [06](06_encoder.ipynb), here along the text [@hochreiter1997].
+# If that makes it smaller on average, it fades like the power of a number below 1: the vanishing gradient of lesson [06](06_encoder.ipynb), here along the text [@hochreiter1997].
 #
 # **Gates** are the remedy.
 # A gate is a number between 0 and 1 for each feature, computed from the token and the state.
@@ -86,7 +86,7 @@ for place in distance[0].nonzero().flatten().tolist():
 # |---|---|
 # | reset r | how much of the old state the new candidate may see |
 # | update z | how much of the old state stays |
-# | candidate | tanh(W x + r ⊙ U state), what would be written |
+# | candidate | tanh(W x + r ⊙ U state), what would be written (PyTorch's form; the paper has U(r ⊙ state)) |
 # | new state | z ⊙ state + (1 − z) ⊙ candidate |
 #
 # Where z is 1, the old state passes untouched, and so does the gradient.
@@ -267,7 +267,7 @@ assert needed == 8
 #
 # A real number a can only shrink the state.
 # A **complex** number also turns it: it is the hand of a clock (lesson 02) that gets shorter with each tick.
-# A **diagonal state-space layer** gives every feature a few such hands, 8 in this lesson, and its output is their weighted sum [@gu2022; @orvieto2023].
+# A **diagonal state-space layer** gives every feature a few such hands, 8 in this lesson, and its output is their weighted sum [@gu2022]; a linear recurrent unit [@orvieto2023] has them too, shared by all features.
 # "Diagonal" means that no hand influences another one.
 
 
@@ -336,11 +336,11 @@ assert gaps["scan and Fourier, size 40"] > 0.1
 # %% [markdown]
 # One layer, three ways to compute it:
 #
-# - the **scan**, token by token, with a state that never grows: for writing;
+# - the **scan**, token by token, with a state that never grows: for generating text;
 # - the window over the whole text, n² products: for understanding;
 # - the Fourier transform, n log n operations, all tokens at once: for training.
 #
-# **A common mistake** stands in the last line.
+# **A common mistake** hides in the last one.
 # The Fourier transform treats a text as a circle.
 # Without as many zeros behind the text as it has tokens, the end runs round into the beginning: a leak from the future, and no causal mask is there to stop it.
 #
@@ -387,7 +387,7 @@ assert len(gradients["4 convolutions"]) == 9
 # ### Attention with a state
 #
 # Is attention so different?
-# It looks back at all tokens because of the softmax: exp(q · k) cannot be taken apart into something of q and something of k.
+# It looks back at all tokens because of the softmax: exp(q · k) is no product of finitely many features of q and of k (approximations exist).
 # Leave the softmax out, and it can.
 # The output of a token is the sum of (q · k) v over the tokens so far, and that is q times the sum of all k vᵀ: a matrix that grows by one product with each token.
 
@@ -490,9 +490,9 @@ assert grows.pop("Transformer") == 10 and set(grows.values()) == {1}
 #
 # These are orders of growth.
 # Can they be *measured*?
-# Autograd's graph holds the answer: every operation is a node that points to the operations it was computed from.
+# Autograd's graph shows how our code computes: every operation is a node that points to the operations it was computed from.
 # We follow all chains of nodes from the last output to the first token.
-# The longest one counts the operations that must wait for one another; the shortest one is the path of a signal.
+# The longest one counts dependent operations; the shortest one is the path of a signal, where its gradient is not 0.
 
 
 # %%
@@ -566,7 +566,7 @@ short, long, flops = measured["convolutions"]
 assert 1.8 < short[2] / short[1] < 2.2 and short[2] < measured["recurrence"][0][2]
 
 # %% [markdown]
-# The chains say what the table says.
+# The chains grow as the path lengths in the table do.
 # Attention's do not change with n.
 # The recurrence has a single chain, with three operations for each token, so it doubles with n.
 # So do the chains of the stacked convolutions, which need n / (k − 1) layers to connect the two ends, though each of these layers takes all tokens at once.
@@ -654,10 +654,10 @@ assert 64 < crossing <= 1024
 #
 # - A processor likes attention's few large matrix products best; the recurrence is n small ones, one after another.
 # - An LSTM has four times the matrices of the simple recurrence in the table.
-# - Softmax and projections, which the table leaves out, pull the other way.
+# - But softmax and projections, which the table leaves out too, slow attention.
 #
 # So n = d is where the *terms* cross; seconds must be measured, on the machine that will do the work.
-# On a GPU, a sequence of small steps costs even more, and that was the paper's argument: "our model can be trained significantly faster".
+# The paper's argument was a GPU's: it has more to do at once, and small steps in sequence leave it idle.
 #
 # ## Race 1: recall
 #
@@ -665,7 +665,7 @@ assert 64 < crossing <= 1024
 # Guessing one of eight things is right 12.5 % of the time.
 #
 # Each side has two layers and 34,000 parameters, and trains for **six seconds of processor time**, not for a number of steps: a side that computes faster takes more of them.
-# Each has the best of two or three learning rates, chosen on validation stories, and then three runs with other seeds.
+# For each, validation stories picked one of two or three learning rates; then it ran with three other seeds.
 # For the Transformer, validation also chose between rotary positions and none, where the causal mask alone tells the order.
 # The convolutions are 5 wide, so their two layers see 8 tokens back.
 #
@@ -681,7 +681,7 @@ of_cliff
 
 # %%
 of_winner = Predict(
-    "Who has most right answers on stories of 64 tokens after six seconds?",
+    "Who has the most right answers on stories of 64 tokens after six seconds?",
     ["Transformer", "LSTM or GRU", "state space"],
     section="Race 1: recall",
 )
@@ -771,7 +771,7 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # (Validation chose the causal mask alone. With rotary positions it is as good at the trained length and worse beyond, as lesson [13](13_positions_past_the_paper.ipynb) leads us to expect.)
 #
 # The convolutions do what the formula says: they know answers up to 2 · (5 − 1) = 8 tokens back, and guess from there on.
-# No seed and no rate moves that edge.
+# More training cannot move that edge.
 #
 # The three with a state are in between: better than guessing at every trained distance, but far from always right.
 # At distances longer than any in training they part: the GRU still knows something at more than 128 tokens, while the state space guesses.
@@ -792,7 +792,7 @@ for side in ("GRU", "LSTM"):
 assert all(min(map(min, runs)) > 0.95 for runs in longer.values())
 
 # %% [markdown]
-# It was the time: with four times as much, both answer nearly every question, on the long stories as well.
+# For these two it was the time: with four times as much, both answer nearly every question, on the long stories as well.
 # A state that has learned to keep what it is told does not fade; what it needs is the training to get there, through the gradient that fades.
 # So the race does not say what an architecture *can* do, but what it does for a price.
 #
@@ -830,7 +830,7 @@ assert min(bleu["convolutional"]) > max(bleu["Transformer"]) < min(bleu["GRU"])
 # %% [markdown]
 # A surprise, if you expected the winner of race 1.
 # The Transformer is far behind the LSTM, at its own best rate, with each of three seeds.
-# (Each side has a wide spread, because the machine was busy during the runs of the third seed, and all sides took fewer steps.)
+# (The third seed ran on a busy machine, and all sides took fewer steps: hence the wide spread.)
 #
 # Part of it is speed: on one core and short sentences, the LSTM takes more steps in the same time.
 # Is that all?
@@ -851,9 +851,9 @@ assert at_step["LSTM"] > at_step["Transformer"] + 0.1
 
 # %% [markdown]
 # No: at this early stage the Transformer also learns less from each step.
-# A state that reads from left to right and a window that slides have the order of a sentence built in, and with it that target word t is mostly near source word t.
-# A Transformer has to learn this from its positions, and until then its attention spreads over the sentence.
-# That is an explanation and not a result: to test it, one would have to give the Transformer the order and see whether it catches up.
+# One explanation: a state that reads from left to right and a window that slides have the order of a sentence built in, and a Transformer has to learn it from its positions.
+# But the state space has it built in too, and is hardly ahead of the Transformer; so the cause is open.
+# To test it, one would have to give the Transformer the order and see whether it catches up.
 #
 # What *is* a result is how it goes on.
 # In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
@@ -888,8 +888,8 @@ viewer.moment = 4
 # |---|---|---|
 # | memory while it writes | recurrent, convolutional, state space | their cache does not grow; the Transformer's is ten times as large after ten times as many tokens |
 # | time per token in long texts | the same three | the rising curve in "Time per token against length" |
-# | little data and little time | LSTM, GRU, convolutional | race 2 |
-# | order | recurrent, convolutional, state space | they read in order; attention must be told (lesson [02](02_position.ipynb)) |
+# | little training | LSTM, GRU, convolutional | race 2 |
+# | order | recurrent, convolutional, state space | lesson [02](02_position.ipynb): attention must be told |
 #
 # And where does it win? A fact at any distance, found by its content, after a fraction of the training (race 1), in a constant number of sequential steps.
 # Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
@@ -897,7 +897,7 @@ viewer.moment = 4
 #
 # **A common mistake**: reading such a race as a verdict on architectures.
 # Ours has two tasks, one size, one processor, and seconds of training.
-# Change the task and the order is reversed, as it was between race 1 and race 2.
+# Change the task, and another one wins, as between race 1 and race 2.
 #
 # ## Your predictions
 
@@ -928,8 +928,8 @@ Predictions()
 # A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything; without its softmax it is a recurrence, too.
 # Table 1's three numbers can be measured: operations by a counter, sequential steps and path length as the longest and the shortest chain in autograd's graph.
 # The terms n² d and n d² cross at n = d, but seconds cross later, because an LSTM has more matrices and a processor likes a few large products better than n small ones.
-# With equal size, time and tuning, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM needs four times as long to do as well; on short translations after seconds of training the LSTM wins.
-# The Transformer loses where memory must not grow, texts are long, or data and time are short.
+# With equal size and time, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM needs four times as long to do as well; on short translations after seconds of training the LSTM wins.
+# The Transformer loses where memory must not grow, where texts are long, or where there is little time to train.
 #
 # **Practice**: [assignment 15](assignments/release/15_alternatives/15_alternatives.ipynb): exercises that are checked at once, and a question to answer in words.
 #

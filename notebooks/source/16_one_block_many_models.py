@@ -7,7 +7,7 @@
 #
 # 1. tell from what goes in and what comes out whether a task calls for an encoder, a decoder or both;
 # 2. build each of them from the blocks of lessons 03 to 08, without a new attention class;
-# 3. ask what "unseen" means in a result, and hold a new model against a cheap baseline.
+# 3. ask what "unseen" means in a result, and compare a new model with a cheap baseline.
 #
 # **You need** the blocks (lessons [06](06_encoder.ipynb) and [07](07_decoder.ipynb)), masks ([05](05_masks.ipynb)) and decoding ([11](11_decoding.ipynb)).
 # **Time**: {minutes} minutes to read, under 150 seconds to run.
@@ -68,7 +68,7 @@ print(f"largest difference of the outputs: {gap:.0e}")
 assert gap < 1e-6
 
 # %% [markdown]
-# So a model like GPT [@radford2018] is a stack of *encoder* layers, and only the mask makes a decoder of it.
+# So a model like GPT [@radford2018] is a stack of *encoder* layers with a causal mask.
 # Here it is, whole.
 
 
@@ -126,11 +126,11 @@ for name, mask in (("causal mask", causal_mask(9)), ("no mask", None)):
 assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 
 # %% [markdown]
-# ### The block of today
+# ### Today's block
 #
 # Is GPT-2 still this block, and Llama 3?
-# Nothing has changed in the plan: attention and a feed-forward network, each with a residual path, one stack, one causal mask.
-# The parts have:
+# The plan is unchanged: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
+# The parts changed:
 #
 # | part | the paper (2017) | GPT-2 [@radford2019] | Llama 3 [@grattafiori2024] |
 # |---|---|---|---|
@@ -191,7 +191,7 @@ other[:, -1] += 1  # another last token
 with torch.no_grad():
     change = (block(other) - block(x)).abs().amax(dim=2)[0]
 old = EncoderLayer(64, 8, 256, 0.0)
-for name, layer in (("the paper's, d_ff 256", old), ("Llama's, d_ff 172", block)):
+for name, layer in (("lesson 06's, d_ff 256", old), ("Llama's, d_ff 172", block)):
     numbers = sum(each.numel() for each in layer.parameters())
     print(f"{name:22} {numbers:,} parameters")
 print(f"a new last token moves itself {change[-1]:.1f}", end=", ")
@@ -244,12 +244,12 @@ for temperature in (0.3, 0.7, 1.5):
     print(f"temperature {temperature}:", *drawn(temperature), sep="\n   ")
 
 # %% [markdown]
-# Nobody told the model what a word or a sentence is.
+# Where a sentence begins and ends the model was shown, but not what a word is.
 # Yet at the lower temperatures much of what it writes is words, from a capital to a full stop.
 #
 # How good is it?
 # **Bits per character** measure its surprise: the mean of log₂(1 / probability of the right character), on sentences that it never saw.
-# (Lesson 09's loss, in nats per subword, becomes this one when divided by ln 2 and by the number of characters in a subword.)
+# (A loss in nats per subword, such as lesson 09's without smoothing, becomes bits per character when divided by ln 2 and by the mean number of characters in a subword.)
 # Such a number says little without a baseline.
 # Here is an old one, without any gradient: *count* what follows each run of up to five characters in the training texts.
 
@@ -346,7 +346,7 @@ assert all(abs(each - bits[5]) < 0.1 for each in seeds("long writer", "bits"))
 # But for a context that it never met, a table can only fall back on a shorter one.
 # A model can use what it learned from similar contexts, and that pays when there is more to learn than fits a table.
 #
-# What do the sentences consist of that the writers draw at temperature 0.7?
+# Drawn at temperature 0.7, how many of the words are real, and how many sentences copied?
 
 # %%
 for steps, side in WRITERS.items():
@@ -411,8 +411,8 @@ assert (blanks == row)[wanted == -100].all()
 # The −100 is PyTorch's: `cross_entropy` leaves such targets out.
 # The library's `mask_tokens` does the same and knows all special tokens.
 #
-# Why would one fill in blanks?
-# Whoever fills them must know which words fit where, and nobody had to label a sentence for that.
+# Why fill in blanks?
+# It forces the model to learn which words fit where, and needs no labels.
 # A **classifier**, `TextClassifier` in the library, puts one linear layer on the vector of the first token, `<s>`.
 # It starts from the pretrained weights and trains on with a few labeled examples: **fine-tuning**.
 #
@@ -427,7 +427,7 @@ for sentence, odd in labeled_sentences(12, seed=3)[4:]:
 
 # %%
 of_labels = Predict(
-    "1,000 labeled sentences: what share does a *pretrained* classifier get right?",
+    "*Pretrained*, then 1,000 labels: what share of new sentences is right?",
     unit="%",
     off_by=5,
     section="A model that fills in blanks",
@@ -444,7 +444,7 @@ for labels in (100, 1000):
     print(f"{labels:5} labels: from scratch {fresh}, pretrained {after}")
     points = (f"{100 * gain:.1f} points" for gain in gains[labels])
     print(f"{'':13} gain, seed by seed:", *points)
-of_labels.reveal(round(100 * sum(pair[1]) / 3), because="guessing would give 50 %")
+of_labels.reveal(round(100 * sum(pair[1]) / 3), because="little beyond guessing, 50 %")
 
 # %% tags=["hide-input"]
 assert min(gains[100]) > 0 and mean_estimate(gains[1000]).low > 0
@@ -456,7 +456,7 @@ assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 # Half of the sentences are odd, so 50 % is guessing.
 # From scratch, the classifier hardly beats that.
 # Pretraining helps with each of the three seeds and costs no labels, but it does not get far: with 1,000 labels, six answers of ten are right.
-# BERT gains far more. Why does ours gain so little?
+# For BERT pretraining made most of the difference. Why does ours gain so little?
 # Let us see how much pretraining has taught it.
 # If the third word of a sentence is hidden, how often does the model find it?
 # As a baseline, we always say the most frequent third word.
@@ -568,7 +568,7 @@ assert min(seeds("digits", "test")) >= 0.97 and nearest_share > 0.98
 # %% [markdown]
 # A draw, on this one split of the digits.
 # With so few and so small pictures, nothing is gained over the nearest neighbor, which needs no training at all.
-# @dosovitskiy2021 tell a similar story at their size: trained on 1.3 million pictures, their models are worse than convolutional networks, which have it built in that nearby pixels belong together; with 14 to 300 million they catch up and win.
+# @dosovitskiy2021 tell a similar story at their size: trained on 1.3 million pictures, their models are worse than convolutional networks, in which nearby pixels belong together by design; with 14 to 300 million they catch up and win.
 # A vision transformer is not told which patches are neighbors: its position vectors have to learn it.
 #
 # **A common mistake**: cutting patches with `view`.
@@ -735,7 +735,7 @@ for word, (first, second) in zip(("first", "second"), on_things, strict=True):
 assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() == [0, 1]
 
 # %% [markdown]
-# Nobody told the model where things are; it has learned that from captions alone.
+# Nobody showed the model which patches a word is about; it has learned that from captions alone.
 #
 # ## Three kinds of unseen
 #
@@ -769,7 +769,7 @@ assert min(seeds("captions", "new pair")) > 0.85
 assert max(seeds("captions", "new thing")) < 0.25
 
 # %% [markdown]
-# New pairs cost little.
+# New pairs cost a few points.
 # New things are a disaster: a person who knows *yellow* and *square* can say *yellow square*, but our captioner mostly cannot.
 # What it lacks is **compositional generalization**: combining known parts in a new way [@lake2018].
 # A single number, "96 % on unseen pictures", would have hidden it.
@@ -807,7 +807,7 @@ assert right["new thing"][1] < 0.4
 # We train two of them, and test both on other pictures.
 #
 # - One learns from known things only, as the captioner did. It tells whether their code for a shape also serves new things.
-# - The other learns from known *and* new things. It tells whether the shape is *there* at all.
+# - The other learns from known *and* new things. If it reads them, the shape is *there*.
 
 # %%
 of_probe = Predict(
@@ -976,7 +976,7 @@ assert clauses["11 or more"] > 1.5 * clauses["up to 10 words"]
 # | detection | patches, and learned queries | a box and a label for each query | encoder-decoder without a causal mask |
 # | proteins | a row of amino acids | a vector for each | encoder only |
 #
-# In almost every line, two questions decide: what is cut into tokens, and what does the model write?
+# A label or a vector for the input takes an encoder; its continuation, a decoder; another sequence, both, or a decoder that reads one and writes the other.
 #
 # **Try yourself**: `train_writer(texts, seed=0, steps=3000)` takes five times as long. What does it write in the playground?
 #
@@ -1018,7 +1018,7 @@ Predictions()
 # What a model of such blocks does is decided by its mask, by what is cut into tokens, and by the exercise that it is trained with.
 # That the blocks fit a task does not make them the best choice: on our small data, counts of five characters are as good as a language model after 3,000 steps, and the nearest neighbor as good as the vision transformer.
 # Pretraining on blanks helped the classifier in every seed, by a few points, far from what it does at BERT's size.
-# "Unseen" can mean a new picture, a new pair or a new combination of properties, and the captioner that is right on the first two is wrong on most of the third, although its memory holds the answer.
+# "Unseen" can mean a new picture, a new pair or a new combination of properties, and the captioner that is right on the first two is wrong on most of the third, although a probe reads the answer from its memory.
 #
 # **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -11,7 +11,7 @@
 #
 # **You need** the training loop (lesson [09](09_training.ipynb)), BLEU ([10](10_translation.ipynb)) and the counts of lesson [08](08_transformer.ipynb).
 # **Time**: {minutes} minutes to read, under 60 seconds to run on two free cores.
-# **In the paper**: sections 5.2 and 6.1 and table 2, where 27.3 BLEU cost 3.3 · 10¹⁸ FLOPs [@vaswani2017].
+# **In the paper**: sections 5.2 and 6.1 and table 2, which prints the cost of a training [@vaswani2017].
 
 # %%
 import json
@@ -97,7 +97,7 @@ assert round(of_course["test"][0]["bleu"]) == 99 and of_course["seconds"] < 300
 # Ours writes German subwords, and no translation.
 # `course`, which comes with the library, was made by the same command with 60,000 pairs, four epochs and 2,000 subwords: 99 BLEU on new sentences, after four minutes on two cores.
 # Were a thousand pairs too few, or two epochs too short?
-# Both; below we measure how much of each is missing.
+# Both, probably; below we measure what more data brings, and what more reading.
 # More of either takes longer, so first we get help.
 #
 # ## Two processes, one step
@@ -117,7 +117,7 @@ assert round(of_course["test"][0]["bleu"]) == 99 and of_course["seconds"] < 300
 #
 # If steps 3 and 4 are right, the result is the gradient of the whole batch.
 # Are they?
-# We play two processes by hand, here in the notebook, with a batch of six pairs: three short sentences for one, three long ones for the other.
+# We imitate two processes by hand, here in the notebook, with a batch of six pairs: three short sentences for one, three long ones for the other.
 
 # %%
 from course_lib.data import encode_pairs, load_corpus, make_batch
@@ -166,10 +166,10 @@ assert gap > 0.05 and shares[0].num_tokens < shares[1].num_tokens
 assert sum(share.num_tokens for share in shares) == batch.num_tokens
 
 # %% [markdown]
-# **A common mistake**: the mean of the means, as in the micro-batches of lesson [09](09_training.ipynb).
+# **A common mistake**: the mean of the means, which lesson [09](09_training.ipynb) avoided in its micro-batches.
 # A token in the short share counts for more than one in the long share, because it is divided by a smaller number.
 # Nothing warns you: the loss falls and the model learns, but it weighs its sentences differently from what you think.
-# For pictures the same code is right, because every example counts as one.
+# For pictures, in equal shares, the same code is right, because every example counts as one.
 # For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024].
 #
 # The remedy: every process divides by the tokens of the *whole* batch.
@@ -236,7 +236,7 @@ class OurDataParallel(nn.Module):
 # It also sends *buckets* of parameters, because one large message is faster than many small ones [@li2020].
 #
 # Other processes have no notebook: what they run must be in a file.
-# `save`, from a folded cell, writes the cell before it into one.
+# `save(name)`, from a folded cell, writes the cell before it to such a file.
 
 # %%
 save("ours.py")
@@ -355,10 +355,10 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 #
 # ## When a process dies
 #
-# On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted 466 times in 54 days [@grattafiori2024, section 3.3.4].
-# When one process is gone, the others wait for its gradients forever.
+# On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted 466 times in 54 days, 419 times unexpectedly [@grattafiori2024, section 3.3.4].
+# When one process is gone, the others cannot go on: they wait for its gradients until an error or a time limit ends them.
 # `torchrun` watches them.
-# If a process dies, it ends all others and starts everyone again, up to `--max-restarts` times.
+# If a process dies, it ends all others and starts all of them again, up to `--max-restarts` times.
 # They load the newest checkpoint and continue.
 #
 # In our test, one process kills itself as soon as there is a checkpoint:
@@ -420,8 +420,8 @@ assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 # What was computed after the checkpoint is lost: here at most an epoch.
 # Save often enough that you can afford to repeat what is lost.
 #
-# Why do we allow three restarts when one process dies once?
-# On a busy machine a restart can fail as well: a process that is back first may find the address of one that is gone, and wait for it ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
+# Why three restarts for one death?
+# A restart can fail too: a process that is back first may wait at the address of one that is gone ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
 #
 # ## What a second process brings
 #
@@ -507,7 +507,7 @@ assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1)
 # The batch matters most.
 # We have divided a batch of fixed size, so more processes do less between two exchanges; that is **strong scaling**.
 # Usually the batch grows with the processes: **weak scaling**.
-# Then the exchange stays small compared with the work, and the serial share shrinks with N.
+# Then the exchange stays small compared with the work, and what does not grow with the batch weighs less.
 # But a larger batch is another training: it needs another learning rate, and beyond some size it saves no more steps [@shallue2019].
 # The paper's batch, 25,000 target tokens, was divided among 8 GPUs.
 #
@@ -530,7 +530,7 @@ assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
 # %% [markdown]
 # The copies are a waste, because a process needs the weights of one layer at a time.
 # With **fully sharded** training each process keeps 1/N of every weight, gradient and moment; before a layer computes, its weights are gathered from all processes, and dropped afterwards [@zhao2023].
-# It sends about half as much again as plain data parallelism, and memory shrinks with N.
+# It sends about half as much again as plain data parallelism, and the memory for weights, gradients and moments shrinks with N.
 # In PyTorch it takes one call for each layer, `fully_shard(layer)`; `sharded_loss`, which our comparison used, is five lines around it.
 # Mixed precision, `--precision bfloat16`, works with all of this (lesson [14](14_cost_and_memory.ipynb) measures it).
 #
@@ -550,8 +550,8 @@ assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
 
 # %%
 of_data = Predict(
-    "Each time the corpus doubles, at the same length of training, BLEU makes …",
-    ["always the same step", "a smaller step, then none", "no step: no more is read"],
+    "Each time the corpus doubles, at the same length of training, BLEU gains …",
+    ["always as much", "less, then next to nothing", "nothing: no more is read"],
     section="How much data does it take?",
 )
 of_data
@@ -627,7 +627,7 @@ curves(
     },
     xlabel="pairs in the corpus",
     ylabel="BLEU",
-    title="At the same length of training, more than 4,000 pairs bring nothing",
+    title="At the same length of training, more than 4,000 pairs bring little",
     log_x=True,
 )
 
@@ -636,8 +636,8 @@ assert line > means[-1] + 8 and abs(curve - means[-1]) < 3
 assert a > 0 and np.abs(c - a * (np.array(sizes) / 1000) ** -b - means).max() < 2
 
 # %% [markdown]
-# The line is right where it was fitted, and far too high beyond.
-# The curve with a ceiling does well at a size that it had not seen.
+# The line goes on as the first three began, and is far too high beyond them.
+# The curve with a ceiling does well at a size that it had not seen (from five points, so it knew more).
 # But what is this ceiling?
 # It is not the most that can be learned from the sentences: a model that has read 32,000 pairs once may not have learned what is in them.
 # There is a record of longer trainings: the paper's table 3 in miniature has models that read 20,000 pairs of the same corpus six times, 120,000 in all.
@@ -660,12 +660,12 @@ assert min(table3["course: C d_model 64"]) > max(means) + 30
 #
 # So ask two questions, in this order:
 #
-# - Does it help to train longer? Then training is the limit, and more data would not be read often enough.
+# - Does it help to train longer? Then train longer first; more data may help as well.
 # - If it does not, or if validation gets worse while the training loss falls, the data is the limit.
 #
 # Our two epochs read fewer than 2,000 pairs, a sixteenth of the trainings here.
 # The first thing to do with your own file is to train longer.
-# (The corpus is made by a regular grammar. Natural language has more words and more exceptions: expect the same shape at sizes ten or a hundred times as large, and measure.)
+# (The corpus is made by a regular grammar. Natural language has more words and more exceptions: how the curve looks for it must be measured.)
 #
 # ## What 27.3 BLEU takes
 #
@@ -747,7 +747,7 @@ assert paper_utilization("base") < paper_utilization("big")
 # 3.3 · 10¹⁸ is exactly hours times devices times operations per second.
 # The paper says so in section 6.1: it *estimates* the cost from what the GPUs can sustain, and does not count what was computed.
 # Both numbers are right, about different things.
-# Their quotient is the **utilization**: the share of the peak that a training uses.
+# Their quotient is the **utilization**: the share of the peak that a training uses (here, of what the paper says its GPUs sustain).
 # It is less than a third for base and more for big: larger matrices keep a GPU busier, while padding and everything but matrix products leave it waiting.
 # (If you pay by the hour, you pay for the peak.)
 # The largest model of Llama 3 was trained at 38 to 43 % [@grattafiori2024, table 4].
@@ -777,7 +777,7 @@ with written_for(("base", 100_000, "P100", 8), shown_plan):
 # %% [markdown]
 # Here are four plans, with the same utilization as the paper's.
 # The A100's peak is that of bfloat16 products and the P100's that of float32, so a part of the gain is precision.
-# The 5 % serial share is an assumption: measure yours.
+# That utilization was measured on eight GPUs, so it has their losses in it already; the 5 % serial share, an assumption, comes on top. Measure yours.
 # The price of 2 per device-hour, in any currency, is a number to replace, not a quotation.
 
 # %%
@@ -812,7 +812,7 @@ for _ in range(5):
     a @ b
 here = 5 * 2 * 1024**3 / (time.perf_counter() - started)
 print(f"this machine, one thread: {here:.1e} operations per second")
-print(f"the paper's training at that rate: {ours / here / 3600 / 24:.0f} days")
+print(f"at that rate, without a pause: {ours / here / 3600 / 24:.0f} days")
 
 # %% tags=["hide-input"]
 assert ours / here / 3600 / 24 > 10  # days
@@ -860,9 +860,9 @@ Predictions()
 # ## Summary
 #
 # In data parallelism every process computes the gradients of its rows, and an average over all processes turns them into those of the whole batch, if each divides by the tokens of all; the mean of the means is another training.
-# Rank 0 alone prints and writes, and after a crash `torchrun` starts everyone again from the checkpoint, with the same weights in the end, bit for bit.
+# Rank 0 alone prints and writes, and after a crash `torchrun` starts all of them again from the checkpoint, with the same weights in the end, bit for bit.
 # Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its one number without testing the law.
-# How much data a training can use depends on its length: at 32,000 pairs read, ours gained nothing from more than 4,000 different ones, while longer trainings on the same corpus reach twice the BLEU; for language models, about 20 tokens a parameter use the FLOPs of a training best.
+# How much data a training can use depends on its length: at 32,000 pairs read, ours gained little from more than 4,000 different ones, while longer trainings on the same corpus, with one more layer, reach twice the BLEU; for language models, about 20 tokens a parameter use the FLOPs of a training best.
 # The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
 #
 # **Practice**: [assignment 17](assignments/release/17_scaling_out/17_scaling_out.ipynb): exercises that are checked at once, and a question to answer in words.
