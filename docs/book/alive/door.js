@@ -10,7 +10,8 @@ const PLAIN = { "&": "and", "…": "...", "\u00ad": "", "\u200b": "", "\ufeff": 
 for (const quote of "’‘‚ʼ´`") PLAIN[quote] = "'";
 for (const quote of "“”„‟«»") PLAIN[quote] = '"';
 const ENDING = "com|org|net|edu|gov|info|io|de|at|ch|uk|fr|eu|example";
-const ADDRESS = new RegExp("(?:https?://|www\\.)\\S+|[\\p{L}\\p{N}_.+-]+@[\\p{L}\\p{N}_-]+(?:\\.[\\p{L}\\p{N}_-]+)+|" +
+const ADDRESS = new RegExp("(?:https?://|www\\.)\\S+|" + // an e-mail at a beginning only, or long words take long
+  "(?<![\\p{L}\\p{N}_.+-])[\\p{L}\\p{N}_.+-]+@[\\p{L}\\p{N}_-]+(?:\\.[\\p{L}\\p{N}_-]+)+|" +
   `${EDGE}[A-Za-z0-9-]+(?:\\.[A-Za-z0-9-]+)*\\.(?:${ENDING})${EDGE}(?:/\\S*)?`, "gu");
 const TRAILING = /[.,;:!?)\]}"']+$/u;
 const SIGNS = "<>=+*/|~^#@";
