@@ -16,6 +16,7 @@ from notebooks import parts
 from notebooks.source.build_assignments import FOLDER
 from tests.helpers.answers import written
 from tests.helpers.classroom import Classroom, Submission
+from tests.helpers.laws import tells_apart
 
 ASSIGNMENT = "19_capstone"
 LIMITS = "c.ContainedExecute.timeout = 30\n"
@@ -244,6 +245,29 @@ def test_parts_that_work_are_brought_and_the_others_borrowed(copies: Path, capsy
     assert parts.bring_parts(copies)[1] == ["06.layer_norm"], "what is written since is brought too"
     text = (copies / parts.CAPSTONE).read_text(encoding="utf-8")
     assert text.count("# Borrowed from the solutions") == 1 and "my own, and wrong" not in text
+
+
+def model_class(old: str = "", new: str = "") -> type:
+    """MyTransformer of the solution, from a text in which something is changed."""
+    names: dict = {"__name__": "__main__"}
+    for cell in nbformat.read(SOLUTION / f"{ASSIGNMENT}.ipynb", as_version=4).cells:
+        if cell.cell_type == "code" and not cell.source.startswith("check("):
+            exec(cell.source.replace(old, new), names)
+        if "MyTransformer" in names:
+            return names["MyTransformer"]
+    raise AssertionError("no model")
+
+
+def has_positions_of_its_own(model: type) -> None:
+    """As the assignment proposes, a reader takes one model's positions away; no other model loses its own."""
+    first, second = (model(20, 8, 2, 1, 16) for _ in range(2))
+    first.position.zero_()
+    assert second.position.any()
+
+
+def test_an_ablation_touches_one_model() -> None:
+    shared = model_class("def sinusoids(", "@__import__('functools').cache\ndef sinusoids(")
+    tells_apart(has_positions_of_its_own, model_class(), shared)
 
 
 def test_a_cell_that_the_reader_wrote_stays(copies: Path) -> None:

@@ -11,7 +11,7 @@
 
 # %%
 import math
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -141,7 +141,6 @@ class Layer(nn.Module):
         self.norms = nn.ModuleList(Norm(d_model) for _ in range(3 if cross else 2))
 
 
-@cache
 def sinusoids(max_len, d_model):
     angle = torch.arange(max_len).double()[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()  # (max_len, d_model)
@@ -394,6 +393,7 @@ check("19.weights", my_translations)
 # %% [markdown] tags=["answer"]
 # The numbers are yours, so there is no solution to look up.
 # A report can go in this order: the question; what we expected, and why; what both sides shared; the table; mean and spread; what follows; what does not.
+# [One that has all points](../../../../docs/capstone_report.md), from the solutions' parts, asks what the positions bring.
 #
 # === BEGIN MARK SCHEME ===
 # 1 point: one question, and an expectation that was written before the result.
