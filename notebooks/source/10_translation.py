@@ -619,7 +619,7 @@ dots(
     {name: scores[name] for name in ordered if mean[name] > 20},
     xlabel="BLEU, validation, after eight epochs",
     reference=("the whole recipe", mean["the whole recipe"]),
-    title="After eight epochs, four ingredients make no difference beyond luck",
+    title="After eight epochs, four ingredients cannot be told from luck",
 )
 
 # %% tags=["hide-input"]
@@ -657,8 +657,8 @@ assert costs["LSTM with attention"]["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 #
 # ## The translator that came with the course
 #
-# The translator `everyday` of lesson [00](00_welcome.ipynb) is twice as wide as the preset `mini` and one layer deeper, and it learned from Tatoeba.
-# Its [model card](../course_lib/pretrained/everyday/README.md) says how the sentences were cleaned and split.
+# The translator `everyday` of lesson [00](00_welcome.ipynb) is twice as wide as the preset `mini` and one layer deeper.
+# It learned from Tatoeba, from pairs that were made of Tatoeba's with other names and numbers, and from 32,000 sentences of our grammar; its [model card](../course_lib/pretrained/everyday/README.md) says how.
 #
 # Many of these English sentences have several German translations.
 # So each output is compared with all of them: an n-gram counts if it is in any.
@@ -668,7 +668,7 @@ assert costs["LSTM with attention"]["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 from course_lib.translator import PRETRAINED
 
 everyday = json.loads((PRETRAINED / "everyday" / "log.json").read_text("utf-8"))
-print(f"{everyday['parameters']:,} parameters, {len(everyday['epochs'])} epochs")
+print(f"{everyday['parameters']:,} parameters; on the test part:")
 for entry in everyday["test"]:
     print(f"beam {entry['beam_size']}: {entry['bleu']:.1f} BLEU ({entry['signature']})")
 
@@ -679,7 +679,7 @@ assert everyday["model"]["num_layers"] == mini.num_layers + 1
 
 # %% [markdown]
 # Now both translators get the same hundred sentences of our grammar.
-# One has learned from 60,000 such sentences, the other from everyday German and English.
+# One has learned from nothing but 60,000 such sentences; for the other they are one pair in eight.
 
 # %%
 at_home_first = Predict(
@@ -704,7 +704,8 @@ for pair, output in list(zip(hundred, contest["everyday"].outputs, strict=True))
 at_home_first.reveal(max(contest, key=lambda name: contest[name].bleu.score))
 
 # %% [markdown]
-# On the sentences of the grammar, the model trained on them wins by far.
+# On the sentences of the grammar, the specialist wins, with a twelfth of the parameters.
+# Before these sentences were among its pairs, `everyday` had less than a third of such sentences right (its card says so): data of the right kind counts for more than size.
 # (Not every difference is a mistake: the grammar has one right answer for each sentence, German often has several.)
 #
 # And the four sentences from outside?
@@ -718,7 +719,8 @@ for source, wanted in outside.items():
 
 # %% tags=["hide-input"]
 host, guest = contest.values()
-assert host.bleu.score > guest.bleu.score + 10
+assert host.bleu.score > guest.bleu.score + 1
+assert host.exact_match > guest.exact_match + 0.04 > 0.7
 assert 0 < right_outside < len(outside)
 
 # %% [markdown]

@@ -31,11 +31,14 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %%
-translator = Translator.from_pretrained("everyday")
+translator = Translator.from_pretrained("course", step=933)  # of 5,572 steps
 model, tokenizer = translator.model.to(device), translator.tokenizer
 pad_id, bos_id, eos_id = model.config.pad_id, model.config.bos_id, model.config.eos_id
 
 # %% [markdown]
+# The finished translator of the course hardly errs on sentences of its grammar, and then every search finds the same.
+# So we take it from an early point of its training, where it translates well enough and is often unsure.
+#
 # ## All that a search can ask
 #
 # Given a source and the beginning of a target, the model returns a log-probability for each possible next token.
@@ -80,13 +83,13 @@ def greedy_by_hand(src, max_len):
 
 
 # %% tags=["nbval-check-output"]
-station, shirt = "Where is the train station?", "The shirt lies there."
-for text in (station, "I have never been to Berlin.", shirt):
+shirt, sang = "The shirt lies there.", "I sang three days ago."
+for text in ("The cat sleeps.", shirt, sang):
     ids, total, finished = greedy_by_hand(encode(text), max_len=20)
     print(f"{total:6.2f}  {math.exp(total):.2f}  {tokenizer.decode(ids)}")
 
 # %% tags=["hide-input"]
-for text in (station, "I have never been to Berlin.", shirt):
+for text in ("The cat sleeps.", shirt, sang):
     ids, total, finished = greedy_by_hand(encode(text), max_len=20)
     (theirs,) = greedy(model, encode(text), max_len=20)
     assert (ids, finished) == (theirs.ids, theirs.finished)
@@ -95,7 +98,7 @@ for text in (station, "I have never been to Berlin.", shirt):
 # %% [markdown]
 # The sum is the log-probability of the *whole* output, and the second column is its probability.
 # This probability is a product, p(y_1 | X) · p(y_2 | y_1, X) · …, with `</s>` as its last factor; logarithms turn it into a sum.
-# (The third output is wrong, for German puts the verb second. We come back to it.)
+# (The third output is wrong: *ago* is missing, German *vor*. We come back to it.)
 #
 # `course_lib.decoding.greedy` does the same for a whole batch at once.
 #
@@ -107,13 +110,13 @@ for text in (station, "I have never been to Berlin.", shirt):
 # %%
 ids = []
 while len(ids) < 30:
-    log_probs = next_log_probs(encode(station), ids)
+    log_probs = next_log_probs(encode(shirt), ids)
     log_probs[eos_id] = -math.inf
     ids.append(log_probs.argmax().item())
 print(tokenizer.decode(ids))
 
 # %% tags=["hide-input"]
-(theirs,) = greedy(model, encode(station))
+(theirs,) = greedy(model, encode(shirt))
 assert ids[: len(theirs.ids)] == theirs.ids and len(theirs.ids) < 10
 
 # %% [markdown]
@@ -124,7 +127,7 @@ assert ids[: len(theirs.ids)] == theirs.ids and len(theirs.ids) < 10
 
 # %% tags=["nbval-check-output"]
 for max_len in (3, 5, 6):
-    (cut,) = greedy(model, encode(station), max_len=max_len)
+    (cut,) = greedy(model, encode(shirt), max_len=max_len)
     print(f"limit {max_len}: finished {cut.finished!s:6}{tokenizer.decode(cut.ids)}")
 
 # %% [markdown]
@@ -132,37 +135,37 @@ for max_len in (3, 5, 6):
 #
 # ## What the favorite hides
 #
-# *The shirt lies there* is *Das Hemd liegt dort*.
-# How sure is the model of what follows *Das Hemd*?
+# *I sang three days ago* is *Ich sang vor drei Tagen*.
+# How sure is the model of what follows *Ich sang*?
 
 # %%
-src = encode(shirt)
-unsure = next_log_probs(src, tokenizer.encode("Das Hemd")).cpu()
+src = encode(sang)
+unsure = next_log_probs(src, tokenizer.encode("Ich sang")).cpu()
 probs, order = unsure.exp().sort(descending=True)
 others = 100 * probs[6:].sum().item()
 bars(
     [*map(tokenizer.token, order[:6].tolist()), f"{len(probs) - 6:,} others"],
     [*(100 * probs[:6]).tolist(), others],
-    xlabel="probability of the token after Das Hemd (%)",
+    xlabel="probability of the token after Ich sang (%)",
     title="Several tokens compete, and a wrong one is ahead",
     value_format="{:.1f}",
 )
 
 # %% tags=["hide-input"]
 first, second = map(tokenizer.token, order[:2].tolist())
-assert (first, second) == ("▁dort", "▁liegt") and probs[0] < 2 * probs[1]
+assert (first, second) == ("▁drei", "▁vor") and probs[0] < 3 * probs[1]
 
 # %% [markdown]
-# Greedy decoding writes `▁dort` and never looks back.
+# Greedy decoding writes `▁drei` and never looks back.
 # There are two other ways: *draw* the next token, or *follow several*.
 #
 # ## Sampling: draw the next token
 #
 # We draw each token with the probability that the model gives it, and write a thousand outputs for one sentence.
-# What share of them will be *Wo ist der Bahnhof?*, whose probability was 0.29?
+# What share of them will be *Das Hemd liegt dort.*, whose probability was 0.44?
 
 # %%
-many = encode(station).expand(1000, -1)
+many = encode(shirt).expand(1000, -1)
 generator = torch.Generator(device).manual_seed(0)
 drawn = sample(model, many, generator=generator, max_len=20)
 (favorite,) = greedy(model, many[:1])
@@ -199,11 +202,11 @@ def keep_top_p(log_probs, p):
 
 
 # %% [markdown]
-# After *Das Hemd* the model is unsure; after *Wo ist der Bahnhof* it is sure of the question mark.
+# After *Ich sang* the model is unsure; after *Das Hemd liegt dort* it is sure of the full stop.
 # How many tokens does each cut keep?
 
 # %%
-sure = next_log_probs(encode(station), tokenizer.encode("Wo ist der Bahnhof")).cpu()
+sure = next_log_probs(encode(shirt), tokenizer.encode("Das Hemd liegt dort")).cpu()
 places = {"unsure": unsure, "sure": sure}
 kept = {}
 for name, each in places.items():
@@ -292,26 +295,26 @@ for _, y in series.values():
 # %%
 from course_lib.widgets import SamplingSliders
 
-sliders = SamplingSliders(translator, station, place=1)
+sliders = SamplingSliders(translator, shirt, place=1)
 sliders
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
 
-with written_for((station, 1), (sliders.text, sliders.place)):
+with written_for((shirt, 1), (sliders.text, sliders.place)):
     assert sliders.probs[0].item() == max(sliders.probs.tolist())
 
 # %% [markdown]
 # ### Is sampling good for translating?
 #
-# We need references: the course corpus has them, and this translator has never seen it.
+# We need references, of sentences that this translator has never seen: the test part of its corpus.
 
 # %%
 from course_lib.data import load_course, pad
 from course_lib.metrics import bleu
 
 num_pairs = 1000 if device == "cuda" else 200
-pairs = load_course(num_train=1, num_valid=1, num_test=num_pairs, seed=1).test
+pairs = load_course(num_train=60_000).test[:num_pairs]
 references = [pair.tgt for pair in pairs]
 for pair in pairs[:3]:
     print(pair.src, "→", pair.tgt)
@@ -371,14 +374,14 @@ assert all(coolest[name] > hottest[name] + 1 for name in cuts)
 # %% [markdown]
 # (The bands span three draws.)
 # The higher the temperature, the worse the translation; the coolest draws come close to greedy decoding.
-# Label smoothing (lesson [09](09_training.ipynb)) taught the model to spread a tenth of the probability over all tokens, and a draw can hit any of them at every step.
+# The model is unsure, and label smoothing (lesson [09](09_training.ipynb)) taught it to spread a tenth of the probability over all tokens: a draw can hit any of them at every step.
 # Sampling suits tasks with many good outputs, such as a story or a conversation.
 # In translation it shows what the model believes.
 
 # %% [markdown]
 # ## Greedy decoding does not find the most probable output
 #
-# Back to the shirt.
+# Back to the song of three days ago.
 # We score two outputs, each with one parallel pass: what greedy decoding writes, and what is right.
 
 
@@ -392,9 +395,9 @@ def token_log_probs(src, ids):
 
 
 # %% tags=["nbval-check-output"]
-(shirt_greedy,) = greedy(model, src)
+(sang_greedy,) = greedy(model, src)
 sums = []
-for ids in (shirt_greedy.ids, tokenizer.encode("Das Hemd liegt dort.")):
+for ids in (sang_greedy.ids, tokenizer.encode("Ich sang vor drei Tagen.")):
     each = token_log_probs(src, ids)
     sums.append(sum(each))
     tokens = map(tokenizer.token, [*ids, eos_id])
@@ -402,12 +405,12 @@ for ids in (shirt_greedy.ids, tokenizer.encode("Das Hemd liegt dort.")):
     print(f"{sums[-1]:.2f} =", *parts)
 
 # %% tags=["hide-input"]
-assert sums[1] > sums[0] + 0.5
-assert math.isclose(sums[0], shirt_greedy.log_prob, abs_tol=1e-4)
+assert sums[1] > sums[0] + 0.1
+assert math.isclose(sums[0], sang_greedy.log_prob, abs_tol=1e-4)
 
 # %% [markdown]
 # The model itself prefers the right output, but greedy decoding never saw it.
-# It took `▁dort`, the better token, and paid for it at the next step.
+# It took `▁drei`, the better token, and paid for it later: after *drei Tagen* even the full stop is improbable.
 #
 # ## Beam search
 #
@@ -447,7 +450,7 @@ for total, ids in beam_by_hand(src, beam_size=3):
     print(f"{total:6.2f}  {tokenizer.decode(ids)}")
 
 # %% tags=["hide-input"]
-for text in (station, shirt, *sources[:4]):
+for text in (shirt, sang, *sources[:4]):
     for size in (1, 3):  # 0.0 turns off a length penalty, which comes later
         ours = beam_by_hand(encode(text), beam_size=size, max_len=60)
         (theirs,) = beam_search(model, encode(text), beam_size=size, length_penalty=0.0)
@@ -459,7 +462,7 @@ for text in (station, shirt, *sources[:4]):
     assert best.ids == only.ids
 
 # %% [markdown]
-# With a beam of 3 `▁liegt` survives, and wins.
+# With a beam of 3 `▁vor` survives, and wins.
 # (A beam of 1 is greedy decoding, token for token; the folded cell checks that, and that `course_lib.decoding.beam_search` agrees with ours.)
 #
 # `record_beam` returns the search as a tree.
@@ -474,7 +477,7 @@ best = tokenizer.decode(tree.tokens(tree.best[0]))
 beam_figure(
     tree,
     [tokenizer.token(node.token) for node in tree.nodes],
-    title=f"Behind after three tokens, ahead after four: {best}",
+    title=f"A beam of 3 keeps what greedy decoding drops: {best}",
 )
 
 # %% tags=["hide-input"]
@@ -482,32 +485,37 @@ ranks = []
 for node in (tree.nodes[index] for index in tree.path(tree.best[0])[1:]):
     level = [each.total for each in tree.nodes if each.step == node.step]
     ranks.append(1 + sorted(level, reverse=True).index(node.total))
-assert ranks[:4] == [1, 1, 2, 1]
+assert ranks[:2] == [1, 1] and ranks[2] > 1 == ranks[-1]
 
 # %% [markdown]
 # Here is the search for any sentence, with any beam.
-# It begins with one in which the boy is called, not the teacher, so German needs *Welchen Jungen*.
 # Narrow the beam from 4 to 1: is the more probable output the better one?
 
 # %%
 from course_lib.widgets import BeamTreeExplorer
 
-boy = "Which boy does the teacher have to call?"
-explorer = BeamTreeExplorer(translator, boy, beam_size=4)
+denied = "He was not clever."
+explorer = BeamTreeExplorer(translator, denied, beam_size=4)
 explorer
 
 # %% tags=["hide-input"]
-(boys,) = record_beam(model, encode(boy), beam_size=4)
+(wide_tree,) = record_beam(model, encode(denied), beam_size=4)
 now = explorer.text, explorer.beam_size, explorer.length_penalty
-with written_for((boy, 4, 0.0), now):
+with written_for((denied, 4, 0.0), now):
     shown = [node.total for node in explorer.tree.nodes]
-    assert shown == [node.total for node in boys.nodes]
+    assert shown == [node.total for node in wide_tree.nodes]
 
 # %% tags=["hide-input"]
-(narrow,), ((wide, *_),) = greedy(model, encode(boy)), beam_search(model, encode(boy))
-assert tokenizer.decode(narrow.ids).startswith("Welchen Jungen")
-assert tokenizer.decode(wide.ids).startswith("Welcher Junge")
-assert wide.log_prob > narrow.log_prob
+(narrow,), ((wide, *_),) = (
+    greedy(model, encode(denied)),
+    beam_search(model, encode(denied), length_penalty=0.0),
+)
+assert tokenizer.decode(narrow.ids) == "Er war nicht klug."
+assert tokenizer.decode(wide.ids) == "Er war klug." and wide.log_prob > narrow.log_prob
+
+# %% [markdown]
+# The wide beam finds the more probable output, *Er war klug*, which says the opposite.
+# It has a token less, and each token costs: we come back to that.
 
 # %% [markdown]
 # ### Whose error is it?
@@ -515,7 +523,7 @@ assert wide.log_prob > narrow.log_prob
 # If an output is wrong, there are two suspects.
 # A **search error**: the model gives the reference a higher probability, but the search missed it.
 # A **model error**: the model gives the wrong output the higher probability, so even a perfect search would not write the reference.
-# A better search mends only the first kind (`search_with` makes one with a wider beam).
+# A wider beam (`search_with`) can do something about the first kind only: it mends it, or turns it into the second.
 
 # %%
 whose_errors = Predict(
@@ -556,7 +564,7 @@ whose_errors.reveal(round(100 * share, 1))
 stacked_bars(
     errors,
     xlabel=f"outputs that are not the reference, of {num_pairs}",
-    title="A beam of 8 makes hardly any search errors; the model's remain",
+    title="With a beam of 8 hardly any search error is left; the model's remain",
 )
 
 # %% tags=["hide-input"]
@@ -571,7 +579,7 @@ assert errors["beam 8"]["model errors"] > 0.4 * num_pairs
 #
 # But this only counts how often the search misses the *reference*.
 # How often does it miss the most probable output of all?
-# With 8,000 subwords nobody can score *every* output.
+# With 2,000 subwords nobody can score *every* output.
 # With four words, and at most three of them in a sentence, there are only 1 + 4 + 16 + 64 = 85.
 # So we ask 50 untrained models with this tiny vocabulary (`tiny_model`), and score all outputs (`exhaustive`).
 
@@ -658,24 +666,26 @@ mistakes = {
     "dropped": {"keep_finished": False},
 }
 wrongly = {}
-for text in (shirt, station):
+for text in (sang, shirt):
     for name, options in mistakes.items():
         best = beam_by_hand(encode(text), beam_size=3, **options)[0][1]
         wrongly[text, name] = sum(token_log_probs(encode(text), best[:-1]))
         print(f"{name:11}{wrongly[text, name]:8.2f}  {tokenizer.decode(best)[:60]}")
 
 # %% tags=["hide-input"]
-for (text, name), total in wrongly.items():
-    assert name == "right" or total < wrongly[text, "right"]
+losses = {key: wrongly[key[0], "right"] - total for key, total in wrongly.items()}
+assert min(losses.values()) > -1e-4
+for name in ("raw logits", "dropped"):
+    assert max(losses[text, name] for text in (sang, shirt)) > 1
 
 # %% [markdown]
-# The outputs look like those of a weak model.
-# But their log-probability, recomputed in one parallel pass, gives them away: the right search finds more probable ones.
+# The outputs look like those of a weak model, and now and then a wrong search finds the right one.
+# But their log-probabilities, recomputed in one parallel pass, give them away: those of the right search are never lower, and often higher.
 #
 # ## The longer the output, the less probable
 #
 # The logarithm of a probability is never positive, so each token lowers the total, and short outputs have an advantage.
-# To see it, we translate two sentences at a time, as one text, with wider and wider beams.
+# To see it, we translate our sentences with wider and wider beams.
 # What happens to the length?
 
 
@@ -685,12 +695,10 @@ def output(tree, index):
     return [token for token in tree.tokens(index) if token != eos_id]
 
 
-double = [f"{a} {b}" for a, b in zip(sources[::2], sources[1::2], strict=True)]
-both = [f"{a} {b}" for a, b in zip(references[::2], references[1::2], strict=True)]
 trees = {}
 for size in (1, 2, 4, 8):
     options = dict(beam_size=size, length_penalty=0.0)
-    trees[size] = decode_all(lambda m, s, o=options: record_beam(m, s, **o), double)
+    trees[size] = decode_all(lambda m, s, o=options: record_beam(m, s, **o), sources)
 
 # %%
 facts = {}
@@ -698,22 +706,21 @@ print("beam  log-probability  tokens  BLEU")
 for size, found in trees.items():
     total = mean(tree.nodes[tree.best[0]].total for tree in found)
     ids = [output(tree, tree.best[0]) for tree in found]
-    score = bleu([tokenizer.decode(each) for each in ids], both).score
+    score = bleu([tokenizer.decode(each) for each in ids], references).score
     facts[size] = total, mean(map(len, ids)), score
     print(f"{size:4}{total:17.2f}{facts[size][1]:8.1f}{score:6.1f}")
-wanted = mean(len(tokenizer.encode(text)) for text in both)
+wanted = mean(len(tokenizer.encode(text)) for text in references)
 print(f"the references have {wanted:.1f} tokens")
 
 # %% tags=["hide-input"]
 totals, tokens, scores = map(list, zip(*facts.values(), strict=True))
 assert totals == sorted(totals) and tokens == sorted(tokens, reverse=True)
-assert tokens[-1] < wanted - 0.5 and scores[-1] > scores[0]
-assert bleu_of(by_greedy) > scores[0] + 5  # one sentence at a time
+assert tokens[-1] < wanted - 0.5 and max(scores) - min(scores) < 4
 
 # %% [markdown]
 # The wider the beam, the more probable the outputs, and the shorter.
-# With other models BLEU falls as the beam grows, "the beam search curse"; and for a full-size Transformer the most probable output of all was the *empty* one for more than half of the sentences [@stahlberg2019].
-# Ours gets no worse, but its outputs are too short.
+# With other models BLEU falls as the beam grows; and for a full-size Transformer the most probable output of all was the *empty* one for more than half of the sentences [@stahlberg2019].
+# Here BLEU hardly changes: what the wider beam finds more often, it loses by outputs that are too short.
 # Can we keep the wide beam, and the length too?
 #
 # ### The length penalty
@@ -742,7 +749,7 @@ def pick(tree, alpha):
 
 # %% tags=["hide-input"]
 for alpha in (0.0, 0.6, 2.0):
-    found = decode_all(search_with(4, alpha), double[:50])
+    found = decode_all(search_with(4, alpha), sources[:50])
     assert [each.ids for each in found] == [pick(tree, alpha) for tree in trees[4][:50]]
 
 # %% [markdown]
@@ -751,13 +758,13 @@ for alpha in (0.0, 0.6, 2.0):
 # Likewise we choose on the first half of the texts, and report on the second.
 
 # %%
-half = len(double) // 2
+half = num_pairs // 2
 alphas = (0, 0.3, 0.6, 1, 1.5, 2, 3)
 texts = {
     alpha: [tokenizer.decode(pick(tree, alpha)) for tree in trees[8]]
     for alpha in alphas
 }
-chosen_on = [bleu(each[:half], both[:half]).score for each in texts.values()]
+chosen_on = [bleu(t[:half], references[:half]).score for t in texts.values()]
 best_alpha = alphas[chosen_on.index(max(chosen_on))]
 lengths = [mean(len(pick(tree, alpha)) for tree in trees[8]) for alpha in alphas]
 for alpha, score, length in zip(alphas, chosen_on, lengths, strict=True):
@@ -767,20 +774,17 @@ for alpha, score, length in zip(alphas, chosen_on, lengths, strict=True):
 # %%
 from course_lib.metrics import bleu_difference
 
-gain = bleu_difference(texts[best_alpha][half:], texts[0][half:], both[half:])
+gain = bleu_difference(texts[best_alpha][half:], texts[0][half:], references[half:])
 print(f"second half: α = {best_alpha} against 0: {gain.value:+.1f} BLEU")
 print(f"95 % interval: {gain.low:+.1f} to {gain.high:+.1f}")
 
 # %% tags=["hide-input"]
-assert lengths == sorted(lengths) and lengths[0] < wanted < lengths[-1]
-assert best_alpha > 0
+assert lengths == sorted(lengths) and lengths[0] < wanted - 0.5 < lengths[-1] - 0.2
+assert best_alpha > 0 and gain.low > 0
 
 # %% [markdown]
 # The interval comes from **paired bootstrap resampling** [@koehn2004]: we draw the texts again, with replacement, and score both sides on each draw.
-# The interval contains 0: on so few texts we cannot say that the penalty helps BLEU. It does mend the length.
-#
-# For long inputs there is a better way: `Translator.translate` cuts a text into sentences, and translates each on its own.
-# Sentence by sentence, greedy decoding was better by more than five BLEU, above, than on the same sentences in pairs: in training the model seldom saw two sentences at once.
+# The interval lies above 0: where a wide beam has made the outputs too short, the penalty helps BLEU, and the length as well.
 #
 # ## The key-value cache
 #
@@ -803,7 +807,7 @@ import copy
 from course_lib.masks import causal_mask
 
 precise = copy.deepcopy(model).double()  # "equal" to nine digits
-tgt_in = torch.tensor([[bos_id, *shirt_greedy.ids]], device=device)
+tgt_in = torch.tensor([[bos_id, *sang_greedy.ids]], device=device)
 x = precise.tgt_embedding(tgt_in).detach()  # (1, tgt_len, d_model)
 attn = precise.decoder.layers[0].self_attn
 with torch.no_grad():
@@ -825,7 +829,7 @@ of_mask.reveal("no" if off < 1e-9 else "yes, at every step")
 torch.testing.assert_close(torch.cat(outputs, dim=1), at_once, rtol=1e-9, atol=1e-10)
 
 # %% [markdown]
-# The future is not there yet, so there is nothing to hide.
+# With one new token at a time, the future is not there yet, so there is nothing to hide.
 #
 # `model.new_cache` keeps keys and values for every layer, those of the memory too, which are the same at all steps.
 # Here is the loop that all searches share, with and without it.
@@ -944,7 +948,7 @@ assert right == [False, True]
 # One parallel pass over the references tells how often the model predicts the right next token.
 # It is fast, so training logs often show it.
 # Lesson 07 compared both modes on whole sentences; now we compare them position by position.
-# What share of the tokens is right at the end of a sentence, in each mode?
+# What share of the tokens is right at each position of the target, in each mode?
 #
 # Running free, one extra token shifts all that follow, and a strict count takes them for wrong.
 # So we count twice: place by place, and after aligning the output with the reference by the blocks that both share.
@@ -991,10 +995,10 @@ assert 2 < lead < 10
 # %% [markdown]
 # Teacher-forced, the model reads the *right* beginning at each position; running free, it reads its own.
 # Counted place by place, running free looks like a collapse.
-# Aligned, it loses only a few points, and hardly more at the end than before: most of the "wrong" tokens merely stand elsewhere.
-# So as far as this count tells, the exposure bias of lesson 07 costs little here.
+# Aligned, it loses only a few points, and hardly more at late positions than at early ones: most of the "wrong" tokens merely stand elsewhere.
+# By this count, the exposure bias of lesson 07 costs little here.
 # (The alignment is generous: it finds the full stop and `</s>` of almost every sentence.)
-# So before such a curve says anything about a model, ask how it counts.
+# Before such a curve says anything about a model, ask how it counts.
 #
 # ## One output, many scores
 #
@@ -1026,7 +1030,7 @@ for name, result in rulers.items():
 #
 # **A common mistake**: BLEU of the teacher-forced argmax.
 # Nobody can produce this output without the reference, which corrects its beginning at each step.
-# Does it score too high or too low?
+# Compare its bar with the first one.
 
 # %%
 alone = [bleu([o], [r]).score for o, r in zip(outputs, references, strict=True)]
@@ -1047,14 +1051,14 @@ assert len({result.signature for result in rulers.values()}) == len(rulers)
 ours = table["cased, 13a tokens"]
 for same in ("cased, intl tokens", "lower-cased, 13a", "lower-cased, Moses tokens"):
     assert abs(table[same] - ours) < 1.5
-for other in ("words as they stand", "characters", "teacher-forced argmax"):
+for other in ("words as they stand", "characters"):
     assert abs(table[other] - ours) > 1.5
-perfect = [o for o, r in zip(outputs, references, strict=True) if o == r]
-assert 0 in [bleu([text], [text]).score for text in perfect]
+assert table["teacher-forced argmax"] > ours + 1
+assert bleu(["Wer schläft?"], ["Wer schläft?"]).score == 0  # three tokens
 
 # %% [markdown]
 # On other texts the tokens matter more.
-# Of quotation marks, 13a splits off the ASCII ones only, not the typographic ones.
+# 13a splits off ASCII quotation marks only, not typographic ones.
 # And the paper's evaluation splits compounds at their hyphens, which no signature records: each part that is right counts.
 
 

@@ -804,7 +804,7 @@ assert all((each - right).norm() < 0.02 * right.norm() for each in both)
 assert (both[0] - both[1]).norm() < 0.02 * right.norm()
 
 # %% [markdown]
-# (torchao divides the range by 127.5 and also uses −128, so the two round differently but are equally close.)
+# (The file of `everyday` is in int8 already, on our grid, so ours loses nothing more here. torchao divides the range by 127.5 and also uses −128: it rounds once more, and is still close.)
 #
 # Why not fewer bits?
 # We round all matrices of the translator `course` to 8, 6, 4, 3 and 2 bits, translate 60 sentences of its grammar, and count exact matches.
@@ -873,7 +873,6 @@ assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 # (A model with strong outliers among its weights, or one that is less sure, needs more bits; test yours.)
 #
 # Now the larger translator, `everyday`: bytes, and BLEU on the same 60 sentences.
-# (They are not its kind of sentence, and lessons 10 and 11 score it on others of them: only the differences between these scores count.)
 # torchao leaves the embedding in float32.
 # But in our model the embedding is *the same matrix* as the generator, so now there are two: one of 8 million bytes, one of 2.
 # With `embedding=True` the embedding reads the generator's int8 rows instead.
@@ -893,7 +892,7 @@ for name, variant in variants.items():
 
 # %% tags=["hide-input"]
 whole, linear_only, all_int8 = megabytes.values()
-assert 0.5 < linear_only / whole < 0.56 and 0.24 < all_int8 / whole < 0.28
+assert 0.4 < linear_only / whole < 0.5 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]

@@ -58,11 +58,13 @@ def test_it_is_the_default():
     assert Translator.from_pretrained("course").model.config != Translator.from_pretrained().model.config
 
 
-def test_its_files_are_small_and_half_precision():
+def test_its_file_is_small_and_its_matrices_are_int8():
     weights = FOLDER / "model.safetensors"
     assert weights.stat().st_size <= 16_000_000
     with safe_open(weights, framework="pt") as file:
-        assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F16"}  # file is not a dict
+        slices = [file.get_slice(name) for name in file.keys()]  # file is not a dict
+    kept = {piece.get_dtype() for piece in slices if len(piece.get_shape()) == 2 and piece.get_shape()[1] > 1}
+    assert kept == {"I8"}
 
 
 # --- described by its log -----------------------------------------------------------------------
@@ -96,7 +98,7 @@ def card_tells_the_log(card, log):
 
 def test_the_card_tells_the_log(card, log):
     card_tells_the_log(card, log)
-    for number in (f"{log['test'][1]['bleu']:.1f}", f"{log['parameters']:,}", f"{log['epochs'][3]['valid_loss']:.3f}"):
+    for number in (f"{log['test'][1]['bleu']:.1f}", f"{log['parameters']:,}", f"{log['epochs'][-1]['valid_loss']:.3f}"):
         with pytest.raises(AssertionError):
             card_tells_the_log(card.replace(number, "99.9"), log)
 
@@ -170,7 +172,7 @@ def passes_visitors(translator):
         found = translator.translate(text)
         return found.text, found.remarks
 
-    assert len(accepted(answer)) >= 98
+    assert len(accepted(answer)) >= 105
 
 
 def without_a_door():

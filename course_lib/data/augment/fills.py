@@ -1,18 +1,48 @@
 """What stands in the place of a name or a number, in English and German: made up, the same for a seed."""
 
 import random
+from collections.abc import Callable, Sequence
 
-from course_lib.data.augment.words import CODAS, MONTHS, SYLLABLES
+from course_lib.data.augment.names import CITIES, CODAS, MEN, ONSETS, SURNAMES, VOWELS, WOMEN
+from course_lib.data.augment.words import MONTHS, TITLES
 from course_lib.preprocessing import PLACEHOLDERS
 
+Fill = Callable[[random.Random], tuple[str, str]]
 _CURRENCIES = [("${}", "{} Dollar"), ("${}", "{} Dollar"), ("{} dollars", "{} Dollar"), ("€{}", "{} Euro")]
 _CURRENCIES += [("{} euros", "{} Euro"), ("£{}", "{} Pfund"), ("{} pounds", "{} Pfund"), ("{} yen", "{} Yen")]
 
 
 def invented(rng: random.Random) -> str:
     """A name that nobody has."""
-    syllables = rng.choices(SYLLABLES, k=rng.choice((2, 2, 3, 3, 4)))
-    return ("".join(syllables) + rng.choice(CODAS)).capitalize()
+    length = rng.choice((1, 2, 2, 2, 3, 3))
+    parts = [
+        (rng.choice(ONSETS) if place or rng.random() < 0.8 else "")
+        + rng.choice(VOWELS)
+        + (rng.choice(CODAS) if place == length - 1 or rng.random() < 0.3 else "")
+        for place in range(length)
+    ]
+    return "".join(parts).capitalize()
+
+
+def name(rng: random.Random, names: Sequence[str]) -> str:
+    """One of the names, or an invented one."""
+    return invented(rng) if rng.random() < 0.4 else rng.choice(names)
+
+
+def person(rng: random.Random) -> tuple[str, str]:
+    """A first name, now and then with a surname or a title."""
+    first, last = name(rng, MEN + WOMEN), name(rng, SURNAMES)
+    if rng.random() < 0.15:
+        english, german = rng.choice(TITLES)
+        return f"{english} {last}", f"{german} {last}"
+    said = f"{first} {last}" if rng.random() < 0.3 else first
+    return said, said
+
+
+def city(rng: random.Random) -> tuple[str, str]:
+    """A place whose name is the same in both languages."""
+    said = name(rng, CITIES)
+    return said, said
 
 
 def number(rng: random.Random) -> tuple[str, str]:
@@ -62,9 +92,9 @@ def clock(rng: random.Random) -> tuple[str, str]:
     hour, minute = rng.randrange(24), rng.randrange(60)
     if rng.random() < 0.5:
         minute = rng.randrange(0, 60, 5)
-    if rng.random() < 0.5:
+    if rng.random() < 0.35:
         return f"{hour}:{minute:02}", f"{hour}:{minute:02} Uhr"
-    half = "a.m." if hour < 12 else "p.m."
+    half = rng.choice(("a.m.", "a.m.", "am", "AM") if hour < 12 else ("p.m.", "p.m.", "pm", "PM"))
     return f"{hour % 12 or 12}:{minute:02} {half}", f"{hour}:{minute:02} Uhr"
 
 

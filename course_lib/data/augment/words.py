@@ -1,50 +1,4 @@
-"""Names, places, months and the sentences around prices, dates and addresses that `augment` draws from."""
-
-MEN = """
-Aaron Adam Adrian Ahmed Alan Albert Alejandro Ali Andrew Anthony Antonio Arthur Ben Benjamin Bilal Bob Brian Bruno Carl
-Carlos Chen Christian Daniel David Dennis Diego Dmitri Edgar Edward Elias Emil Enrique Eric Farid Felix Fernando Frank
-Fritz Gabriel George Giovanni Günther Hamid Hans Harald Harry Hassan Henry Hiroshi Hugo Ian Ibrahim Igor Ivan Jack Jacob
-Jan Jens Jim Joaquin Johan John Jonathan Jorge Joseph Juan Jürgen Karim Karl Ken Kenji Kevin Khalid Klaus Kofi Kurt Lars
-Leo Leon Liam Louis Luca Luigi Malik Marco Mario Mark Martin Matteo Max Michael Miguel Mike Mohammed Nathan Nick Noah
-Oliver Omar Oscar Otto Pablo Patrick Paul Pedro Peter Philip Pierre Rafael Raj Ralph Ravi Richard Robert Roger Roman Sam
-Samuel Sanjay Scott Sean Sergei Simon Stefan Stephen Steve Sven Takeshi Ted Theo Thomas Tim Timo Tobias Uwe Victor
-Viktor Walter Wei William Winston Wolfgang Youssef Yuri
-""".split()
-WOMEN = """
-Agnes Aiko Alexandra Alice Amina Amy Ana Andrea Angela Anita Anja Anna Annika Astrid Barbara Beatrice Bianca Birgit
-Brigitte Carla Carmen Caroline Catherine Chiara Chloe Christine Clara Claudia Cristina Dana Daniela Deborah Diana Elena
-Elisabeth Ella Emily Emma Erika Esther Eva Fatima Fiona Florence Francesca Frieda Gabriela Gloria Greta Hana Hannah
-Heidi Helen Helga Ida Ingrid Irene Isabel Jane Janet Jennifer Jessica Joana Johanna Judith Julia Karin Kate Katja Keiko
-Kim Laila Laura Layla Lea Lena Leonie Lily Linda Lisa Louise Lucia Lucy Luisa Magda Margaret Maria Marie Marlene Marta
-Maya Mei Mia Miriam Monica Monika Nadia Nancy Naomi Natalia Nicole Nina Nora Olga Olivia Patricia Paula Petra Rachel
-Rebecca Renate Rita Rosa Ruth Sabine Sandra Sara Sarah Selma Silvia Simone Sonja Stella Susan Sylvia Tanja Teresa Tina
-Ulrike Ursula Valentina Vanessa Vera Veronica Victoria Wendy Yasmin Yoko Yvonne Zeynep
-""".split()
-SURNAMES = """
-Adams Ahmed Allen Anderson Bailey Baker Becker Bell Bennett Bianchi Brown Carter Castillo Chang Chen Clark Collins
-Cooper Costa Cruz Davis Dubois Dupont Edwards Evans Fischer Fernandez Fuchs Garcia Gomez Green Gupta Haddad Hansen
-Hoffmann Huber Hughes Ibrahim Ito Ivanov Jackson Jansen Johnson Jones Kato Kaufmann Keller Kim King Klein Koch Kowalski
-Kumar Lang Larsen Lee Lehmann Lewis Li Lopez Martin Martinez Meier Mendoza Meyer Miller Mitchell Moore Mori Moreau
-Morgan Müller Murphy Nakamura Neumann Nguyen Nowak Okafor Olsen Park Parker Patel Pereira Peters Petrov Phillips Reed
-Richter Rivera Roberts Robinson Rodriguez Rossi Sanchez Sato Schmidt Schneider Schulz Schwarz Scott Silva Singh Smith
-Suzuki Takahashi Tanaka Taylor Thompson Torres Turner Van Vogel Wagner Walker Wang Watson Weber White Williams Wilson
-Wolf Wong Wood Wright Yamada Yilmaz Young Zhang Zimmermann
-""".split()
-CITIES = """
-Aachen Accra Amsterdam Ankara Atlanta Austin Baltimore Bangkok Barcelona Basel Bergen Berlin Bern Birmingham Bogota
-Bonn Bremen Bristol Brisbane Budapest Cairo Calgary Cardiff Casablanca Chicago Cleveland Dallas Delhi Denver Detroit
-Dortmund Dresden Dublin Edinburgh Essen Frankfurt Glasgow Graz Hamburg Hannover Hanoi Helsinki Houston Innsbruck
-Istanbul Jakarta Kiel Kyoto Lagos Leeds Leipzig Lima Linz Liverpool London Lyon Madrid Malaga Manchester Manila
-Mannheim Marseille Melbourne Miami Minsk Montreal Mumbai Nagoya Nashville Oakland Odessa Osaka Oslo Ottawa Oxford Paris
-Perth Philadelphia Phoenix Portland Porto Potsdam Quito Riga Rostock Rotterdam Salzburg Santiago Seattle Seoul Shanghai
-Singapore Sofia Stockholm Stuttgart Sydney Tallinn Tampa Tirana Tokyo Toronto Trier Tunis Utrecht Vancouver Weimar
-Zagreb Zürich
-""".split()
-SYLLABLES = """
-a ba be bo bra da de dri e el en fa fi ga gre ha i in jo ka ke ko kra la le li lo ma me mi mo na ne ni no o on or pa pe
-po ra re ri ro sa schu sha si sko so ta te ti to tsu u un va ve vi wa we wo xi ya yo za ze zu
-""".split()
-CODAS = ["", "", "", "n", "r", "l", "m", "k", "t", "d", "ng", "rt", "sch", "ck", "b", "ll"]
+"""Months, number words and the sentences around prices, dates, names and addresses that `augment` draws from."""
 
 MONTHS = {
     "January": "Januar", "February": "Februar", "March": "März", "April": "April", "May": "Mai", "June": "Juni",
@@ -55,6 +9,7 @@ DAYS = {
     "Monday": "Montag", "Tuesday": "Dienstag", "Wednesday": "Mittwoch", "Thursday": "Donnerstag", "Friday": "Freitag",
     "Saturday": "Samstag", "Sunday": "Sonntag",
 }  # fmt: skip
+TITLES = [("Mrs.", "Frau"), ("Ms.", "Frau"), ("Dr.", "Dr."), ("Professor", "Professor")]  # the same in each case
 NUMBER_WORDS = {
     "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs", "seven": "sieben", "eight": "acht",
     "nine": "neun", "ten": "zehn", "eleven": "elf", "twelve": "zwölf", "fifteen": "fünfzehn", "twenty": "zwanzig",
@@ -148,6 +103,9 @@ My room number is {}.|Meine Zimmernummer ist {}.
 He lives in room {}.|Er wohnt in Zimmer {}.
 I am in room {}.|Ich bin in Zimmer {}.
 Take bus {}.|Nehmen Sie den Bus {}.
+Room {} is upstairs.|Zimmer {} ist oben.
+Room {} is empty.|Zimmer {} ist leer.
+Is room {} free?|Ist Zimmer {} frei?
 Flight {} is late.|Flug {} hat Verspätung.
 The answer is {}.|Die Antwort ist {}.
 Open the book on page {}.|Öffnen Sie das Buch auf Seite {}.
@@ -185,6 +143,60 @@ There are {} to {} people in the room.|In dem Zimmer sind {} bis {} Leute.
 Read pages {} to {}.|Lies Seite {} bis {}.
 I need {}-{} euros.|Ich brauche {}-{} Euro.
 Count from {} to {}.|Zähle von {} bis {}.
+"""
+# First a person, then a city.
+PEOPLE = """
+I met {} in {}.|Ich habe {} in {} getroffen.
+We saw {} in {} last week.|Wir haben {} letzte Woche in {} gesehen.
+I got to know {} in {}.|Ich habe {} in {} kennengelernt.
+{} lives in {}.|{} wohnt in {}.
+{} was born in {}.|{} wurde in {} geboren.
+{} comes from {}.|{} kommt aus {}.
+{} is flying to {} tomorrow.|{} fliegt morgen nach {}.
+{} has never been to {}.|{} war noch nie in {}.
+{} works in {}.|{} arbeitet in {}.
+I went to {1} with {0}.|Ich bin mit {0} nach {1} gefahren.
+I got a letter from {}.|Ich habe einen Brief von {} bekommen.
+I am waiting for {}.|Ich warte auf {}.
+Have you seen {}?|Hast du {} gesehen?
+Do you remember {}?|Erinnerst du dich an {}?
+Please call {}.|Bitte ruf {} an.
+Give this to {}.|Gib das {}.
+Tell {} that I am here.|Sag {}, dass ich hier bin.
+Where is {}?|Wo ist {}?
+Who is {}?|Wer ist {}?
+Is {} here?|Ist {} hier?
+Ask {} about it.|Frag {} danach.
+This is {}.|Das ist {}.
+I am {}.|Ich bin {}.
+Hello, {}!|Hallo, {}!
+Thank you, {}.|Danke, {}.
+{} is very friendly.|{} ist sehr freundlich.
+{}'s house is old.|Das Haus von {} ist alt.
+That is {}'s car.|Das ist das Auto von {}.
+{} and I are friends.|{} und ich sind befreundet.
+{} has a sister.|{} hat eine Schwester.
+{} speaks three languages.|{} spricht drei Sprachen.
+{} wants to talk to you.|{} will mit dir sprechen.
+May I introduce {}?|Darf ich {} vorstellen?
+This is {} from {}.|Das ist {} aus {}.
+The house belongs to {}.|Das Haus gehört {}.
+The book was written by {}.|Das Buch wurde von {} geschrieben.
+"""
+ROUTES = """
+We drove from {} to {}.|Wir sind von {} nach {} gefahren.
+The train from {} to {} is late.|Der Zug von {} nach {} hat Verspätung.
+She flew from {} to {}.|Sie flog von {} nach {}.
+He moved from {} to {}.|Er zog von {} nach {}.
+How far is it from {} to {}?|Wie weit ist es von {} nach {}?
+I took the bus from {} to {}.|Ich nahm den Bus von {} nach {}.
+A ticket from {} to {}, please.|Eine Fahrkarte von {} nach {}, bitte.
+They traveled from {} to {} by train.|Sie sind mit dem Zug von {} nach {} gereist.
+We were in {} and in {}.|Wir waren in {} und in {}.
+{} is bigger than {}.|{} ist größer als {}.
+I like {} more than {}.|Ich mag {} lieber als {}.
+I live in {} now.|Ich wohne jetzt in {}.
+Is {} far away?|Ist {} weit weg?
 """
 ADDRESSES = """
 Visit {}.|Besuchen Sie {}.
