@@ -821,8 +821,8 @@ assert 4 < (scaled / raw)[:, widths.index(64)].mean() < 7
 # Each line is the mean of five draws; a draw is the *median* over 1,000 queries, because a few of them, with two keys almost level, keep a large gradient.
 #
 # "Regions where it has extremely small gradients", says section 3.2.1.
-# At the paper's d_k = 64 what reaches the scores is about five times smaller: small, not gone.
-# At 1,024 most queries give nearly all weight to one key before anything is learned, and get no signal to change it.
+# At the paper's d_k = 64 it is about a fifth; yet scaling itself divides by 8 on the way back to Q and K, so nothing is lost there.
+# At 1,024 most queries give nearly all weight to one key before anything is learned, and get almost no signal to change it.
 #
 # ### A wrong d_k that nobody notices
 #
@@ -1107,7 +1107,7 @@ for ids in encoded.values():
 assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 
 # %% [markdown]
-# The head of the picture finds whom *it* means, in sentences that differ in one word after *it*.
+# The head of the picture gives the right noun *more* weight than the other, in sentences where one word after *it* decides.
 # They were not used to choose the head, but some of them, like the sentence of the picture, were in the training set.
 # All share one template and few nouns, so they are not the independent draws that the interval assumes.
 #
@@ -1133,7 +1133,7 @@ for length in (10, 100, 1000):
 #
 # ## Break it on purpose
 #
-# Here are three ways to get it wrong: the softmax over the queries, the transpose forgotten, and, **a common mistake** even in print, the scale forgotten.
+# Here are three ways to get it wrong: the softmax over the queries, the transpose forgotten, and, **a common mistake**, the scale forgotten.
 # Will the shapes give them away?
 
 
@@ -1175,7 +1175,7 @@ def tests(function, query, key, value):
 
 # %%
 by_shape = Predict(
-    "How many of the three mistakes does the shape of the context give away?",
+    "How many of the three mistakes return a context of the wrong shape?",
     ["none", "one", "two", "all"],
     section="Break it on purpose",
 )
@@ -1245,7 +1245,7 @@ Predictions()
 # - **temperature**: what scores are divided by; cold is peaked, hot is flat.
 # - **entropy**: how evenly weights are spread, from 0 to the logarithm of their number.
 # - **Jacobian**: the matrix of how each output of a function changes with each input.
-# - **saturated**: said of a softmax that gives all weight to one key, and passes on no gradient.
+# - **saturated**: said of a softmax that gives all weight to one key, and passes on almost no gradient.
 # - **additive attention**: scores from a small network with tanh, older than the dot product.
 # - **self-attention**: attention whose queries, keys and values come from one sequence.
 # - **cross-attention**: attention whose queries come from one sequence, keys and values from another.

@@ -112,7 +112,7 @@ def share_on_padding(weights):
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
 much = share_on_padding(no_mask).mean() > 0.5
-why = "6 of 10 keys are padding, and the softmax cannot know"
+why = "the softmax cannot know; equal scores alone would give 60 %"
 on_padding.reveal("more than half" if much else "a few percent", because=why)
 
 # %% tags=["hide-input"]
@@ -444,6 +444,7 @@ for t in range(tgt_len):
 # Does the open diagonal give the answer away?
 # No, because the input is shifted by one position: row *t* holds the word *before* the one that it predicts.
 # Section 3.1 of the paper says so: it is the mask *combined with* the offset by one position that lets predictions depend on earlier outputs only.
+# (Forget the shift, and the loss falls too low while every test of the mask passes.)
 #
 # ### Does anything leak?
 #
@@ -706,8 +707,8 @@ print("6 and 6 tokens: no error;", "the same" if same else "another", "result")
 assert not same
 
 # %% [markdown]
-# Only shapes that do not fit, as long as the two lengths differ.
-# With equal lengths no check of shapes can help.
+# A check of shapes, as long as the two lengths differ.
+# If not, only a test: change the source's padding, and no word's output may change.
 #
 # ## What a mask must never do
 #
@@ -955,7 +956,7 @@ assert (as_numbers[4:] > 0.05).all()
 #
 # | where | convention | shape |
 # |---|---|---|
-# | this course | True = may attend | as the scores, each axis full-size or 1 |
+# | this course | True = may attend | as the scores: keys in full, other axes in full or 1 |
 # | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend | broadcast to (batch, heads, queries, keys) |
 # | the same of float | added to the scores: 0 open, −∞ hidden | the same |
 # | the same, `is_causal=True` | causal from the upper left; pass no mask with it | none |
@@ -1156,7 +1157,7 @@ Predictions()
 # The padding mask (batch, 1, 1, keys) makes a sentence independent of its neighbors in the batch, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a loss that falls too low is how a leak shows.
+# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a loss that falls too low is how a leak of the future shows.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #

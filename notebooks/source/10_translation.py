@@ -304,8 +304,7 @@ for where, names in (("below", below), ("above", above)):
 # Of some thirty intervals, one or two would lie wholly to one side by chance.
 # Here there are more below the line, so some of these phenomena are harder; which ones, the test cannot say for sure. (They overlap: one bad sentence counts in several rows.)
 #
-# What kind of mistake is left?
-# We read the sentences that came out wrong.
+# What is left? We read what came out wrong: look for words that do not exist, lost words, loops, a wrong ending.
 
 # %%
 both = zip(corpus.test, result.outputs, strict=True)
@@ -544,7 +543,7 @@ for log, run in zip(long_runs, found, strict=True):
 # On the test part both are more than a point below it, and the second is slightly behind the first.
 # The test part counts: data that a choice was made on can no longer measure its result.
 #
-# Which choice went wrong?
+# Did a choice go wrong?
 # Greedy search involves no preference for length, so we look at what the beam adds to it, and at the length of the outputs.
 
 # %% tags=["nbval-check-output"]
@@ -572,10 +571,9 @@ assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
 
 # %% [markdown]
 # With greedy search the second run is ahead on both parts; its beam adds a point on the validation part and costs a little on the test part.
-# On the validation part our translations are shorter than the references, and BLEU penalizes that.
-# So the score rose with the beam's preference for long sentences, and we chose a strong one.
+# On the validation part our translations are shorter than the references, and BLEU penalizes that: a part of the gain is length, and we chose a strong preference for long sentences.
 # On the test part the translations are already longer than the references, and the beam makes them longer still.
-# We had fitted the preference to the lengths of *one* part.
+# We had fitted the preference to the lengths of *one* part; but two tenths of a point between single runs may also be luck.
 #
 # Is the published recipe one point better than ours, then?
 # It may be; but it also differs in more than the table says, and each number is a single run.
@@ -651,7 +649,7 @@ assert costs["LSTM with attention"]["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 # %% [markdown]
 # - **Four changes are within the luck of the seed.** In the figure, the three dots of the whole recipe spread over almost half a point. Leaving out label smoothing, tied weights, dropout or averaging moves the mean by less, so these runs cannot tell what each of them brings. (Tying, at least, saves a million parameters.)
 # - **Beam search helps** in each run, with the same weights.
-# - **More noise costs almost four points or more**: dropout 0.3, or subword dropout, which splits words in ever new ways. Eight epochs may be too short for so much noise: the two long runs had dropout 0.3 and gave the best scores of this lesson, though they also differ in case, subwords and rate.
+# - **More noise costs almost four points or more**: dropout 0.3, or subword dropout, which splits words in ever new ways. Eight epochs may be too short for so much noise: the two long runs had dropout 0.3 and gave the best captions of this lesson, though they also differ in case, subwords and rate.
 # - **Post-norm**, as in the paper, does not learn at the rate that suits pre-norm; with a quarter of that rate it learns, but does not catch up. Changing one thing at a time is fair only if the other settings still suit it.
 # - **The LSTM** is more than one point ahead, in less than three quarters of the time. Eight epochs are the start of a training, and the LSTM starts fast, as above.
 #
@@ -724,7 +722,7 @@ assert host.exact_match > guest.exact_match + 0.04 > 0.7
 assert 0 < right_outside < len(outside)
 
 # %% [markdown]
-# Right or wrong, the words alone do not tell; lesson [00](00_welcome.ipynb) found a hint in the probabilities.
+# Right or wrong, no answer says so; lesson [00](00_welcome.ipynb) found a hint in the probabilities.
 # Try sentences of your own: where does it break?
 
 # %%

@@ -575,7 +575,7 @@ assert errors["beam 8"]["model errors"] > 0.4 * num_pairs
 
 # %% [markdown]
 # (Some of these "errors" are good translations in other words.)
-# With a small beam, nearly every error is the model's own.
+# With a small beam, nearly every error is the model's own; but hardly fewer outputs are wrong.
 #
 # But this only counts how often the search misses the *reference*.
 # How often does it miss the most probable output of all?
@@ -680,7 +680,7 @@ for name in ("raw logits", "dropped"):
 
 # %% [markdown]
 # The outputs look like those of a weak model, and now and then a wrong search finds the right one.
-# But their log-probabilities, recomputed in one parallel pass, give them away: those of the right search are never lower, and often higher.
+# But their log-probabilities, recomputed in one parallel pass, give them away: here those of the right search are never lower.
 #
 # ## The longer the output, the less probable
 #
@@ -720,7 +720,7 @@ assert tokens[-1] < wanted - 0.5 and max(scores) - min(scores) < 4
 # %% [markdown]
 # The wider the beam, the more probable the outputs, and the shorter.
 # With other models BLEU falls as the beam grows; and for a full-size Transformer the most probable output of all was the *empty* one for more than half of the sentences [@stahlberg2019].
-# Here BLEU hardly changes: what the wider beam finds more often, it loses by outputs that are too short.
+# Here a beam of 2 gains BLEU and wider ones no more: perhaps short outputs cost what a wider beam finds.
 # Can we keep the wide beam, and the length too?
 #
 # ### The length penalty
@@ -784,7 +784,7 @@ assert best_alpha > 0 and gain.low > 0
 
 # %% [markdown]
 # The interval comes from **paired bootstrap resampling** [@koehn2004]: we draw the texts again, with replacement, and score both sides on each draw.
-# The interval lies above 0: where a wide beam has made the outputs too short, the penalty helps BLEU, and the length as well.
+# The interval lies above 0: the penalty helps. Which α, these texts cannot say: several score nearly the same.
 #
 # ## The key-value cache
 #
@@ -998,7 +998,6 @@ assert 2 < lead < 10
 # Aligned, it loses only a few points, and hardly more at late positions than at early ones: most of the "wrong" tokens merely stand elsewhere.
 # By this count, the exposure bias of lesson 07 costs little here.
 # (The alignment is generous: it finds the full stop and `</s>` of almost every sentence.)
-# Before such a curve says anything about a model, ask how it counts.
 #
 # ## One output, many scores
 #
@@ -1102,7 +1101,7 @@ Predictions()
 # - **top-p sampling**: drawing from the fewest tokens that together reach the probability p.
 # - **beam search**: following the beam_size most probable beginnings at once.
 # - **hypotheses**: the beginnings and outputs that a search follows.
-# - **search error**: the model prefers the right output, and the search has missed it.
+# - **search error**: the model prefers the right output to the one that the search has written.
 # - **model error**: the model prefers a wrong output.
 # - **length penalty**: a divisor that grows with the length, so that short outputs lose their advantage.
 # - **paired bootstrap resampling**: scoring two systems on the same redrawn sentences, to see how sure their difference is.

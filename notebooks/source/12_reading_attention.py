@@ -339,7 +339,7 @@ def one_round(t):
 
 # %% [markdown]
 # At first *Katze* is divided equally among the article, *cat*, the verb and the empty word.
-# But *cat* stands beside few other German words, while the article and the empty word stand beside all; so its share grows.
+# But *Katze* is in all sentences with *cat*, and in only some of those with the article, the verb or the empty word; so the share of *cat* grows.
 
 # %%
 of_sleeps = Predict(
@@ -968,7 +968,7 @@ off = without["cross", 1, 2][sample].float().mean().item()
 assert whole["head 1.2"] < min(all_right[sample].float().mean() - 0.1, off - 0.05)
 
 # %% [markdown]
-# With any single head permuted, more than 95 % of the tokens stay: the map of one head explains little, however convincing it looks.
+# With any single head permuted, more than 95 % of the tokens stay, so the map of one head explains few of them; but one changed token spoils a sentence.
 # But with all of layer 1 permuted, more than half of the tokens change, so where a *layer* looks does matter.
 # And permuting head 1.2 does more harm than switching it off: other heads can replace missing information, but not correct wrong information.
 # That fits the reply of Wiegreffe and Pinter: even if another pattern gives the same output, the one that was used need not be meaningless.
@@ -1022,7 +1022,7 @@ assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 
 # %% [markdown]
 # The weights sum to 1 either way, but in a sink the head adds less.
-# So a dark cell at the full stop does not show by itself that the full stop mattered.
+# So a dark cell at the full stop says less than its weight suggests; whether the full stop mattered, only an ablation can tell.
 
 # %% [markdown]
 # ### 3. A position is not a word

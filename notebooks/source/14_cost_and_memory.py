@@ -283,7 +283,7 @@ assert all(abs(error) < 0.05 for error in off.values())
 # %% [markdown]
 # It does, within a few percent.
 # (For base the formula forgets some activations of the encoder, which are still held when the decoder's gradients exist.)
-# So we know in advance whether a model and a batch will fit.
+# So on a CPU we know in advance whether a model and a batch will fit.
 #
 # The calculator does this for any model and batch.
 # At 32 tokens, attention weights are a small bar.
@@ -363,7 +363,7 @@ assert max(gaps) < 1e-12
 # The result is the same, and the largest table has only queries × size entries.
 # But PyTorch would still keep each block for the backward pass.
 # FlashAttention [@dao2022] goes one step further.
-# It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps one number per query, the logarithm of the sum of exponentials.
+# It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps one number per query (at first two), the logarithm of the sum of exponentials.
 # The backward pass recomputes the weights, block by block, from queries, keys and that number: arithmetic is cheaper than traffic to main memory.
 # `F.scaled_dot_product_attention` uses such a **fused kernel**.
 # We measure the peak memory and the time of both, forward and backward.
@@ -563,7 +563,7 @@ torch.testing.assert_close(few(x), few.output_proj(torchs.transpose(1, 2).flatte
 assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 
 # %% [markdown]
-# (`F.scaled_dot_product_attention` has it built in: `enable_gqa=True`.)
+# (`F.scaled_dot_product_attention` has it built in: `enable_gqa=True`. We counted both attentions of the decoder as grouped; what sharing costs in quality is another question.)
 # Two more ways are common.
 # With a **sliding window** a layer attends to the latest tokens only, so its cache stops growing [@jiang2023].
 # A *paged* cache is kept in small blocks, like the memory of an operating system, so that sentences of different lengths waste no room [@kwon2023].
@@ -731,10 +731,10 @@ of_sum.reveal(after[torch.bfloat16].item(), because="every step was rounded away
 assert after[torch.bfloat16] == 1 and abs(after[torch.float32] - 2) < 1e-3
 
 # %% [markdown]
-# The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times.
-# A step of Adam is about one learning rate long, and that is often less than 0.001.
+# The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times; near 0.05 they are still 0.0002 apart.
+# A step of Adam is about one learning rate long, and what is below half the gap is lost.
 # So weights that are to *learn* stay in float32.
-# **Mixed precision** [@micikevicius2018] computes the matrix products in bfloat16, and keeps weights, norms, softmax and loss in float32.
+# **Mixed precision** ([@micikevicius2018], with float16) computes the matrix products in bfloat16, and keeps weights, norms, softmax and loss in float32.
 # `torch.autocast` does that, and our training with `precision="bfloat16"` uses it.
 # Does it halve the activations?
 
@@ -896,7 +896,7 @@ assert 0.4 < linear_only / whole < 0.5 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]
-# Now the weights take a quarter of the bytes, and BLEU hardly changes.
+# Now the weights take a quarter of the bytes, and BLEU holds, as it should: the file was in int8 already.
 #
 # Is it also faster?
 # It might be: when one token is translated at a time, most of the work is reading the weights from memory, and there is only a quarter to read (`microseconds` takes the fastest of 40 rounds).
@@ -1014,7 +1014,7 @@ if "compiled" in norms:
     assert one_loop < six
 
 # %% [markdown]
-# The compiled function gives the same numbers in about the time of the kernel written by hand.
+# The compiled function gives the same numbers in a time not far from that of the kernel written by hand.
 # Whether the seconds of compiling pay off depends on how often the function is called with tensors of the same shapes.
 #
 # ## A smaller model that learns from a larger one
@@ -1129,7 +1129,7 @@ from course_lib.figures import dots
 figure = dots(
     {side: bleu[side] for side in order},
     xlabel="BLEU on 200 unseen sentences, greedy",
-    title="4,000 more pairs help; those from the teacher do as well as true ones",
+    title="4,000 more pairs help; those from the teacher about as much as true ones",
 )
 means = [sum(bleu[side]) / len(bleu[side]) for side in order]
 of_student.reveal(of_student.choices[means.index(max(means[:4]))])

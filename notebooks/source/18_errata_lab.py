@@ -9,7 +9,7 @@
 # 2. judge what you read about the Transformer: right, half right or wrong;
 # 3. say what is right instead, and which lesson teaches it.
 #
-# **You need** lessons 01 to [12](12_reading_attention.ipynb), and for the last round [13](13_positions_past_the_paper.ipynb) and [14](14_cost_and_memory.ipynb): nothing here is new, except that you judge.
+# **You need** lessons 01 to [12](12_reading_attention.ipynb), and for a few claims [13](13_positions_past_the_paper.ipynb) to [15](15_alternatives.ipynb): nothing here is new, except that you judge.
 # **Time**: {minutes} minutes to read, under 60 seconds to run.
 # **In the paper**: all of it.
 
@@ -114,7 +114,7 @@ for place, number in ((2, 2), (3, 4), (5, 16)):  # as by hand
 
 # %% [markdown]
 # The other claims come in rounds: some as they are often written, some put right, some that only sound wrong.
-# **Judge them before you scroll on**: note R for true as it stands, H for true under a condition that it does not name, W for false.
+# **Judge them before you scroll on**: note R for true of the paper's model, H for true in part or only sometimes, W for false.
 # Then come the experiments (long helpers are collapsed), and under each its verdict, folded: open it when you have read the table.
 # A number such as 2e-16 is what rounding leaves of 0.
 # On some claims we ask for your bet; the list at the end says how you did.
@@ -131,7 +131,7 @@ book.say(
     words="Each output dimension of the model is a word of the target language.",
     splits="The vocabulary should come from the training text alone, even if words of "
     "the test are then unknown.",
-    masked="Where padding is masked, any amount of it leaves the output as it is.",
+    masked="Where padding is masked, any amount of it at the end changes nothing.",
     fixed="The encoder turns a sentence into a representation of fixed length.",
 )
 
@@ -1386,7 +1386,7 @@ book.judge(
 
 # %% [markdown]
 # "Adam" alone leaves torch's defaults.
-# How much weight does its second moment give to a gradient of some steps ago, with the default β₂ and with the paper's?
+# Beside the newest gradient, how much does one of some steps ago count in its second moment, with the default β₂ and with the paper's?
 
 
 # %% tags=["nbval-check-output"]
@@ -1841,7 +1841,7 @@ bet("explains", section="Round 13: past the paper")
 
 # %% [markdown]
 # Claim 57 in numbers: for each of the eight heads of cross-attention, how often does its strongest weight find the right source word (as in claim 40), and how much worse does the translator get if the head says nothing?
-# By the claim, what finds more should cost more.
+# If the claim is right, what finds more costs more.
 
 
 # %%
