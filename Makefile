@@ -71,8 +71,8 @@ WORKERS := auto
 SIDE_BY_SIDE := --maxprocesses 4 --no-loadscope-reorder --dist
 # What has a target of its own.
 APART := --ignore=tests/browser --ignore=tests/book
-# Pages of the browser that are worked on side by side: some tests measure how soon a widget answers, so not many.
-PAGES := 2
+# Pages are opened one after another, because some tests measure how soon a widget answers; PAGES=2 takes two at a time.
+PAGES := 0
 
 # The course's Python: PYTHON if given, else the first one that is new enough and can make environments.
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python)
