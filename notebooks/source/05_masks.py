@@ -658,6 +658,8 @@ panels(drawn, title=title)
 # %% tags=["hide-input"]
 expected = [[k <= q and short_german[k] != "<pad>" for k in range(7)] for q in range(7)]
 assert squares["both"].tolist() == expected
+real_rows = torch.tensor([word != "<pad>" for word in short_german])
+assert torch.equal(squares["both"][real_rows], squares["causal"][real_rows])
 assert squares["cross"].all(dim=0).tolist() == [True] * 4 + [False] * 2
 assert all(mask.any(dim=1).all() for mask in squares.values())
 

@@ -702,8 +702,8 @@ for pair, output in list(zip(hundred, contest["everyday"].outputs, strict=True))
 at_home_first.reveal(max(contest, key=lambda name: contest[name].bleu.score))
 
 # %% [markdown]
-# On the sentences of the grammar, the specialist wins, with a twelfth of the parameters.
-# Before these sentences were among its pairs, `everyday` had less than a third of such sentences right (its card says so): data of the right kind counts for more than size.
+# On the sentences of the grammar, the specialist wins, with far fewer parameters.
+# Before these sentences were among its pairs, `everyday` had far fewer of them right (its card says how many): data of the right kind counts for more than size.
 # (Not every difference is a mistake: the grammar has one right answer for each sentence, German often has several.)
 #
 # And the four sentences from outside?

@@ -848,6 +848,7 @@ for side in translators:
 
 # %% tags=["hide-input"]
 assert at_step["LSTM"] > at_step["Transformer"] + 0.1
+assert abs(at_step["state space"] - at_step["Transformer"]) < 0.1
 
 # %% [markdown]
 # No: at this early stage the Transformer also learns less from each step.

@@ -456,7 +456,7 @@ assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 # Half of the sentences are odd, so 50 % is guessing.
 # From scratch, the classifier hardly beats that.
 # Pretraining helps with each of the three seeds and costs no labels, but it does not get far: with 1,000 labels, six answers of ten are right.
-# For BERT pretraining made most of the difference. Why does ours gain so little?
+# Why does it gain so little?
 # Let us see how much pretraining has taught it.
 # If the third word of a sentence is hidden, how often does the model find it?
 # As a baseline, we always say the most frequent third word.

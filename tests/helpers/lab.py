@@ -177,14 +177,14 @@ class Lab:
     def answers_within(
         self, limit: float, controls: Locator, values: Sequence, watched: Locator, *, event: str = "input"
     ) -> None:
-        """Asserts that the median latency is at most so many milliseconds, in one of five rounds (others work too).
+        """Asserts that the median latency is at most so many milliseconds, in one of three rounds (others work too).
 
         Args:
             limit: in milliseconds.
             controls, values, watched, event: as of `latencies`.
         """
         rounds = []
-        for turn in range(5):
+        for turn in range(3):
             given = list(values)[:: -1 if turn % 2 else 1]  # each round ends elsewhere than the next begins
             times = sorted(self.latencies(controls, given[turn > 0 :], watched, event=event))
             rounds.append(times[len(times) // 2])
