@@ -243,6 +243,45 @@ def test_shift_enter_goes_on_from_the_number(number, lab):
     expect(box).to_have_value("17")
 
 
+def busy(lab, seconds):
+    """What the kernel is asked from now on waits."""
+    code = f"import time; time.sleep({seconds})"
+    lab.page.evaluate(
+        """(code) => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
+          { code, store_history: false }); }""",
+        code,
+    )
+
+
+def test_what_is_typed_before_a_cell_runs_counts(number, lab):
+    """All of it, though the kernel is busy with something else and the focus stays in the box."""
+    box = number.get_by_role("spinbutton")
+    box.click()
+    busy(lab, 2)
+    lab.page.keyboard.type("17")
+    lab.run("tokens.reveal(17)")
+    expect(told(number)).to_have_text("Right.")
+    expect(box).to_have_value("17")
+
+
+def test_what_the_kernel_hears_late_takes_no_digit_away(number, lab):
+    box = number.get_by_role("spinbutton")
+    box.evaluate(
+        """(node) => {
+          const value = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value");
+          node.written = [];
+          const set = (to) => { node.written.push(to); value.set.call(node, to); };
+          Object.defineProperty(node, "value", { set, get: () => value.get.call(node) });
+        }"""
+    )
+    box.click()
+    busy(lab, 1)
+    lab.page.keyboard.type("123")
+    kernel_has(lab, "tokens.answer", 123.0)
+    assert box.evaluate("node => node.written") == []
+    expect(box).to_have_value("123")
+
+
 def test_the_focus_goes_to_the_cell_when_the_result_comes(choices, lab):
     lab.run_cell(CHOOSE)
     choices.get_by_role("radio").nth(1).focus()

@@ -83,7 +83,7 @@ def law_an_answer_after_the_result_changes_nothing(make):
 
 
 def from_the_page(prediction, answer):
-    """As the page says it when the focus leaves the widget."""
+    """As the page says it, beside the change of the trait."""
     prediction._handle_custom_msg({"answer": answer}, [])
 
 

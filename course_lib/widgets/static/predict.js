@@ -4,6 +4,12 @@ import { listen, send } from "./shared/model.js";
 
 const KEYS = { "data-lm-suppress-shortcuts": "true" }; // arrow keys choose here, and do not leave the cell
 
+/** A change waits while the kernel works at the last one; the message does not, and is there before what runs next. */
+function keep(model, answer) {
+  send(model, { answer });
+  model.send({ answer });
+}
+
 /** Words in pieces: pairs of a tag and its text. */
 const words = (pieces) => pieces.map(([tag, text]) => el(tag, {}, text));
 
@@ -11,7 +17,7 @@ const words = (pieces) => pieces.map(([tag, text]) => el(tag, {}, text));
 function makeChoices(model, { choices }, labelledby) {
   const name = unique("cw-predict"); // of this view alone
   const options = choices.map((choice, index) => {
-    const box = el("input", { type: "radio", name, ...KEYS, onchange: () => send(model, { answer: index }) });
+    const box = el("input", { type: "radio", name, ...KEYS, onchange: () => keep(model, index) });
     const text = el("span", {}, ...words(choice)), beside = muted("");
     return { box, text, beside, node: el("label", {}, box, text, beside) };
   });
@@ -32,10 +38,11 @@ function makeNumber(model, { unit, allowance }, labelledby) {
   const looks = { class: "cw-predict-number", type: "number", step: "any", "aria-labelledby": labelledby };
   const input = el("input", { ...looks, ...KEYS });
   const typed = () => (Number.isFinite(input.valueAsNumber) ? input.valueAsNumber : null);
-  input.addEventListener("input", () => send(model, { answer: typed() }));
+  input.addEventListener("input", () => keep(model, typed()));
   const beside = el("span", {});
   const show = (answer, outcome) => {
-    if (typed() !== answer) input.value = answer === null ? "" : answer;
+    const typing = !outcome && document.activeElement === input; // what the kernel says is older
+    if (!typing && typed() !== answer) input.value = answer === null ? "" : answer;
     beside.replaceChildren(...(outcome ? [muted("the result: "), ...words(outcome.result)] : [muted(allowance)]));
     beside.classList.toggle("cw-result", Boolean(outcome));
   };
@@ -57,8 +64,6 @@ function render({ model, el: root }) {
   root.classList.add("cw-predict");
   fill(root, el("span", { id }, ...words(asked.question)), node, told);
   enterLeaves(root);
-  // A change waits while the kernel works at the last one; this does not, and is there before what runs next.
-  root.addEventListener("focusout", () => model.send({ answer: model.get("answer") }));
   listen(model, ["answer", "outcome"], refresh);
 }
 
