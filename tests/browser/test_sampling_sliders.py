@@ -222,6 +222,28 @@ def test_dragging_is_answered_at_once(widget, lab):
         lab.answers_within(1, widget.get_by_label("temperature"), [1, 2, 3], bars)
 
 
+def cut(widget: Locator, width: int) -> list[str]:
+    """Heads of the table that do not fit into it where the widget has that width, in pixels."""
+    heads = widget.locator("th")
+    found = heads.evaluate_all(
+        """(nodes, width) => {
+          const widget = nodes[0].closest(".cw"), before = widget.style.width;
+          widget.style.width = `${width}px`;
+          const cut = nodes.filter((node) => node.scrollWidth > node.clientWidth).map((node) => node.textContent);
+          widget.style.width = before;
+          return cut;
+        }""",
+        width,
+    )
+    return found
+
+
+def test_no_head_is_cut_where_the_widget_is_narrow(widget):
+    assert [cut(widget, width) for width in (340, 700, 900)] == [[], [], []]
+    widget.page.add_style_tag(content=".cw-sampling th:nth-child(4) { width: 4em !important; }")
+    assert cut(widget, 700) == ["log-probability"]
+
+
 def test_it_is_photographed(widget, lab, translator):
     lab.photograph(widget, "sampling")
     slide(widget, "temperature", 5)

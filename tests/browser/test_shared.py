@@ -152,3 +152,46 @@ def test_colors_and_controls_follow_the_page_and_then_the_system(body, system, s
         "node => [getComputedStyle(node).colorScheme, getComputedStyle(node).getPropertyValue('--cw-accent')]"
     )
     assert found == {"light": ["normal", "#0072b2"], "dark": ["dark", "#4aa8e0"]}[scheme]
+
+
+PAGES = {  # where widgets stand: whether it is light, its background, its text
+    "JupyterLab, light": ("true", "white", "rgba(0, 0, 0, 0.87)"),
+    "JupyterLab, dark": ("false", "#111", "rgba(255, 255, 255, 0.87)"),
+    "the book, light": ("true", "white", "rgb(34, 40, 50)"),
+    "the book, dark": ("false", "rgb(18, 18, 18)", "rgb(206, 214, 221)"),
+}
+
+
+def contrast(lab: Lab, page: str, background: str) -> float:
+    """Of a widget's text on that background: the ratio of WCAG 2, from 1 to 21."""
+    light, paper, ink = PAGES[page]
+    style = (STATIC / "widgets.css").read_text(encoding="utf-8")
+    names = f"--jp-layout-color0: {paper}; --jp-ui-font-color1: {ink}"
+    lab.page.set_content(
+        f"<style>{style}</style><body data-jp-theme-light='{light}' style='{names}'><div class='cw'>"
+        f"<p style='background: {background}'>1.00</p></div>"
+    )
+    return lab.page.locator("p").evaluate(
+        """(node) => {
+          const look = getComputedStyle(node), page = getComputedStyle(node.parentNode);
+          const over = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+          const luminance = (...layers) => {
+            for (const color of layers) { over.fillStyle = color; over.fillRect(0, 0, 1, 1); }
+            const [red, green, blue] = [...over.getImageData(0, 0, 1, 1).data].map((each) =>
+              each / 255 <= 0.04045 ? each / 255 / 12.92 : ((each / 255 + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+          };
+          const below = [page.backgroundColor, look.backgroundColor];
+          const [low, high] = [luminance(...below), luminance(...below, look.color)].sort((a, b) => a - b);
+          return (high + 0.05) / (low + 0.05);
+        }"""
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_text_stays_readable_on_the_strongest_color(page, lab):
+    colors = call(lab, "[behind(1), tint(-1), tint(1)]", script="colors")
+    weak = [color for color in colors if contrast(lab, page, color) < 4.5]
+    assert not weak
+    if "dark" in page:
+        assert contrast(lab, page, "var(--cw-accent)") < 4.5, "the full color would be too strong"

@@ -1,4 +1,4 @@
-import { filled, shade } from "./shared/colors.js";
+import { behind, filled, shade } from "./shared/colors.js";
 import { slider, refusal, textRow } from "./shared/controls.js";
 import { el, fill, listing, muted, row, status } from "./shared/dom.js";
 import { dragging, rovingGrid } from "./shared/focus.js";
@@ -65,7 +65,7 @@ function classifier(model) {
     });
     model.get("looks").forEach((weight, index) => {
       const cell = seen.cells[Math.floor(index / count)][index % count];
-      cell.style.background = shade(weight);
+      cell.style.background = behind(weight);
       cell.textContent = weight.toFixed(2);
     });
     const probs = model.get("probs"), best = probs.indexOf(Math.max(...probs));

@@ -1,5 +1,5 @@
 import { labelled } from "./shared/controls.js";
-import { shade } from "./shared/colors.js";
+import { behind } from "./shared/colors.js";
 import { el, fill, muted, row, status } from "./shared/dom.js";
 import { listen, send } from "./shared/model.js";
 
@@ -26,7 +26,7 @@ function piecesOf({ src, tgt, probabilities }) {
   if (!tgt.length) return [];
   const written = tgt.map((token, index) => {
     const probability = probabilities[index], title = `probability ${probability.toFixed(3)}`;
-    const style = `background: ${shade(0.6 * probability)}`;
+    const style = `background: ${behind(probability)}`;
     const looks = { class: "cw-chip", "data-probability": probability.toFixed(4), title, style };
     return el("span", looks, `${token} ${probability.toFixed(2)}`);
   });

@@ -1,6 +1,6 @@
 // Both stacks with data flowing upward; a box is a button that shows its share of the whole.
 
-import { shade } from "../shared/colors.js";
+import { behind } from "../shared/colors.js";
 import { arrowHead, svg, unique } from "../shared/dom.js";
 import { roving } from "../shared/focus.js";
 import { percent } from "../shared/numbers.js";
@@ -64,7 +64,7 @@ function show({ boxes, layers, ...totals }, measure, picture, buttons) {
     const words = each[measure] ? percent(share) : "";
     button.dataset.share = share;
     button.setAttribute("aria-label", `${each.stack}: ${each.label}, ${words || "no share"}`);
-    button.firstChild.style.fill = shade(0.85 * share);
+    button.firstChild.style.fill = behind(share);
     button.lastChild.textContent = words;
   }
   for (const times of picture.querySelectorAll(".cw-times")) times.textContent = `×${layers}`;

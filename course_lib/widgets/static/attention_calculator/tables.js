@@ -1,6 +1,6 @@
 // Q, K and V, and the three results, as tables.
 
-import { shade, tint } from "../shared/colors.js";
+import { behind, tint } from "../shared/colors.js";
 import { el } from "../shared/dom.js";
 import { rovingGrid } from "../shared/focus.js";
 import { brief, digits, INPUTS, MOVED, RESULTS } from "./attend.js";
@@ -48,7 +48,7 @@ export function showInputs(inputs, { state, change }) {
     cells.forEach((row, i) => row.forEach(({ firstChild: input }, j) => {
       const number = state[name][i][j], text = brief(number);
       if (input.value !== text) input.value = text;
-      input.style.background = tint((0.6 * number) / largest);
+      input.style.background = tint(number / largest);
       input.classList.toggle("cw-moved", touched === String([name, i, j]));
     }));
   }
@@ -62,7 +62,7 @@ export function showResults(outputs, { results, change }) {
       const number = results[name][i][j], text = digits(number);
       if (cell.textContent !== text) cell.textContent = text;
       cell.dataset.value = number.toPrecision(7);
-      cell.style.background = name === "weights" ? shade(0.6 * number) : tint((0.6 * number) / largest);
+      cell.style.background = name === "weights" ? behind(number) : tint(number / largest);
       const moved = change && Math.abs(number - change.results[name][i][j]) >= MOVED;
       cell.classList.toggle("cw-moved", Boolean(moved));
     }));

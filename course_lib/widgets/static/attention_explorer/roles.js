@@ -1,17 +1,15 @@
 // Roles of heads: a row for each, a column for each step of the training.
 
-import { shade } from "../shared/colors.js";
+import { behind } from "../shared/colors.js";
 import { el } from "../shared/dom.js";
 import { send } from "../shared/model.js";
 import { grouped } from "../shared/numbers.js";
-
-const DARKEST = 0.6; // numbers stay readable
 
 function drawRole(model, { kind, layer, head, relation, shares, distance }) {
   const pressed = model.get("kind") === kind && model.get("layer") === layer && model.get("head") === head;
   const name = el("button", { "data-key": `${kind} ${relation}`, "aria-pressed": String(pressed),
     title: `show ${kind} ${layer}.${head}`, onclick: () => send(model, { kind, layer, head }) }, relation);
-  const cells = shares.map((share, index) => el("td", { style: `background: ${shade(DARKEST * share)}`,
+  const cells = shares.map((share, index) => el("td", { style: `background: ${behind(share)}`,
     class: index === model.get("frame") ? "cw-now" : "" }, (100 * share).toFixed(0)));
   const fixed = distance === null ? "" : (100 * distance).toFixed(0);
   return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, `${kind} ${layer}.${head}`), ...cells,

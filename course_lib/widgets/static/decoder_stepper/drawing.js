@@ -1,6 +1,6 @@
 // The source on top, then the predictions, below them what is read: each prediction one place further to the right.
 
-import { shade } from "../shared/colors.js";
+import { behind } from "../shared/colors.js";
 import { arrowHead, svg, unique } from "../shared/dom.js";
 import { roving, take } from "../shared/focus.js";
 import { lettersOf } from "../shared/numbers.js";
@@ -34,7 +34,7 @@ function drawBox(token, place, top, looks, attributes = {}, inside = {}) {
 
 /** A box in the color of a weight, and the weight below it. */
 function drawWeighed(token, place, top, looks, weight) {
-  const inside = { style: `fill: ${shade(0.7 * weight)}`, "data-weight": weight };
+  const inside = { style: `fill: ${behind(weight)}`, "data-weight": weight };
   const below = { x: place.middle, y: top + HIGH + 12, "text-anchor": "middle", class: "cw-weight" };
   return [drawBox(token, place, top, looks, {}, inside), svg("text", below, weight.toFixed(2))];
 }

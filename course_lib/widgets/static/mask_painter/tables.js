@@ -1,6 +1,6 @@
 // The mask that is painted on, and the weights under it, as tables.
 
-import { shade } from "../shared/colors.js";
+import { behind } from "../shared/colors.js";
 import { el } from "../shared/dom.js";
 import { rovingGrid } from "../shared/focus.js";
 import { signed } from "../shared/numbers.js";
@@ -62,7 +62,7 @@ export function showWeight(cell, weight, before, words) {
   if (cell.textContent !== text) cell.textContent = text;
   cell.setAttribute("aria-label", `${words}: weight ${text}`);
   cell.dataset.weight = weight === null ? "none" : weight.toPrecision(7);
-  cell.style.background = shade(0.6 * (weight || 0));
+  cell.style.background = behind(weight || 0);
   cell.classList.toggle("cw-zero", weight === 0);
   cell.classList.toggle("cw-none", weight === null);
   cell.classList.toggle("cw-moved", Boolean(moved));

@@ -5,10 +5,17 @@ export function shade(weight) {
   return `color-mix(in srgb, var(--cw-accent) ${(100 * weight).toFixed(1)}%, var(--cw-page))`;
 }
 
-/** The color of a signed number in -1..1, like the course's figures: blue below 0, the page at 0, orange above. */
+const BEHIND = 0.5; // of a color: on more, text would be hard to read in dark pages
+
+/** The color of a weight in 0..1 behind text. */
+export function behind(weight) {
+  return shade(BEHIND * weight);
+}
+
+/** The color of a signed number in -1..1 behind text, as in the figures: blue below 0, the page at 0, orange above. */
 export function tint(value) {
   const side = value < 0 ? "accent" : "second";
-  const share = (100 * Math.min(1, Math.abs(value))).toFixed(1);
+  const share = (100 * BEHIND * Math.min(1, Math.abs(value))).toFixed(1);
   return `color-mix(in srgb, var(--cw-${side}) ${share}%, var(--cw-page))`;
 }
 
