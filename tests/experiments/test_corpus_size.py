@@ -3,7 +3,7 @@
 from unittest import mock
 
 from course_lib.experiments import corpus_size
-from course_lib.experiments.corpus_size import GRID, SEEN, SIZES, run
+from course_lib.experiments.corpus_size import GRID, LONGER, LONGER_SIZES, SEEN, SIZES, run
 from tests.helpers.corpora import CORPUS
 
 
@@ -32,6 +32,9 @@ def test_a_run_reads_its_pairs_as_often_as_it_says():
 
 
 def test_all_sizes_are_trained_for_the_same_length():
-    for side, pairs in zip(GRID.sides.values(), SIZES, strict=True):
+    sides = list(GRID.sides.values())
+    for side, pairs in zip(sides[: len(SIZES)], SIZES, strict=True):
         assert side["pairs"] == pairs and side["seen"] == SEEN and SEEN % pairs == 0
         assert isinstance(side["rate"], tuple), "each size has a rate of its own"
+    for side, pairs in zip(sides[len(SIZES) :], LONGER_SIZES, strict=True):
+        assert side["pairs"] == pairs and side["seen"] == LONGER == 4 * SEEN and LONGER % pairs == 0
