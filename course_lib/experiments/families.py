@@ -44,9 +44,9 @@ def examine_digits(seed: int) -> dict:
     }
 
 
-def examine_captions(seed: int) -> dict:
+def examine_captions(seed: int, **training: int) -> dict:
     """Shares of captions that are right word for word, by what is new in the pictures, and some that are wrong."""
-    model = train_captioner(seed=seed)
+    model = train_captioner(seed=seed, **training)
     results: dict = {"valid": _captioned(model, "known", 5000)[0]}
     for kind in ("known", "new pair", "new thing"):
         results[kind], results[f"wrong, {kind}"] = _captioned(model, kind, 6000)
@@ -120,10 +120,10 @@ def examine_parser(seed: int) -> dict:
     return results
 
 
-def examine_masked(seed: int) -> dict:
+def examine_masked(seed: int, *, times: int = 1, **training: int) -> dict:
     """How many holes are filled rightly; and classifiers with and without what was learned from holes."""
-    sentences = [words for words, odd in labeled_sentences(2 * TAUGHT, seed) if not odd]
-    model, vocabulary = train_on_holes(sentences, seed=seed)
+    sentences = [words for words, odd in labeled_sentences(2 * TAUGHT * times, seed) if not odd]
+    model, vocabulary = train_on_holes(sentences, seed=seed, **training)
     parts = {name: labeled_sentences(1000, seed + 100 * n) for n, name in enumerate(("train", "valid", "test"), 1)}
     ids = {name: pad([vocabulary.closed(words) for words, _ in part]) for name, part in parts.items()}
     classes = {name: torch.tensor([label for _, label in part]) for name, part in parts.items()}
@@ -152,10 +152,14 @@ def filled(model: MaskedLanguageModel, ids: Tensor, mask_id: int) -> float:
 TASKS = {
     "digits": examine_digits,
     "captions": examine_captions,
+    "captions, longer": partial(examine_captions, steps=4000),
+    "captions, longer, more": partial(examine_captions, steps=4000, pictures=20_000),
+    "captions, longest, more": partial(examine_captions, steps=12_000, pictures=20_000),
     "writer": examine_writer,
     "long writer": partial(examine_writer, steps=3000),
     "parser": examine_parser,
     "masked": examine_masked,
+    "masked, longer, more": partial(examine_masked, times=10, steps=10_000),
 }
 
 

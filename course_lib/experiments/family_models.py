@@ -91,18 +91,18 @@ def right_share(model: nn.Module, inputs: Tensor, classes: Tensor) -> float:
         return (model(inputs).argmax(dim=-1) == classes).float().mean().item()
 
 
-def train_captioner(*, seed: int, steps: int = 1000, rate: float = 3e-3) -> Captioner:
-    """A captioner that has seen 6,000 pictures of known things."""
+def train_captioner(*, seed: int, steps: int = 1000, pictures: int = 6000, rate: float = 3e-3) -> Captioner:
+    """A captioner that has seen so many pictures of known things."""
     torch.manual_seed(seed)
     config = ModelConfig(vocab_size=len(CAPTIONS), **SIZES, dropout=0.0, position="learned")
     model = Captioner(config, side=16, patch=4, channels=3)
-    scenes = make_scenes(6000, seed=seed)
-    pictures = draw_scenes(scenes, seed=seed)
+    scenes = make_scenes(pictures, seed=seed)
+    drawn = draw_scenes(scenes, seed=seed)
     captions = make_batch([([BOS_ID], CAPTIONS.ids(scene.caption.split())) for scene in scenes])
 
     def loss_of(generator: torch.Generator) -> Tensor:
         batch = some(len(scenes), generator)
-        logits = model(pictures[batch], captions.tgt_in[batch])
+        logits = model(drawn[batch], captions.tgt_in[batch])
         return F.cross_entropy(logits.flatten(0, 1), captions.tgt_out[batch].flatten(), ignore_index=PAD_ID)
 
     fit(model, loss_of, steps=steps, rate=rate, seed=seed)

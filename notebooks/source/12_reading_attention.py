@@ -74,7 +74,7 @@ def draw(kind, title):
 # Look for a head whose work you can describe in one sentence.
 
 # %%
-draw("encoder", "Layer 1, head 1 is the only one that takes each article to its noun")
+draw("encoder", "The encoder's self-attention, all heads")
 
 # %% tags=["hide-input"]
 nouns = {0: "▁woman", 5: "▁child", 7: "▁apple"}  # of the articles in rows 0, 5 and 7
@@ -89,13 +89,13 @@ assert finders == [(1, 1)]
 assert (maps["decoder"].triu(1) == 0).all()  # the decoder never looks ahead
 
 # %% [markdown]
-# Head 1.1: *The* → *woman*, *the* → *child*, *a* → *apple*.
+# Head 1.1 is one, and the only one that takes each article to its noun: *The* → *woman*, *the* → *child*, *a* → *apple*.
 #
 # Now the cross-attention.
 # Some of these eight maps could serve as a dictionary.
 
 # %%
-draw("cross", "Head 0.2 and heads 1.1 to 1.3 find the word that is translated")
+draw("cross", "Head 0.2 and heads 1.1 to 1.3 mostly find the word that is translated")
 
 # %% tags=["hide-input"]
 first = maps["cross"].argmax(dim=-1)
@@ -236,7 +236,7 @@ assert predicted == strongest_links(word_weights(maps["cross"][1, 0], *spans(exa
 assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 
 # %% [markdown]
-# To predict an adjective or an article, head 1.0 looks at the *noun*.
+# To predict an adjective or, mostly, an article, head 1.0 looks at the *noun*.
 # So it is a bad dictionary, but perhaps it does something else; we shall come back to it.
 #
 # ## Which row belongs to which token?
@@ -473,7 +473,7 @@ figure = bars(
     list(ranked),
     shown,
     xlabel="alignment error rate (%), with 95 % intervals; lower is better",
-    title="The best head and fast_align are level; most heads are poor aligners",
+    title="Best head and fast_align: no clear difference; most heads align badly",
     value_format="     {:.1f}",
 )
 style = dict(fmt="none", ecolor="black", capsize=3)
@@ -493,7 +493,8 @@ beat_it = [name for name in head_ways if rate[name].value < rate["diagonal"].val
 assert len(beat_it) == 7
 
 # %% [markdown]
-# The best head aligns as well as a program made for the purpose, although it was never trained to align (and saw three times as many pairs).
+# The best head aligns as well as our fast_align, although it was never trained to align.
+# (It saw three times as many pairs, and fast_align is usually run in both directions and merged.)
 # These sentences cannot say whether it does better: the interval of the difference contains 0.
 # (By rows, as such maps are usually read, the head has a clear lead; by columns both improve, and the lead is gone.)
 # And compared with the diagonal alone, seven of the eight heads would have looked like discoveries.
@@ -539,7 +540,7 @@ print(f"{100 * by_rows.low:.1f} to {100 * by_rows.high:.1f}")
 assert by_rows.high < 0 and lead.low < 0 < lead.high
 
 # %% [markdown]
-# All three find single words about equally well, but the head knows better which of two equal words is meant: its keys come from the whole sentence, and its queries from all that has been written.
+# All three find single words about equally well, but the head knows better which of two equal words is meant, perhaps because its keys come from the whole sentence, and its queries from all that has been written.
 #
 # ## When does a head learn to align?
 #
@@ -584,9 +585,9 @@ assert course_film.best[0][0] == 0 and course_film.best[-1] == (1, 2)
 assert 200 < first_below < 1000
 
 # %% [markdown]
-# Alignment is learned early, and first in layer 0; at the end the best aligners are in layer 1.
+# The best head passes the diagonal after a tenth of the training and needs the rest of it to become as good as it is; at the end the best aligners are in layer 1.
 # The explorer plays the checkpoints as a film when you press its button.
-# Every checkpoint reads the translation of the last one, so the maps can be compared cell by cell.
+# Every checkpoint reads the translation of the finished model, so the maps can be compared cell by cell.
 
 # %%
 film_explorer = AttentionExplorer(course_film, text, head=2)
@@ -620,7 +621,7 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 # - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one to the right" finds many nouns without knowing any;
 # - the **control rows**: rows of the sentence that should not look there (in the decoder, those between the two words). If they look there as often, the head prefers that word for any query.
 #
-# For each relation we take the best head and the best distance of the first half, and count on the second.
+# For each relation we take the best head and the best distance of the first half, and count on the second. (A prefix is the *back* of *come back*; after *weil* the German verb stands at the end and must know of its conjunction. "Previous token" is a distance itself, so no head can win there.)
 # We call a role *real* if the head is more than 15 points ahead of both opponents.
 # (In the cross-attention, adjective → noun goes from the row that predicts *süßen* to *apple*.)
 
@@ -679,14 +680,14 @@ assert (
 )
 
 # %% [markdown]
-# Five of the seventeen roles are real.
+# Five of the seventeen candidates are real.
 # One of them is that of cross 1.0, our bad aligner: when it predicts an adjective, it looks at the noun.
 # But half of the words between a prefix and its verb look at the verb as well, so part of "a prefix finds its verb" is "this head prefers verbs".
 # And "encoder 1.0 finds subjects" or "encoder 1.1 finds the nouns of adjectives" would make fine pictures, but a fixed distance does about as well or better.
 # (They may still be true; these sentences cannot tell: lesson [04](04_multi_head.ipynb) showed encoder 1.1 to follow the noun of an *article* where it does not come next.)
 #
 # Figure 4 of the paper shows two heads "apparently involved in anaphora resolution".
-# Encoder 1.1 does find the noun of a pronoun far more often than any distance, in about seven of ten cases; that is much less than one hand-picked figure suggests, and less than the 99 % of lesson [03](03_attention.ipynb), whose sentences all had one form.
+# Encoder 1.1 does find the noun of a pronoun far more often than any distance, in about seven of ten cases; no figure could have said in how many, and it is less than the 99 % of lesson [03](03_attention.ipynb), whose sentences all had one form.
 #
 # ## Switch it off
 #
@@ -773,7 +774,7 @@ places = [f"{kind}, layer {layer}" for kind in KINDS for layer in range(2)]
 costs = torch.tensor(list(cost.values())).unflatten(0, (6, 4))
 panels(
     [Panel(100 * costs, places, heads, "one head off")],
-    title="The costliest head is decoder 0.3, which never sees an English word",
+    title="Two heads cost most, and neither sees both languages",
     words={"signed": "exact match lost, in points"},
 )
 
@@ -837,7 +838,7 @@ assert (intact - alone[:, 4] > added_up).all() and alone[5].max() < 0.35
 # ### A pattern is not yet a task
 #
 # Encoder 1.1 looks from *it* to its noun, and encoder 1.3 often does, too; decoder 0.2 looks from a verb at the end to its conjunction.
-# If these are their tasks, then without the head mainly sentences with such a pronoun or such a verb should break.
+# If these are their tasks, then without the head sentences with such a pronoun or such a verb should break more often than others.
 # The controls are other sentences of two clauses, because longer sentences break more easily.
 
 # %%
@@ -871,9 +872,9 @@ assert double_of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].valu
 
 # %% [markdown]
 # For encoder 1.1 it is so.
-# Encoder 1.3 looks at the same noun, but hardly any sentence needs it.
+# Encoder 1.3 looks at the same noun, but without it alone hardly any sentence breaks: 1.1 may stand in for it.
 # The pattern of decoder 0.2 is real, but sentences with a verb at the end break no more often than others.
-# A pattern is a hypothesis; ablation is a test.
+# A pattern is a hypothesis; ablation is a test. (Ours puts zeros where the model expects something. A head that always adds nearly the same would look important, too; putting its mean there instead is the milder test.)
 #
 # ## Where attention misleads
 #
@@ -968,15 +969,15 @@ off = without["cross", 1, 2][sample].float().mean().item()
 assert whole["head 1.2"] < min(all_right[sample].float().mean() - 0.1, off - 0.05)
 
 # %% [markdown]
-# With any single head permuted, more than 95 % of the tokens stay, so the map of one head explains few of them; but one changed token spoils a sentence.
-# But with all of layer 1 permuted, more than half of the tokens change, so where a *layer* looks does matter.
-# And permuting head 1.2 does more harm than switching it off: other heads can replace missing information, but not correct wrong information.
+# With any single head permuted, more than 95 % of the tokens stay, so where a single head looks decides few of them, given the others; but one changed token spoils a sentence.
+# In contrast, with all of layer 1 permuted, more than half of the tokens change, so where a *layer* looks does matter.
+# And permuting head 1.2 does more harm than switching it off. A likely reason: other heads can replace missing information, but not correct wrong information.
 # That fits the reply of Wiegreffe and Pinter: even if another pattern gives the same output, the one that was used need not be meaningless.
 #
 # ### 2. The attention sink
 #
 # A row must sum to 1, even where a head has nothing to look for.
-# Many heads then put their weight on a token that means little: an **attention sink** [@xiao2023, who found it at the first token of language models].
+# Many heads then put their weight on a token that means little: an **attention sink** [@xiao2023, who found it at the first token of language models; @clark2019 saw it at BERT's separator].
 # In our figure, head 0.1 of the cross-attention goes to `</s>` in the row that predicts *zeigt*.
 #
 # What counts is not the weight alone but weight times value [@kobayashi2020].
@@ -1021,7 +1022,7 @@ assert all(sink < 0.8 * busy for sink, busy in added.values())
 assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 
 # %% [markdown]
-# The weights sum to 1 either way, but in a sink the head adds less.
+# The weights sum to 1 either way, but in these rows the head adds a quarter to two fifths less: partial sinks.
 # So a dark cell at the full stop says less than its weight suggests; whether the full stop mattered, only an ablation can tell.
 
 # %% [markdown]
@@ -1213,7 +1214,7 @@ assert of_the[0].diff().min() > 0.1 and of_the[0, 2] > 0.85
 assert of_the[1].max() < most_common + 0.06 and of_the[0, 2] > of_the[2, 2] + 0.2
 
 # %% [markdown]
-# - **Part of speech**: nearly perfect, but already about 90 % at the embedding of the random model. In this corpus the word mostly decides, and the probe can memorize words; training and layers add only the rest.
+# - **Part of speech**: nearly perfect, but already about 90 % at the embedding of the random model. In this corpus the word mostly decides, and the probe can memorize words. Random layers blur that, trained ones sharpen it.
 # - **Gender at the noun**: 97 % at the embedding, but the random model and the control task are just as good. This probe has memorized the nouns, and says nothing about the model.
 # - **Gender at *the***: at the embedding no better than guessing, after layer 0 three quarters, after layer 1 more than nine tenths. The random model never gets beyond guessing, and the control task stays 30 points behind. So *this* is in the model: the encoder carries the gender to the article.
 #
@@ -1260,6 +1261,7 @@ assert max(sum(each) / 3 for each in zip(*unmet["random"], strict=True)) < 0.5
 # A probe shows what *can* be read, not what the model *does* read.
 # **Activation patching** tests that: it replaces one vector of a run with the vector of another run, and checks whether the output follows [@vig2020].
 # We take the memory of *The man sees the boy.*, and replace one vector with that from the memory of *The woman sees the boy.*
+# So for all sentences *The X sees the Y.* with people and animals: each has a donor with a subject of another gender (`donors`), and `article` is its own first German word.
 
 # %% tags=["hide-input"]
 from itertools import permutations
@@ -1346,8 +1348,33 @@ assert row_0[:, 0].min() > 0.9 and row_0[:, 1].max() < 0.1  # The, the noun
 # %% [markdown]
 # The probe found the gender at *The*, and patching shows that for the article at the beginning the model reads it there and nowhere else.
 # In the row that predicts the article, all eight heads look at *The*, and the noun that decides its gender gets almost no weight.
-# The link from *The* to its noun is in another map, that of encoder head 1.1.
 # So the cross-attention alone does not tell which word was used.
+#
+# Which head carried the gender to *The*?
+# The map of encoder 1.1, from articles to nouns, suggests one.
+# We switch off heads of that layer, and count the articles that are still right.
+
+
+# %%
+def right_articles(*heads):
+    """The share of right articles without these heads of encoder layer 1."""
+    with ablate_heads(model, [("encoder", 1, head) for head in heads]):
+        found = first_token(model.encode(batch.src))
+    return (found == article).float().mean().item()
+
+
+carried = {off: right_articles(*off) for off in ((0,), (1,), (2,), (3,), (0, 1))}
+for off, share in carried.items():
+    print(f"without {' and '.join(f'1.{head}' for head in off):11} {share:.0%} right")
+
+# %% tags=["hide-input"]
+assert min(carried[0,], carried[2,], carried[3,]) > 0.99 > 0.8 > carried[1,] > 0.6
+assert carried[0, 1] < 0.45  # of three articles
+
+# %% [markdown]
+# The map pointed to the right head: without 1.1 more than a quarter of the articles are wrong, without any other head none.
+# But most stay right, because 1.0 stands in; without both, the model guesses among three.
+# No map of 1.0 would have told us that.
 #
 # ## Your predictions
 
@@ -1377,11 +1404,11 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A row of cross-attention belongs to the token that is predicted: with the rows below, every head's error rate is above 80 %.
-# The best head aligns words as well as a dedicated aligner, and better among repeated words; it begins to early in training, and improves to the end.
-# Compared with a fixed distance and with control rows, five patterns are real and others only seem to be; ablation shows that even a real pattern need not be needed.
+# A row of cross-attention belongs to the token that is predicted: with the rows below, every head's error rate is above 85 %.
+# The best head aligns words as well as a dedicated aligner, and better among repeated words; it passes the diagonal early in training, and improves to the end.
+# For five patterns a fixed distance and control rows are ruled out as explanations, for the others not; ablation shows that even a real pattern need not be needed.
 # A map misleads where another head can replace the one shown, where a head uses a sink, and where a position holds more than its word.
-# Probes show what a layer holds, if their controls could have failed; activation patching shows what of it is used.
+# Probes show what a layer holds, if their controls could have failed; activation patching shows what of it is used, and ablation which head brought it there.
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #

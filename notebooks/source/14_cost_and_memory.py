@@ -11,7 +11,7 @@
 #
 # **You need** the whole model and its parameters (lesson [08](08_transformer.ipynb)), a training step ([09](09_training.ipynb)) and the key-value cache ([11](11_decoding.ipynb)).
 # **Time**: {minutes} minutes to read, under 120 seconds to run.
-# **In the paper**: table 1 gives the complexity of a layer, table 2 the FLOPs of the training [@vaswani2017]. Everything else here came later.
+# **In the paper**: table 1 gives the complexity of a layer, table 2 the FLOPs of the training [@vaswani2017]. Distillation and checkpointing are a little older than the paper; most of the rest came later.
 
 # %%
 import math
@@ -53,7 +53,7 @@ from course_lib.transformer import Transformer
 
 
 def some_batch(config, pairs, length):
-    """Random ids; all sentences have one length."""
+    """Ids in a row; all sentences have one length."""
     ids = torch.arange(2 * pairs * length).view(2, pairs, length)
     src, tgt = ids % (config.vocab_size - 4) + 4
     return Batch(src=src, tgt_in=tgt, tgt_out=tgt)
@@ -80,7 +80,9 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # %% [markdown]
 # Two FLOPs forward and four backward make six for each parameter and token.
 # So the cost of a large training run can be estimated in advance: 6 × parameters × tokens.
-# (In our model a matrix meets either the source or the target, so 30 + 30 tokens count as 30.)
+# The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸. (Its table 2 says 3.3 · 10¹⁸; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
+# "Tokens" are pairs of positions here: a matrix meets the 30 tokens of the source or the 30 of the target, never both.
+# The products without parameters, scores and weighted sums, come on top: 4 · length · d_model for each attention and query token, little as long as a text is much shorter than a few d_model.
 #
 # ## What must be kept for the backward pass?
 #
@@ -167,7 +169,10 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # For each token a layer keeps eight vectors of d_model, and at 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
-# A decoder layer has a second attention, masks are kept as well, and the loss keeps a log-probability for each subword of the vocabulary.
+# A decoder layer has three norms and two attentions: 3 + 3 + 4 + 4 = 14 vectors of d_model for each token; and each stack ends in a norm, with two more.
+# So in `mini`, with two layers in each stack, a source token and a target token keep 2 · 8 + 2 · 14 + 4 = 48 vectors together.
+# That makes 48 × 480 tokens × 128 numbers × 4 bytes, the line "vectors" below.
+# Masks are kept as well, the loss keeps a log-probability for each subword of the vocabulary, and where there is dropout, each one keeps a mask of its own.
 # `course_lib.cost.activation_bytes` counts all of that ("inner vectors" are those of d_ff).
 
 # %% tags=["nbval-check-output"]
@@ -186,7 +191,7 @@ assert sum(told.values()) > 4 * 4 * mini.num_parameters
 
 # %% [markdown]
 # For our mini model, a batch of only 16 sentence pairs keeps more bytes than weights, gradients and moments together.
-# So if a step does not fit into memory, a smaller batch often helps more than a smaller model.
+# So if a step of `mini` does not fit into memory, a smaller batch helps more than a smaller model; for a large model with a small batch it is the other way round.
 #
 # ## The peak of a step
 #
@@ -256,7 +261,7 @@ assert sum(told.values()) < held[highest] < 1.5 * sum(told.values())
 # The narrow spike at the top is the loss: the log-probabilities of all subwords are already kept, and their gradient briefly takes two more tables of that size.
 # In the backward pass each layer frees what it kept and leaves gradients, which are smaller here: the flat part on the right, until the optimizer has used them.
 #
-# With a large model and a small batch, the peak is at the end of the backward pass, when all gradients exist.
+# With a large model and a small batch, the peak is at the end of the backward pass, when all gradients exist: 16 bytes for each parameter, and the embedding's gradient once more, because the shared matrix has several that must be added.
 # `peak_bytes` takes the larger of the two.
 # Does it hold for the paper's base model, too?
 
@@ -281,13 +286,13 @@ del step  # of base, a gigabyte
 assert all(abs(error) < 0.05 for error in off.values())
 
 # %% [markdown]
-# It does, within a few percent.
+# It does, within one percent.
 # (For base the formula forgets some activations of the encoder, which are still held when the decoder's gradients exist.)
-# So on a CPU we know in advance whether a model and a batch will fit.
+# So on a CPU we know in advance what the tensors of a model and a batch will take (Python, PyTorch and the kernels' own scratch memory come on top).
 #
 # The calculator does this for any model and batch.
 # At 32 tokens, attention weights are a small bar.
-# At which length do they become the largest one?
+# At which length do they become the largest one? (With 16 pairs of base, at about 230 tokens they pass the optimizer's numbers, and at about 590 all other activations.)
 
 # %%
 from course_lib.widgets import CostCalculator
@@ -363,9 +368,9 @@ assert max(gaps) < 1e-12
 # The result is the same, and the largest table has only queries × size entries.
 # But PyTorch would still keep each block for the backward pass.
 # FlashAttention [@dao2022] goes one step further.
-# It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps one number per query (at first two), the logarithm of the sum of exponentials.
-# The backward pass recomputes the weights, block by block, from queries, keys and that number: arithmetic is cheaper than traffic to main memory.
-# `F.scaled_dot_product_attention` uses such a **fused kernel**.
+# It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps, beside its inputs and its result, one number per query (at first two), the logarithm of the sum of exponentials.
+# The backward pass recomputes the weights, block by block, from queries, keys and that number: more FLOPs, but arithmetic is cheaper than traffic to main memory.
+# `F.scaled_dot_product_attention` uses such a **fused kernel** where one fits the device, the type, the mask and the dropout.
 # We measure the peak memory and the time of both, forward and backward.
 
 # %%
@@ -470,13 +475,13 @@ seconds = {line["work"].split(", by")[0]: line["seconds"] for line in by_length}
 assert seconds["attention, written out"][-1] > 2 * seconds["attention, fused"][-1]
 
 # %% [markdown]
-# For short sentences the feed-forward network takes longer than attention; the lines cross at a few hundred tokens.
+# For short sentences the feed-forward network takes longer than attention; here the lines cross at a few hundred tokens, and in a wider model later.
 # Lesson [15](15_alternatives.ipynb) asks what could replace attention beyond that.
 #
 # ## The cache, when translating
 #
 # Translating keeps no activations, but it keeps the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
-# For each layer, sentence and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own.
+# For each layer, hypothesis and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own.
 
 # %% tags=["nbval-check-output", "hide-input"]
 from course_lib.cost import cache_bytes
@@ -502,7 +507,8 @@ assert held_by_cache == formula and beams > 4 * 63e6
 # ### Fewer keys than queries
 #
 # Must every head have keys and values of its own?
-# In **grouped-query attention** [@ainslie2023] several query heads share one head of keys and values, as in nearly all large language models since 2023.
+# In **grouped-query attention** [@ainslie2023] several query heads share one head of keys and values, as in many large language models since 2023.
+# Each new token reads the whole cache once, and waits for memory more than for arithmetic, so a smaller cache saves time, too.
 # (With a single one it is *multi-query attention* [@shazeer2019].)
 # Against lesson [04](04_multi_head.ipynb#The-class), two projections get narrower and one line repeats their results:
 
@@ -674,7 +680,7 @@ assert gap < 1e-6 * grads["all at once"].abs().max()
 
 # %% [markdown]
 # Both ways reduce the peak, and together they reduce it more.
-# Two thirds of the last peak are the gradients themselves, which no way of computing them can save.
+# Two thirds of the last peak are the gradients themselves, which neither of these ways can save.
 # (The peaks are those of the forward and backward pass, beside the weights and without the optimizer.)
 # The forward pass is a third of a step, so computing it twice adds at most a third; it is a little less here, because the generator is not computed twice.
 # What remains in memory beside the gradients is the input of each layer, one whole layer while it is recomputed, and the loss.
@@ -734,8 +740,9 @@ assert after[torch.bfloat16] == 1 and abs(after[torch.float32] - 2) < 1e-3
 # The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times; near 0.05 they are still 0.0002 apart.
 # A step of Adam is about one learning rate long, and what is below half the gap is lost.
 # So weights that are to *learn* stay in float32.
-# **Mixed precision** ([@micikevicius2018], with float16) computes the matrix products in bfloat16, and keeps weights, norms, softmax and loss in float32.
-# `torch.autocast` does that, and our training with `precision="bfloat16"` uses it.
+# **Mixed precision** computes the matrix products in bfloat16, and keeps the weights in float32, as well as norms, softmax and loss where they need it.
+# (It began with float16 [@micikevicius2018], whose smaller range takes a loss that is scaled up.)
+# `torch.autocast` does that, by a list of operators for each device, and our training with `precision="bfloat16"` uses it.
 # Does it halve the activations?
 
 # %%
@@ -753,7 +760,7 @@ assert 0.4 < in_half / in_full < 0.95
 
 # %% [markdown]
 # Far from it: what norms and the loss keep is still float32, and the bfloat16 copies of the weights are kept as well.
-# With a larger batch the copies matter less, but the float32 part grows too, so it never comes to half.
+# With a larger batch the copies matter less, but the float32 part grows too.
 # Whether it is *faster* depends on the chip: much faster if its hardware multiplies bfloat16, otherwise not at all.
 #
 # ## Weights of one byte: int8
@@ -786,10 +793,10 @@ class OurInt8Linear(nn.Module):
 from course_lib.compression import quantized, weight_bytes
 from course_lib.translator import Translator
 
-everyday = Translator.from_pretrained("everyday")
-small_weights = quantized(everyday.model)
+course = Translator.from_pretrained("course")
 place = "encoder.layers.0.feed_forward.up"
-linear, theirs = everyday.model.get_submodule(place), small_weights.get_submodule(place)
+both_models = course.model, quantized(course.model)
+linear, theirs = (each.get_submodule(place) for each in both_models)
 rows = torch.randn(50, linear.in_features, generator=generator)
 with torch.no_grad():
     right = linear(rows)
@@ -804,7 +811,7 @@ assert all((each - right).norm() < 0.02 * right.norm() for each in both)
 assert (both[0] - both[1]).norm() < 0.02 * right.norm()
 
 # %% [markdown]
-# (The file of `everyday` is in int8 already, on our grid, so ours loses nothing more here. torchao divides the range by 127.5 and also uses −128: it rounds once more, and is still close.)
+# A layer is off by less than a percent. (torchao divides the range by 127.5 and also uses −128.)
 #
 # Why not fewer bits?
 # We round all matrices of the translator `course` to 8, 6, 4, 3 and 2 bits, translate 60 sentences of its grammar, and count exact matches.
@@ -821,7 +828,6 @@ of_bits
 from course_lib.data import load_course
 from course_lib.training import score
 
-course = Translator.from_pretrained("course")
 sentences = load_course(num_train=1).test[:60]
 
 
@@ -872,12 +878,14 @@ assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 # With one scale per matrix, the largest weight of all decides how coarsely every row is rounded.
 # (A model with strong outliers among its weights, or one that is less sure, needs more bits; test yours.)
 #
-# Now the larger translator, `everyday`: bytes, and BLEU on the same 60 sentences.
+# Now the larger translator, `everyday`: how many bytes does it take?
 # torchao leaves the embedding in float32.
 # But in our model the embedding is *the same matrix* as the generator, so now there are two: one of 8 million bytes, one of 2.
 # With `embedding=True` the embedding reads the generator's int8 rows instead.
 
 # %%
+everyday = Translator.from_pretrained("everyday")
+small_weights = quantized(everyday.model)
 variants = {
     "float32": everyday.model,
     "int8": small_weights,
@@ -896,7 +904,7 @@ assert 0.4 < linear_only / whole < 0.5 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]
-# Now the weights take a quarter of the bytes, and BLEU holds, as it should: the file was in int8 already.
+# Now the weights take a quarter of the bytes. (That BLEU on our 60 sentences holds says little, because the file was in int8 already. What int8 costs, the figure for `course` has shown: at eight bits, nothing.)
 #
 # Is it also faster?
 # It might be: when one token is translated at a time, most of the work is reading the weights from memory, and there is only a quarter to read (`microseconds` takes the fastest of 40 rounds).
@@ -912,12 +920,12 @@ of_speed = Predict(
 of_speed
 
 # %% tags=["hide-input"]
-integers = quantized(everyday.model, activations=True)
-layers = {
-    "float32": linear,
-    "torchao, int8 weights": theirs,
-    "torchao, int8 products": integers.get_submodule(place),
+models = {
+    "float32": everyday.model,
+    "torchao, int8 weights": small_weights,
+    "torchao, int8 products": quantized(everyday.model, activations=True),
 }
+layers = {name: each.get_submodule(place) for name, each in models.items()}
 
 
 # %% tags=["hide-input"]
@@ -933,7 +941,7 @@ def microseconds(layer, x, calls=10):
 
 
 # %%
-one, times = rows[:1], {}
+one, times = torch.randn(1, everyday.model.config.d_model), {}
 with torch.no_grad():
     for name, layer in layers.items():
         times[name] = microseconds(layer, one)
@@ -967,12 +975,12 @@ assert any("_to_copy" in each for each in operators["torchao, int8 weights"])
 assert any("mm" in each for each in operators["torchao, int8 weights"])
 
 # %% [markdown]
-# With int8 weights torchao's layer is *slower*, and the operators that it runs say why (the folded cell lists them).
-# At every call it converts all int8 weights back to float32 and then multiplies in float32: it saves memory, but does more work than before.
+# With int8 weights torchao's layer is *slower*, and a count of its operators, in a folded cell, says why.
+# At every call it converts all int8 weights back to float32 and then multiplies in float32, as our class does: it saves memory between calls, but does more work than before.
 # If the activations are int8 as well ("int8 products"), the integers are multiplied directly, but finding a scale for each token takes many small operators.
 # So int8 saves bytes by itself, and time only with a kernel that was written for it.
 #
-# (Quantized weights can still be adapted: **LoRA** [@hu2022] leaves W as it is and trains a product of two narrow matrices, which is added to it.)
+# (Quantized weights can still be adapted: **LoRA** [@hu2022] leaves W as it is and trains a product of two narrow matrices, which is added to it. W then needs no gradient and no moments.)
 #
 # ### Let a compiler do it
 #
@@ -1014,7 +1022,7 @@ if "compiled" in norms:
     assert one_loop < six
 
 # %% [markdown]
-# The compiled function gives the same numbers in a time not far from that of the kernel written by hand.
+# The compiled function gives the same numbers, and makes up for most of what separates the formula from the kernel written by hand.
 # Whether the seconds of compiling pay off depends on how often the function is called with tensors of the same shapes.
 #
 # ## A smaller model that learns from a larger one
@@ -1147,7 +1155,7 @@ assert more_seeds.low < true_seeds.high and true_seeds.low < more_seeds.high
 # From 250 pairs a student learns next to nothing, and the word level does not change that, as we expected.
 # Sequence level *on the same sentences* gives exactly the same students as no teacher: it translates these sentences as their references do, word for word.
 # What helps is the 4,000 sentences.
-# A student that learns the teacher's translations of them does about as well as one that learns the true ones; the intervals overlap.
+# A student that learns the teacher's translations of them does about as well as one that learns the true ones: three seeds cannot tell them apart.
 #
 # So here the teacher helps not by its probabilities but by labeling more data, and it can translate as many sentences as we like.
 # In natural language there is a second gain, which this corpus cannot show because each of its sentences has one translation: of many possible translations the teacher picks a typical one, and such translations are easier to learn [@kim2016].

@@ -34,7 +34,7 @@ def apart(a, b):
 # %% [markdown]
 # ## A fact, and a question much later
 #
-# *Anna has the ball. … Ben has the key. … Who has the ball?*
+# *Anna has the ball. … Ben has the key. … What does Anna have?*
 # Between the fact and the question are words that have nothing to do with it: five, or fifty.
 # Every architecture that reads text must get the fact across.
 # Here is such a story from the recall task of this lesson; one token states a whole fact, and one token asks.
@@ -170,7 +170,7 @@ assert left["GRU"] < 1e-9 > left["LSTM"]
 assert left["GRU, update gate open"] > 1e4 * left["GRU"]
 
 # %% [markdown]
-# An untrained GRU or LSTM of PyTorch forgets about half of its state with each token.
+# An untrained GRU or LSTM of PyTorch loses about 40 % of its state with each token.
 # Open gates keep far more, which is why the library's `AttentiveRNN` starts with a bias of 1 there.
 # Training may open them further; but it has to do so through the very gradient that fades.
 #
@@ -180,13 +180,13 @@ assert left["GRU, update gate open"] > 1e4 * left["GRU"]
 # The **encoder** reads from both ends, so that each token's output knows what comes before it and after it, and the **decoder** looks at all of these outputs with attention.
 # That is @bahdanau2015, first published in 2014, three years before the Transformer; lesson 10 raced it.
 # So attention is not what the Transformer added.
-# What it did was to leave out the rest: "dispensing with recurrence and convolutions entirely", says its abstract.
+# What it did was to leave out the rest, and to let attention with many heads take its place: "dispensing with recurrence and convolutions entirely", says its abstract.
 #
 # ## Convolution: a window that slides
 #
 # A **convolution** computes each output from a window of k neighboring tokens, with the same matrix everywhere.
 # No output waits for another.
-# @gehring2017 built a translator of them, which beat the best recurrent ones of its day at a fraction of their cost, a month before the Transformer appeared.
+# @gehring2017 built a translator of them, which beat the best recurrent ones of its day and translated about ten times as fast, a month before the Transformer appeared.
 # Their layer makes twice as many features as it needs and uses one half as gates for the other, a **gated linear unit**.
 
 
@@ -249,8 +249,8 @@ assert needed == 8
 # Each layer adds k − 1, so a distance of n takes about n / (k − 1) layers.
 #
 # **A common mistake**: "a stack of convolutions sees exponentially far".
-# It does if its windows have growing gaps, of 1, 2, 4, 8 tokens (**dilated** convolutions [@kalchbrenner2016]).
-# The paper's table 1 counts log_k(n) layers for those, and its text n / k for windows without gaps.
+# It does if the tokens of its windows stand further and further apart: 1, 2, 4, 8 places (**dilated** convolutions [@kalchbrenner2016]).
+# The paper's table 1 counts log_k(n) layers for those, if the spacing grows by k each time, and its text n / k for windows without gaps.
 # Gehring's have none.
 #
 # Beyond the receptive field the signal is not faint; there is none.
@@ -267,8 +267,8 @@ assert needed == 8
 #
 # A real number a can only shrink the state.
 # A **complex** number also turns it: it is the hand of a clock (lesson 02) that gets shorter with each tick.
-# A **diagonal state-space layer** gives every feature a few such hands, 8 in this lesson, and its output is their weighted sum [@gu2022]; a linear recurrent unit [@orvieto2023] has them too, shared by all features.
-# "Diagonal" means that no hand influences another one.
+# A **diagonal state-space layer** gives every feature a few such hands, and its output is the real part of their weighted sum [@gu2022]; a linear recurrent unit [@orvieto2023] has them too, shared by all features.
+# "Diagonal" means that no hand influences another one; "state space" is a word of control theory.
 
 
 # %%
@@ -375,21 +375,21 @@ assert 1e-3 < left["state space"] < left["attention"] and left["attention"] > 0.
 assert len(gradients["4 convolutions"]) == 9
 
 # %% [markdown]
-# Attention is flat: 60 tokens back is as near as one.
+# Attention is flat: 60 tokens back is as near as one. (Each curve is divided by its first value: what an untrained attention gives to a single token is little, and less in a longer text.)
 # The state space falls slowly, because some of its hands decay slowly.
 # That is what a layer starts from; what training makes of it, the races will tell.
 #
 # What does a state space pay for its speed?
 # Its kernel is fixed once training ends.
 # It weighs tokens by their age, never by what they say, so it cannot decide to keep *Anna-has-ball* and to skip a filler; the layers around it must see to that.
-# Mamba [@gu2023] makes step size and weights depend on the token, and gives up the Fourier form for it.
+# Mamba [@gu2023] makes a and the weights into and out of the state depend on the token. Then there is no fixed kernel and no Fourier form, but linear steps can be combined in pairs, in log₂ n rounds: a *parallel scan*.
 #
 # ### Attention with a state
 #
 # Is attention so different?
-# It looks back at all tokens because of the softmax: exp(q · k) is no product of finitely many features of q and of k (approximations exist).
-# Leave the softmax out, and it can.
-# The output of a token is the sum of (q · k) v over the tokens so far, and that is q times the sum of all k vᵀ: a matrix that grows by one product with each token.
+# It looks back at all tokens because of the softmax: exp(q · k) cannot be split into a part of q times a part of k with finitely many numbers (approximations exist).
+# Without the softmax there is nothing to split: (q · k) v = q (k vᵀ).
+# So the output of a token, the sum of (q · k) v over the tokens so far, is q times the sum of all k vᵀ: a matrix that grows by one product with each token.
 
 
 # %%
@@ -488,10 +488,11 @@ assert grows.pop("Transformer") == 10 and set(grows.values()) == {1}
 # **Sequential steps** are operations that must wait for one another.
 # The **path length** is how many steps a signal takes between two positions; the shorter it is, the paper argues, the easier it is to learn what connects them.
 #
+# Operations and sequential steps are those of one layer; the path length is that of as many layers as connect the two ends. (A fourth row, attention within a window, is left out here.)
 # These are orders of growth.
 # Can they be *measured*?
 # Autograd's graph shows how our code computes: every operation is a node that points to the operations it was computed from.
-# We follow all chains of nodes from the last output to the first token.
+# We follow all chains of nodes from the last output to the first token, for the convolutions in a stack that connects them.
 # The longest one counts dependent operations; the shortest one is the path of a signal, where its gradient is not 0.
 
 
@@ -569,7 +570,7 @@ assert 1.8 < short[2] / short[1] < 2.2 and short[2] < measured["recurrence"][0][
 # The chains grow as the path lengths in the table do.
 # Attention's do not change with n.
 # The recurrence has a single chain, with three operations for each token, so it doubles with n.
-# So do the chains of the stacked convolutions, which need n / (k − 1) layers to connect the two ends, though each of these layers takes all tokens at once.
+# So do the chains of the stacked convolutions, which need n / (k − 1) layers to connect the two ends, though each of these layers is a single step, which takes all tokens at once.
 #
 # And the operations?
 # We count them for one layer; the factor 2 in the formulas is for multiplying and adding.
@@ -604,7 +605,7 @@ assert measured["convolutions"][2][2] == layers_needed * 2 * 3 * n * d**2
 # %%
 of_crossing = Predict(
     "From which length on is PyTorch's LSTM faster than attention, at d = 64?",
-    ["up to 64 = d", "some hundreds", "a thousand or more"],
+    ["up to 64 = d", "from 65 to 256", "more than 256"],
     section="Time per token against length",
 )
 of_crossing
@@ -649,15 +650,26 @@ assert 64 < crossing <= 1024
 # (Short texts are expensive for all: a call costs something before the first number is computed.)
 # The state space is level, too, but high: each of its features has eight hands and a Fourier transform.
 #
-# The crossing with the LSTM is not at n = 64; it comes later, at some hundreds of tokens.
+# The crossing with the LSTM is not at n = 64.
 # Why?
-#
-# - A processor likes attention's few large matrix products best; the recurrence is n small ones, one after another.
-# - An LSTM has four times the matrices of the simple recurrence in the table.
-# - But softmax and projections, which the table leaves out too, slow attention.
-#
-# So n = d is where the *terms* cross; seconds must be measured, on the machine that will do the work.
-# The paper's argument was a GPU's: it has more to do at once, and small steps in sequence leave it idle.
+# Let us count again, with everything in it.
+# Beside its 4 n² d, attention has four projections, 8 n d²; an LSTM has eight matrices, 16 n d², four times the recurrence of the table.
+# They are equal at n = 2 d = 128.
+
+# %%
+counted = [(8 * n * 64**2 + 4 * n**2 * 64) / (16 * n * 64**2) for n in lengths]
+print("attention's time, where the LSTM takes 1:")
+for n, ratio, *both in zip(lengths, counted, *list(micros.values())[:2], strict=True):
+    print(f"{n:5} tokens: counted {ratio:5.2f}, timed {both[0] / both[1]:5.2f}")
+
+# %% tags=["hide-input"]
+assert counted[1] < 1 < counted[2]
+
+# %% [markdown]
+# So n = d is where two *terms* cross, and whole layers cross later.
+# On one core, the count explains most of the clock.
+# On a GPU it does not: it can do more at once, and small steps in sequence leave most of it idle.
+# That was the paper's argument.
 #
 # ## Race 1: recall
 #
@@ -747,7 +759,7 @@ curves(
     {side: (middles, 100 * torch.tensor(runs)) for side, runs in long_stories.items()},
     xlabel="tokens between fact and question",
     ylabel="right answers (%)",
-    title="Stories of 256 tokens: attention reaches everything, the others fade or end",
+    title="After six seconds, only attention answers at every distance",
     log_x=True,
     marks={"longest trained": (63, None), "guessing": (None, 12.5)},
 )
@@ -768,17 +780,17 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # The Transformer wins by far.
 # It finds the look-up in a fraction of the time, and then distance does not matter: 256 tokens are as easy as two.
 # A question needs one token of the whole text, found by *what it says*; that is what attention does.
-# (Validation chose the causal mask alone. With rotary positions it is as good at the trained length and worse beyond, as lesson [13](13_positions_past_the_paper.ipynb) leads us to expect.)
+# (It has the causal mask alone. With rotary positions it is perfect on the validation stories, too, and worse on the long ones, as lesson [13](13_positions_past_the_paper.ipynb) leads us to expect.)
 #
 # The convolutions do what the formula says: they know answers up to 2 · (5 − 1) = 8 tokens back, and guess from there on.
 # More training cannot move that edge.
 #
 # The three with a state are in between: better than guessing at every trained distance, but far from always right.
 # At distances longer than any in training they part: the GRU still knows something at more than 128 tokens, while the state space guesses.
-# A gate can learn "keep this until further notice"; a decay that was slow enough for 64 tokens is too fast for 200.
+# Perhaps because a gate can learn "keep this until further notice", while a state space's decay is the same for every token; we have not looked.
 #
 # Is that a limit of theirs, or of six seconds?
-# The record also has the two recurrent ones with four times the time.
+# The record also has the two recurrent ones with four times the time (not the state space; for it the question stays open).
 
 # %% tags=["hide-input"]
 print(f"{'right answers, %':20}{'64 tokens':>13}{'256 tokens':>19}")
@@ -793,7 +805,7 @@ assert all(min(map(min, runs)) > 0.95 for runs in longer.values())
 
 # %% [markdown]
 # For these two it was the time: with four times as much, both answer nearly every question, on the long stories as well.
-# A state that has learned to keep what it is told does not fade; what it needs is the training to get there, through the gradient that fades.
+# A state that has learned to keep what it is told does not fade; what it needs is the training to get there.
 # So the race does not say what an architecture *can* do, but what it does for a price.
 #
 # ## Race 2: translation
@@ -854,7 +866,7 @@ assert abs(at_step["state space"] - at_step["Transformer"]) < 0.1
 # No: at this early stage the Transformer also learns less from each step.
 # One explanation: a state that reads from left to right and a window that slides have the order of a sentence built in, and a Transformer has to learn it from its positions.
 # But the state space has it built in too, and is hardly ahead of the Transformer; so the cause is open.
-# To test it, one would have to give the Transformer the order and see whether it catches up.
+# (Our state-space translator *is* the Transformer with other self-attention. So what slows both may be in the parts that they share; a test would exchange these one by one.)
 #
 # What *is* a result is how it goes on.
 # In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
@@ -864,7 +876,7 @@ assert abs(at_step["state space"] - at_step["Transformer"]) < 0.1
 #
 # The viewer replays both records, on validation data.
 # In recall, its score gives every range of distances the same weight, which flatters the convolutions.
-# Which side is ahead after a tenth of the time, and does it stay there?
+# When does each side leave guessing behind, and does the order change after that?
 
 # %%
 from course_lib.widgets import RaceViewer
@@ -887,17 +899,16 @@ viewer.moment = 4
 #
 # | what | who does better | measured here |
 # |---|---|---|
-# | memory while it writes | recurrent, convolutional, state space | their cache does not grow; the Transformer's is ten times as large after ten times as many tokens |
-# | time per token in long texts | the same three | the rising curve in "Time per token against length" |
-# | little training | LSTM, GRU, convolutional | race 2 |
-# | order | recurrent, convolutional, state space | lesson [02](02_position.ipynb): attention must be told |
+# | memory while it writes | recurrent and convolutional at once, state space after some tokens | their cache does not grow; the Transformer's is ten times as large after ten times as many tokens |
+# | time per token in long texts | convolution and LSTM; a state space's curve is flat, too, but still above attention's at 2,048 tokens | "Time per token against length" |
+# | the first seconds of learning to translate | LSTM, GRU, convolutional | race 2, and the opposite of race 1 |
 #
 # And where does it win? A fact at any distance, found by its content, after a fraction of the training (race 1), in a constant number of sequential steps.
 # Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
 # Jamba [@lieber2024], for example, has one layer of attention for every seven of Mamba.
 #
 # **A common mistake**: reading such a race as a verdict on architectures.
-# Ours has two tasks, one size, one processor, and seconds of training.
+# Ours has two tasks, one size, one processor, and seconds of training. Equal are parameters and processor time; each side has a learning rate of its own. Windows of 5 in two layers were our choice, and so was a task that one look-up solves.
 # Change the task, and another one wins, as between race 1 and race 2.
 #
 # ## Your predictions
@@ -917,7 +928,7 @@ Predictions()
 # - **dilated**: of a convolution whose window has gaps; with growing gaps, a stack sees exponentially far.
 # - **diagonal state-space layer**: a linear recurrence in which no number of the state influences another.
 # - **kernel**: what a token adds to the outputs 0, 1, 2, … tokens later.
-# - **scan**: computing a recurrence token by token.
+# - **scan**: computing a recurrence along a text, token by token; if it is linear, also in pairs and in parallel.
 # - **linear attention**: attention without the softmax, which is a recurrence with a matrix as its state.
 # - **sequential steps**: operations that must wait for one another.
 # - **path length**: the steps of a signal between two positions.
@@ -928,9 +939,9 @@ Predictions()
 #
 # A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything; without its softmax it is a recurrence, too.
 # Table 1's three numbers can be measured: operations by a counter, sequential steps and path length as the longest and the shortest chain in autograd's graph.
-# The terms n² d and n d² cross at n = d, but seconds cross later, because an LSTM has more matrices and a processor likes a few large products better than n small ones.
-# With equal size and time, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM needs four times as long to do as well; on short translations after seconds of training the LSTM wins.
-# The Transformer loses where memory must not grow, where texts are long, or where there is little time to train.
+# The terms n² d and n d² cross at n = d, whole layers of attention and LSTM at n = 2 d, and seconds about there.
+# With equal size and time, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM does nearly as well with four times the time; on short translations after seconds of training the LSTM wins.
+# The Transformer loses where memory must not grow, where texts are long, or, in translation, in the first seconds of training.
 #
 # **Practice**: [assignment 15](assignments/release/15_alternatives/15_alternatives.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -129,7 +129,7 @@ assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 # ### Today's block
 #
 # Is GPT-2 still this block, and Llama 3?
-# The plan is unchanged: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
+# Beside our language model the plan is unchanged: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
 # The parts changed:
 #
 # | part | the paper (2017) | GPT-2 [@radford2019] | Llama 3 [@grattafiori2024] |
@@ -142,7 +142,7 @@ assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 #
 # RMSNorm leaves out the mean: it divides by the root of the mean square.
 # GELU is a ReLU with a rounded corner.
-# A gated network (the idea is in lesson [15](15_alternatives.ipynb), too) multiplies one projection by another, after the smooth function SiLU.
+# A gated network (the idea is in lesson [15](15_alternatives.ipynb), too) passes one projection through SiLU, z · sigmoid(z), and multiplies the other by it, number by number.
 
 
 # %%
@@ -177,7 +177,7 @@ class LlamaBlock(nn.Module):
     def forward(self, x):  # (batch, length, d_model)
         each = self.all_proj(self.norm1(x)).unflatten(-1, (sum(self.split), -1))
         query, key, value = each.transpose(1, 2).split(self.split, dim=1)
-        query, key, _ = self.rotary(query, key)
+        query, key, _ = self.rotary(query, key)  # (batch, heads, length, d_k)
         context = attend(query, key, value, is_causal=True, enable_gqa=True)
         x = x + self.output_proj(context.transpose(1, 2).flatten(2))
         return x + self.feed_forward(self.norm2(x))
@@ -191,7 +191,7 @@ other[:, -1] += 1  # another last token
 with torch.no_grad():
     change = (block(other) - block(x)).abs().amax(dim=2)[0]
 old = EncoderLayer(64, 8, 256, 0.0)
-for name, layer in (("lesson 06's, d_ff 256", old), ("Llama's, d_ff 172", block)):
+for name, layer in (("lesson 06's, d_ff 256", old), ("Llama's way, d_ff 172", block)):
     numbers = sum(each.numel() for each in layer.parameters())
     print(f"{name:22} {numbers:,} parameters")
 print(f"a new last token moves itself {change[-1]:.1f}", end=", ")
@@ -208,8 +208,8 @@ with torch.no_grad():  # of rotary: words moved along together change no score
 assert (near - near[0]).abs().max() < 1e-4
 
 # %% [markdown]
-# With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network.
-# The block is smaller because its keys and values have fewer heads, and because it has no biases.
+# With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network [@shazeer2020]. (Llama 3 takes a larger one.)
+# The block is smaller because its keys and values have fewer heads; that our layer of lesson 06 has biases everywhere counts for little.
 #
 # ## A model that writes, letter by letter
 #
@@ -284,8 +284,8 @@ def counted_prob(read, at, longest):
 
 
 # %% [markdown]
-# One training is an anecdote, so the rest of this lesson reads a record of three seeds for each model: `python -m course_lib.experiments families` makes it again.
-# It also has writers that were trained five times as long as ours.
+# One training is an anecdote, so where the rest of this lesson gives a score, it reads a record of three seeds: `python -m course_lib.experiments families` makes it again. (What it looks into is a single training, with seed 0.)
+# The record also has writers that were trained five times as long as ours.
 # Below, `seeds(side, name)` reads one of its results, seed after seed, and `told` prints their mean and its interval.
 
 # %%
@@ -342,7 +342,7 @@ assert all(abs(each - bits[5]) < 0.1 for each in seeds("long writer", "bits"))
 # %% [markdown]
 # (In parentheses: the 95 % confidence interval of the mean over seeds; those of shares are cut off at 0 and 100 %.)
 # After 600 steps our writer is far behind the counts of five characters; after 3,000 it has drawn level.
-# A small corpus made by a grammar repeats its words all the time, and for that a table is hard to beat.
+# A small corpus made by a grammar repeats its words all the time, and there a table is hard to beat. (We tried neither longer contexts nor more steps.)
 # But for a context that it never met, a table can only fall back on a shorter one.
 # A model can use what it learned from similar contexts, and that pays when there is more to learn than fits a table.
 #
@@ -368,10 +368,10 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 # Asked a question, it may continue with another question.
 # A large one does many tasks if its text begins with a few examples of them, **in-context learning** [@brown2020], without any training.
 # To make an assistant of it, two more trainings follow.
-# In **instruction tuning** it learns, with the loss of this lesson, from conversations in which people have written good answers; the loss counts the answer's tokens only.
+# In **instruction tuning** it learns, with the loss of this lesson, from conversations in which people have written good answers; the loss counts the answer's tokens only. Of `<user> What is 2 + 2 ? <assistant> 4 </s>` these are `4` and `</s>`.
 # In **preference learning** people say which of two of its answers is better.
 # One way first trains a second model to predict these judgments, and uses its prediction as a reward for the first [@ouyang2022].
-# Another makes the better answer of each pair more probable directly [@rafailov2023].
+# Another does without it, and raises the probability of the better answer compared with the worse one's [@rafailov2023].
 # The block, the mask and the sampling stay as they are.
 #
 # ## A model that fills in blanks
@@ -416,8 +416,8 @@ assert (blanks == row)[wanted == -100].all()
 # A **classifier**, `TextClassifier` in the library, puts one linear layer on the vector of the first token, `<s>`.
 # It starts from the pretrained weights and trains on with a few labeled examples: **fine-tuning**.
 #
-# Our question: is a sentence sensible or odd?
-# In every second sentence, a noun was replaced by one of another kind.
+# Our question: was a noun of the sentence replaced by one of another kind?
+# Half of them were, and are called odd. Not each of them is nonsense, and then nobody could know: 100 % is out of reach.
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import labeled_sentences
@@ -444,7 +444,7 @@ for labels in (100, 1000):
     print(f"{labels:5} labels: from scratch {fresh}, pretrained {after}")
     points = (f"{100 * gain:.1f} points" for gain in gains[labels])
     print(f"{'':13} gain, seed by seed:", *points)
-of_labels.reveal(round(100 * sum(pair[1]) / 3), because="little beyond guessing, 50 %")
+of_labels.reveal(round(100 * sum(pair[1]) / 3), because="guessing gives 50 %, and filling in blanks adds a few points")
 
 # %% tags=["hide-input"]
 assert min(gains[100]) > 0 and mean_estimate(gains[1000]).low > 0
@@ -454,10 +454,11 @@ assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 
 # %% [markdown]
 # Half of the sentences are odd, so 50 % is guessing.
-# From scratch, the classifier hardly beats that.
+# From scratch, the classifier is hardly distinguishable from that.
 # Pretraining helps with each of the three seeds and costs no labels, but it does not get far: with 1,000 labels, six answers of ten are right.
 # Why does it gain so little?
-# Let us see how much pretraining has taught it.
+# Some labels cannot be known. The classifier reads the vector of `<s>`, for which no blank was ever asked (BERT trained its first token on a second task). Or pretraining has taught too little.
+# The last we can look at.
 # If the third word of a sentence is hidden, how often does the model find it?
 # As a baseline, we always say the most frequent third word.
 
@@ -475,8 +476,8 @@ assert always < 0.1 and 0.25 < min(found) < max(found) < 0.3
 
 # %% [markdown]
 # It finds the word four times as often as the baseline, but nearly three of four blanks remain wrong.
-# (Many blanks have more than one good filler, so 100 % is out of reach for anybody.)
-# Whether a longer training would help the classifier, this record does not say; BERT's had 3.3 billion words to read [@devlin2019, section 3.1].
+# (Many blanks have more than one good filler, so here, too, 100 % is out of reach.)
+# Which of the three holds the classifier back, this record does not say; BERT's had 3.3 billion words to read [@devlin2019, section 3.1].
 #
 # ## Patches instead of words
 #
@@ -501,7 +502,7 @@ print("patches:", len(by_hand), "of", len(by_hand[0]), "numbers each")
 # An embedding table turns the id of a word into a vector.
 # A patch has no id; it *is* four numbers, so a linear layer takes the table's place.
 # In front we put one more learned vector, the **class token**: its output stands for the whole picture, as that of `<s>` did for a sentence.
-# Such a model is a **vision transformer**, and this is all of it:
+# Such a model is a **vision transformer**, and this is all of it but `cut`, which follows:
 
 
 # %%
@@ -545,7 +546,7 @@ with torch.no_grad():
     apart = (ours(test.pictures) - digits(test.pictures)).abs().max().item()
 print(f"largest difference from the library's: {apart:.0e}")
 share = right_share(digits, test.pictures, test.classes)
-print(f"right on {len(test.classes)} digits that it never saw: {share:.1%}")
+print(f"right on {len(test.classes)} new pictures: {share:.1%}")
 
 # %% tags=["hide-input"]
 assert apart < 1e-4 and share >= 0.97
@@ -566,7 +567,7 @@ print(f"nearest training picture:        {nearest_share:.1%}")
 assert min(seeds("digits", "test")) >= 0.97 and nearest_share > 0.98
 
 # %% [markdown]
-# A draw, on this one split of the digits.
+# A draw, on this one split of the digits. (It is a random one: most writers of the test part have digits in training, too, and that helps both.)
 # With so few and so small pictures, nothing is gained over the nearest neighbor, which needs no training at all.
 # @dosovitskiy2021 tell a similar story at their size: trained on 1.3 million pictures, their models are worse than convolutional networks, in which nearby pixels belong together by design; with 14 to 300 million they catch up and win.
 # A vision transformer is not told which patches are neighbors: its position vectors have to learn it.
@@ -585,7 +586,7 @@ assert torch.equal(torch.stack(by_hand), cut(picture[None, None])[0])
 assert not torch.equal(torch.stack(by_hand), strips)
 
 # %% [markdown]
-# Where does the class token look?
+# Where does the class token look, beside itself?
 # `record_weights` listens to any attention module, as `record_attention` did to a Transformer's.
 # `draw_looks` draws the outline of the digit over the weights of its patches.
 
@@ -636,7 +637,8 @@ assert len({look.argmax().item() for look in looks}) > 1
 # %% [markdown]
 # As lesson [12](12_reading_attention.ipynb) showed, a map tells where a head looks, and not yet what the answer depends on.
 # Test that by hand: erase a patch in the widget, and see whether the answer changes.
-# Below it, the writer continues a text that you begin.
+# In the figure, heads 1 and 3 each prefer one patch; what does the answer become if you fill or empty those?
+# Below the picture, the writer continues a text that you begin.
 
 # %%
 from course_lib.widgets import ModelPlayground
@@ -744,7 +746,7 @@ assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() ==
 #
 # - *known*: new pictures of what training shows, elsewhere and with other noise;
 # - *new pair*: two things that training shows, never together in a picture;
-# - *new thing*: a color and a shape that training shows, never in one thing. No training picture has a red circle or a yellow square.
+# - *new thing*: a color and a shape that training shows, never in one thing. Held out are the red circle, the green ring, the blue triangle, the yellow square and the white cross.
 
 # %%
 of_captions = Predict(
@@ -803,7 +805,7 @@ assert right["new thing"][1] < 0.4
 # The color is right, and the shape mostly is not.
 # Two explanations compete.
 # Either the memory does not hold the shape of a new thing, or it holds the shape and the decoder cannot read it.
-# A **linear probe** (lesson [12](12_reading_attention.ipynb)) can decide: a linear layer (`probe`) from the mean of the memory's vectors (`in_memory`) to the five shapes.
+# A **linear probe** (lesson [12](12_reading_attention.ipynb)) helps to decide: a linear layer (`probe`) from the mean of the memory's vectors (`in_memory`) to the five shapes.
 # We train two of them, and test both on other pictures.
 #
 # - One learns from known things only, as the captioner did. It tells whether their code for a shape also serves new things.
@@ -878,9 +880,11 @@ held = [shape_right[name, "both", "new thing"] for name in ("untrained", "traine
 assert held[0] < held[1] - 0.1
 
 # %% [markdown]
-# The untrained memory already gives more than half, so part of such a score needs no training.
-# The trained memory gives far more: it does hold the shape of most new things.
-# But a probe that learned from known things only reads it as badly as the captioner does.
+# Guessing gives 20 %.
+# Could the second probe cheat? It was shown that new yellow things are squares, so *yellow, so square* would do; the untrained memory's score may be partly that.
+# But such a probe would fail on known yellow things, and this one is right on nine known things of ten.
+# So, in this captioner, the shape of most new things *can* be read from the memory, by a reader that was shown such things.
+# A probe that learned from known things only reads them as badly as the captioner does.
 # The data suggest why: in training, *yellow* rules out *square*.
 # So a code that mixes color and shape costs nothing there, and no picture shows that any color can go with any shape.
 # Would more colors and shapes help? Perhaps; the record does not test it.
@@ -957,7 +961,7 @@ for name, bank in (
 assert clauses["11 or more"] > 1.5 * clauses["up to 10 words"]
 
 # %% [markdown]
-# The record cannot tell how much is due to which.
+# But most of the longer sentences have no such clause, and hardly any of their trees is perfect, so the clauses are not the whole reason.
 # The paper reaches an F1 of 91.3 on the Wall Street Journal with about 40,000 trees [@vaswani2017, table 4].
 # Its sentences are real and ours are not, so the two cannot be compared.
 #
@@ -968,15 +972,15 @@ assert clauses["11 or more"] > 1.5 * clauses["up to 10 words"]
 # | summaries | a text | a shorter text | encoder-decoder, or decoder only: the text is the beginning |
 # | answers to questions, chat | a conversation | its continuation | decoder only |
 # | marking an answer in a text | question and text | first and last word | encoder only, two scores for each word |
-# | code | a program with a gap or a beginning | what is missing | decoder only |
-# | search | a text | one vector | encoder only |
+# | code | a program with a gap or a beginning | what is missing | decoder only; the text after the gap is moved in front |
+# | search | a text | one vector | encoder only, or a decoder trained further for it |
 # | speech to text | frames of a spectrogram | a text | encoder-decoder; frames are patches |
 # | music and speech from text | a text | codes of sound | decoder only, or encoder-decoder |
 # | pictures made from text | a text, and noise or codes of patches | codes, or a picture with less noise | decoder only over codes; encoder layers inside a diffusion model |
 # | detection | patches, and learned queries | a box and a label for each query | encoder-decoder without a causal mask |
 # | proteins | a row of amino acids | a vector for each | encoder only |
 #
-# A label or a vector for the input takes an encoder; its continuation, a decoder; another sequence, both, or a decoder that reads one and writes the other.
+# A label or a vector for the input takes an encoder; its continuation, a decoder; another sequence, both, or a decoder that reads one and writes the other; a set of answers, a decoder without a causal mask.
 #
 # **Try yourself**: `train_writer(texts, seed=0, steps=3000)` takes five times as long. What does it write in the playground?
 #
@@ -1017,7 +1021,7 @@ Predictions()
 # A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and not one new attention class was needed for five tasks; today's language models have other norms, positions, gates and fewer keys in the same plan.
 # What a model of such blocks does is decided by its mask, by what is cut into tokens, and by the exercise that it is trained with.
 # That the blocks fit a task does not make them the best choice: on our small data, counts of five characters are as good as a language model after 3,000 steps, and the nearest neighbor as good as the vision transformer.
-# Pretraining on blanks helped the classifier in every seed, by a few points, far from what it does at BERT's size.
+# Pretraining on blanks helped the classifier in every seed, by a few points.
 # "Unseen" can mean a new picture, a new pair or a new combination of properties, and the captioner that is right on the first two is wrong on most of the third, although a probe reads the answer from its memory.
 #
 # **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.

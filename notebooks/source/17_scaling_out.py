@@ -107,11 +107,11 @@ assert round(of_course["test"][0]["bleu"]) == 99 and of_course["seconds"] < 300
 #
 # 1. each process has a whole copy of the model, with the same weights;
 # 2. of each batch, each takes a **share**: some of its rows;
-# 3. each computes the gradients of its share;
-# 4. the gradients are averaged over all processes, and everyone gets the result;
+# 3. each computes the loss of its share and the gradients of that loss;
+# 4. the gradients are combined over all processes, and everyone gets the result;
 # 5. all take the same optimizer step, so that the copies stay equal.
 #
-# Only in step 4 do they communicate.
+# During a step they communicate in step 4 only.
 # A sum or mean over all processes that each of them receives is called an **all-reduce**.
 # The number of a process, from 0, is its **rank**; how many processes there are is the **world size**.
 #
@@ -167,10 +167,10 @@ assert sum(share.num_tokens for share in shares) == batch.num_tokens
 
 # %% [markdown]
 # **A common mistake**: the mean of the means, which lesson [09](09_training.ipynb) avoided in its micro-batches.
-# A token in the short share counts for more than one in the long share, because it is divided by a smaller number.
+# A token in the short share counts for more than one in the long share, because it is divided by a smaller number: here a few tokens have half of the vote.
 # Nothing warns you: the loss falls and the model learns, but it weighs its sentences differently from what you think.
 # For pictures, in equal shares, the same code is right, because every example counts as one.
-# For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024].
+# For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024], and across devices for longer.
 #
 # The remedy: every process divides by the tokens of the *whole* batch.
 # Then the gradients add up.
@@ -185,7 +185,11 @@ assert gap_of_sums < 1e-12
 
 # %% [markdown]
 # Up to rounding, the same.
-# (The wrapper that we are about to build *averages*, so the loss is multiplied by the world size first.)
+# So each process needs one more number: T, the target tokens of the whole batch.
+# Ours have it, because each builds the whole batch; otherwise it takes an all-reduce of the counts.
+# And mind the factor: the gradient is the *sum* of what the N processes get from (sum of the share's losses) / T.
+# A wrapper that takes the *mean* gives 1/N of it, so each process multiplies its loss by N first.
+# (Whoever forgets that sees little of it: Adam divides by the size of the gradients, and the factor cancels.)
 #
 # ## What a wrapper does
 #
@@ -311,7 +315,7 @@ assert float(away["mean of means"]) > 1e-3
 
 # %% [markdown]
 # Ours, PyTorch's and the sharded one agree with a single process up to rounding.
-# The mean of the means does not, though here each process has long and short sentences.
+# The mean of the means does not, though here each process has long and short sentences. (The batch is the three shortest pairs of the file and the four longest.)
 #
 # We compare in float64, because in float32 a difference of 10⁻⁷ could be rounding or a small mistake.
 #
@@ -337,7 +341,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 
 # %% [markdown]
 # The losses agree to all the digits shown: the training has not changed, only who computes it.
-# Both processes know the loss, but only rank 0 prints, translates the validation part and writes files.
+# The loss is added up over both processes, but only rank 0 prints, translates the validation part and writes files.
 #
 # **A common mistake**: every process writes the checkpoint, to the same file.
 # It works until two writes overlap, and then the file is broken.
@@ -358,7 +362,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 # On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted 466 times in 54 days, 419 times unexpectedly [@grattafiori2024, section 3.3.4].
 # When one process is gone, the others cannot go on: they wait for its gradients until an error or a time limit ends them.
 # `torchrun` watches them.
-# If a process dies, it ends all others and starts all of them again, up to `--max-restarts` times.
+# If a process dies, it ends all others and starts all of them again, up to `--max-restarts` times (without that option, never).
 # They load the newest checkpoint and continue.
 #
 # In our test, one process kills itself as soon as there is a checkpoint:
@@ -416,12 +420,12 @@ assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 # %% [markdown]
 # Not one bit is different.
 # A checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the position in the epoch, and the state of *every* process's random generator, because with dropout each draws zeros of its own.
-# (The preset `mini` has no dropout. With it, one process and two would not have printed the same losses.)
+# (The preset `mini` has no dropout, so this test says nothing of the generators; the library's own tests use dropout. With it, one process and two would not have printed the same losses. And it is a promise for CPUs: kernels of GPUs may add in another order each time.)
 # What was computed after the checkpoint is lost: here at most an epoch.
 # Save often enough that you can afford to repeat what is lost.
 #
 # Why three restarts for one death?
-# A restart can fail too: a process that is back first may wait at the address of one that is gone ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
+# A restart can fail too, for instance if a process meets the address of the start before ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
 #
 # ## What a second process brings
 #
@@ -448,7 +452,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 #
 # **Amdahl's law** says what follows [@amdahl1967].
 # Let s be the **serial share**: the share of one process's time that cannot be divided.
-# The rest is divided by N:
+# The rest is divided by N (waiting and exchange are in no single process's time; we will count them as if they were):
 #
 # $$\text{speed-up}(N) = \frac{1}{s + (1 - s)/N} \;\le\; \frac{1}{s}$$
 
@@ -466,10 +470,10 @@ assert speed_up(1024, 0.1) < 10 and abs(speed_up(2, 0.1) - 2 / 1.1) < 1e-12
 # %% [markdown]
 # Look at the row of 10 %: two processes are 1.8 times as fast, which looks splendid, and a thousand are not even ten times as fast.
 #
-# How large is s in our training?
+# How large is s in our training, with waiting and exchange counted in?
 # With throughput measured at several N, we would fit it by least squares.
 # We have two numbers, N = 1 and N = 2.
-# For comparison we also fit another law, in which everything is divided, but each further process costs a constant for communication.
+# For comparison we also fit another law, in which everything is divided, but each further process costs a constant for communication (as if one process collected all gradients in turn; a good all-reduce sends nearly as much however many there are).
 
 
 # %%
@@ -504,12 +508,12 @@ assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1)
 # A fit needs more points than free numbers, and a check needs one more that the fit did not use.
 # What two points *can* tell is how much is lost with two processes, on this machine, with this model and batch.
 #
-# The batch matters most.
+# What matters most is how much each process has to do between two exchanges.
 # We have divided a batch of fixed size, so more processes do less between two exchanges; that is **strong scaling**.
 # Usually the batch grows with the processes: **weak scaling**.
 # Then the exchange stays small compared with the work, and what does not grow with the batch weighs less.
 # But a larger batch is another training: it needs another learning rate, and beyond some size it saves no more steps [@shallue2019].
-# The paper's batch, 25,000 target tokens, was divided among 8 GPUs.
+# The paper's batch had about 25,000 target tokens, on 8 GPUs: some 3,100 for each.
 #
 # ## When the model does not fit
 #
@@ -522,7 +526,7 @@ from course_lib.config import model_preset
 for name in ("mini", "base", "big"):
     needed = sum(model_preset(name, 37_000).memory_bytes().values())
     print(f"{name:5} {needed / 1e9:.2f} GB; an eighth: {needed / 8e9:.2f}")
-print(f"7 billion parameters: {4 * 4 * 7} GB; an eighth: {4 * 4 * 7 // 8}")
+print(f"7 billion parameters: {16 * 7} GB; an eighth: {16 * 7 // 8}")
 
 # %% tags=["hide-input"]
 assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
@@ -530,8 +534,12 @@ assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
 # %% [markdown]
 # The copies are a waste, because a process needs the weights of one layer at a time.
 # With **fully sharded** training each process keeps 1/N of every weight, gradient and moment; before a layer computes, its weights are gathered from all processes, and dropped afterwards [@zhao2023].
-# It sends about half as much again as plain data parallelism, and the memory for weights, gradients and moments shrinks with N.
-# In PyTorch it takes one call for each layer, `fully_shard(layer)`; `sharded_loss`, which our comparison used, is five lines around it.
+# What does it send?
+# An all-reduce is two exchanges: first each process gets the sum of *its* part (a **reduce-scatter**), then all collect the parts (an **all-gather**).
+# Sharded training gathers the weights before the forward pass and again before the backward pass, and scatters the gradients: three exchanges instead of two.
+# The memory for weights, gradients and moments shrinks with N.
+# Activations are not sharded: they depend on each process's share of the batch, and are often what overflows.
+# In PyTorch it takes one call, `fully_shard(layer)`, for each layer and one for the model around them; `sharded_loss`, which our comparison used, does that.
 # Mixed precision, `--precision bfloat16`, works with all of this (lesson [14](14_cost_and_memory.ipynb) measures it).
 #
 # The largest models are divided in two more ways.
@@ -688,7 +696,7 @@ print(f"the whole training: {ours:.1e}, by the library: {theirs:.1e}")
 assert ours == theirs and 9e17 < ours < 1e18
 
 # %% [markdown]
-# The length of the sentences hardly matters here: nearly all the operations are products with weights, 6 for each weight and target token.
+# Nearly all the operations are products with weights, 6 for each weight and target token (if the source is as long as the target), so the length of the sentences hardly matters here.
 #
 # ### A larger model, or more tokens?
 #
@@ -696,7 +704,7 @@ assert ours == theirs and 9e17 < ours < 1e18
 # What is best?
 # @kaplan2020 found **scaling laws**: a language model's loss falls like a power of its parameters, of its tokens and of its FLOPs, over many orders of magnitude, if the other two are no limit.
 # They concluded that most of a larger budget should go into a larger model.
-# @hoffmann2022 gave each length of training a learning rate that decays over just that length, and came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter.
+# @hoffmann2022 came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter. (They tuned each length of training by itself; later work finds several small differences behind the two answers.)
 # How far is the paper's run from that?
 
 # %% tags=["nbval-check-output"]
@@ -712,7 +720,7 @@ assert 35 < tokens / weights < 45 and abs(6 * weights * tokens / ours - 1) < 0.0
 assert abs(6 * best * 20 * best / ours - 1) < 1e-9
 
 # %% [markdown]
-# Twice as many tokens as the rule asks for, so not far from it.
+# Twice as many tokens for each parameter as the rule asks for, so not far from it.
 # But the rule is one of language models that read new text at every step, and the paper's model read each of its 4.5 million pairs again and again (at about 25 tokens a sentence).
 # The rule also counts the training only.
 # A smaller model is cheaper to *use*, so many are trained far beyond 20: Llama 3 reads some 15 trillion tokens, which makes nearly 2,000 for each parameter of its smallest model [@grattafiori2024].
@@ -758,7 +766,7 @@ assert paper_utilization("base") < paper_utilization("big")
 # ## The budget planner
 #
 # The widget plans this training for other devices.
-# It starts with the paper's: 8 P100, 29 % of the peak, 12 hours.
+# It starts with the paper's: 8 P100, 29 % of the peak, 12 hours, and no serial share (set it to 5 % and watch the curve bend; more devices follow Amdahl's law, the more hopeful of our two).
 # Fill in the price of a device-hour: prices differ by provider, year and contract.
 
 # %%
@@ -777,8 +785,8 @@ with written_for(("base", 100_000, "P100", 8), shown_plan):
 # %% [markdown]
 # Here are four plans, with the same utilization as the paper's.
 # The A100's peak is that of bfloat16 products and the P100's that of float32, so a part of the gain is precision.
-# That utilization was measured on eight GPUs, so it has their losses in it already; the 5 % serial share, an assumption, comes on top. Measure yours.
-# The price of 2 per device-hour, in any currency, is a number to replace, not a quotation.
+# The utilization, too, is a hope: the paper's 29 % are of what its GPUs sustain, on eight of them, and a small model keeps a faster GPU less busy. The 5 % serial share is an assumption. Measure yours.
+# The price of 2 per device-hour, in any currency and for either device, is a number to replace, not a quotation.
 
 # %%
 from course_lib.training import Budget
@@ -798,7 +806,7 @@ assert plans[0].hours > 90 and plans[1].hours < 4 and plans[2].money > plans[1].
 assert plans[3].hours < plans[2].hours and plans[3].money > plans[2].money
 
 # %% [markdown]
-# What took eight GPUs half a day in 2017 takes one GPU an afternoon, if its utilization is no worse.
+# What took eight GPUs half a day in 2017 takes one GPU an afternoon, if it is used as well.
 # More devices buy time and never save money: with 5 % serial, 64 of them wait most of the time that you pay for.
 #
 # And your machine?
@@ -812,7 +820,7 @@ for _ in range(5):
     a @ b
 here = 5 * 2 * 1024**3 / (time.perf_counter() - started)
 print(f"this machine, one thread: {here:.1e} operations per second")
-print(f"at that rate, without a pause: {ours / here / 3600 / 24:.0f} days")
+print(f"the training, at the very least: {ours / here / 3600 / 24:.0f} days")
 
 # %% tags=["hide-input"]
 assert ours / here / 3600 / 24 > 10  # days
@@ -827,8 +835,8 @@ assert ours / here / 3600 / 24 > 10  # days
 # | processes | the same steps, sooner | better translations from the same steps |
 # | checkpoints and restarts | a run that survives a crash | the work since the last checkpoint |
 # | shards | models that do not fit one device | speed |
-# | data | better translations, if the training is long enough to read it | anything that its sentences do not show |
-# | training time | all that the data can teach | more than that |
+# | data | better translations, if the training is long enough to learn it | anything that its sentences do not show |
+# | training time | more of what the data can teach | more than that; too much of it, and the model learns the data by heart |
 #
 # ## Your predictions
 
@@ -841,7 +849,7 @@ Predictions()
 # ## Glossary
 #
 # - **process**: a program that is running, with memory of its own.
-# - **data parallelism**: every process has the whole model and a share of each batch; gradients are averaged.
+# - **data parallelism**: every process has the whole model and a share of each batch; gradients are combined.
 # - **rank**: the number of a process, from 0.
 # - **world size**: the number of processes on all machines together.
 # - **all-reduce**: a sum or mean over all processes that each of them receives.
@@ -859,8 +867,8 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# In data parallelism every process computes the gradients of its rows, and an average over all processes turns them into those of the whole batch, if each divides by the tokens of all; the mean of the means is another training.
-# Rank 0 alone prints and writes, and after a crash `torchrun` starts all of them again from the checkpoint, with the same weights in the end, bit for bit.
+# In data parallelism every process computes the gradients of its rows, and their sum is the gradient of the whole batch, if each divides by the tokens of all (where a wrapper takes the mean, the loss is multiplied by the number of processes first); the mean of the means is another training.
+# Rank 0 alone prints and writes, and after a crash `torchrun` starts all of them again from the checkpoint, with the same weights in the end: here, on CPUs, bit for bit.
 # Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its one number without testing the law.
 # How much data a training can use depends on its length: at 32,000 pairs read, ours gained little from more than 4,000 different ones, while longer trainings on the same corpus, with one more layer, reach twice the BLEU; for language models, about 20 tokens a parameter use the FLOPs of a training best.
 # The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
