@@ -494,9 +494,9 @@ assert len(beat_it) == 7
 
 # %% [markdown]
 # The best head aligns as well as our fast_align, although it was never trained to align.
-# (It saw three times as many pairs, and fast_align is usually run in both directions and merged.)
+# (It saw three times as many pairs.)
 # These sentences cannot say whether it does better: the interval of the difference contains 0.
-# (By rows, as such maps are usually read, the head has a clear lead; by columns both improve, and the lead is gone.)
+# (By rows, as such maps are usually read, the head leads; by columns it does not.)
 # And compared with the diagonal alone, seven of the eight heads would have looked like discoveries.
 #
 # Does the head know anything that the aligners do not?
@@ -621,7 +621,7 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 # - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one to the right" finds many nouns without knowing any;
 # - the **control rows**: rows of the sentence that should not look there (in the decoder, those between the two words). If they look there as often, the head prefers that word for any query.
 #
-# For each relation we take the best head and the best distance of the first half, and count on the second. (A prefix is the *back* of *come back*; after *weil* the German verb stands at the end and must know of its conjunction. "Previous token" is a distance itself, so no head can win there.)
+# For each relation we take the best head and the best distance of the first half, and count on the second. ("Previous token" is a distance itself, so no head can win there.)
 # We call a role *real* if the head is more than 15 points ahead of both opponents.
 # (In the cross-attention, adjective → noun goes from the row that predicts *süßen* to *apple*.)
 
@@ -684,7 +684,7 @@ assert (
 # One of them is that of cross 1.0, our bad aligner: when it predicts an adjective, it looks at the noun.
 # But half of the words between a prefix and its verb look at the verb as well, so part of "a prefix finds its verb" is "this head prefers verbs".
 # And "encoder 1.0 finds subjects" or "encoder 1.1 finds the nouns of adjectives" would make fine pictures, but a fixed distance does about as well or better.
-# (They may still be true; these sentences cannot tell: lesson [04](04_multi_head.ipynb) showed encoder 1.1 to follow the noun of an *article* where it does not come next.)
+# (They may still be true; these sentences cannot tell.)
 #
 # Figure 4 of the paper shows two heads "apparently involved in anaphora resolution".
 # Encoder 1.1 does find the noun of a pronoun far more often than any distance, in about seven of ten cases; no figure could have said in how many, and it is less than the 99 % of lesson [03](03_attention.ipynb), whose sentences all had one form.
@@ -786,7 +786,7 @@ assert (
 assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs most
 
 # %% [markdown]
-# Two heads are worth more than 25 points each, and neither can align anything: decoder 0.3 sees only German, encoder 1.1 only English.
+# Two heads cost more than 25 points each, and neither can align anything: decoder 0.3 sees only German, encoder 1.1 only English.
 # The table of roles, above, has a hint: decoder 0.3 mostly looks at the previous token, so perhaps without it the decoder no longer knows where it is in its sentence.
 # Encoder 1.1 is the one that takes words to their noun.
 # In the cross-attention the four heads of layer 1 cost most, even 1.0, which aligns no better than some heads of layer 0.
@@ -874,7 +874,7 @@ assert double_of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].valu
 # For encoder 1.1 it is so.
 # Encoder 1.3 looks at the same noun, but without it alone hardly any sentence breaks: 1.1 may stand in for it.
 # The pattern of decoder 0.2 is real, but sentences with a verb at the end break no more often than others.
-# A pattern is a hypothesis; ablation is a test. (Ours puts zeros where the model expects something. A head that always adds nearly the same would look important, too; putting its mean there instead is the milder test.)
+# A pattern is a hypothesis; ablation is a test. (A mild one would put the head's mean there, not zeros.)
 #
 # ## Where attention misleads
 #
@@ -972,7 +972,7 @@ assert whole["head 1.2"] < min(all_right[sample].float().mean() - 0.1, off - 0.0
 # With any single head permuted, more than 95 % of the tokens stay, so where a single head looks decides few of them, given the others; but one changed token spoils a sentence.
 # In contrast, with all of layer 1 permuted, more than half of the tokens change, so where a *layer* looks does matter.
 # And permuting head 1.2 does more harm than switching it off. A likely reason: other heads can replace missing information, but not correct wrong information.
-# That fits the reply of Wiegreffe and Pinter: even if another pattern gives the same output, the one that was used need not be meaningless.
+# That fits the reply: even if another pattern gives the same output, the one that was used need not be meaningless.
 #
 # ### 2. The attention sink
 #
@@ -1261,7 +1261,7 @@ assert max(sum(each) / 3 for each in zip(*unmet["random"], strict=True)) < 0.5
 # A probe shows what *can* be read, not what the model *does* read.
 # **Activation patching** tests that: it replaces one vector of a run with the vector of another run, and checks whether the output follows [@vig2020].
 # We take the memory of *The man sees the boy.*, and replace one vector with that from the memory of *The woman sees the boy.*
-# So for all sentences *The X sees the Y.* with people and animals: each has a donor with a subject of another gender (`donors`), and `article` is its own first German word.
+# So for all sentences of this form: `donors` are those with a subject of another gender, and `article` is a sentence's own first German word.
 
 # %% tags=["hide-input"]
 from itertools import permutations
@@ -1374,7 +1374,6 @@ assert carried[0, 1] < 0.45  # of three articles
 # %% [markdown]
 # The map pointed to the right head: without 1.1 more than a quarter of the articles are wrong, without any other head none.
 # But most stay right, because 1.0 stands in; without both, the model guesses among three.
-# No map of 1.0 would have told us that.
 #
 # ## Your predictions
 

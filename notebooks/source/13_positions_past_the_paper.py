@@ -308,7 +308,7 @@ assert gaps[0] < 1e-12 and gaps[1] > 1e-3
 
 # %% [markdown]
 # With one slope the layer cannot tell left from right: *the dog sees the cat* is *cat the sees dog the*.
-# That is a limitation, and no obstacle to good models: what their words say, and a special token that stands only at the beginning, can still give the direction away.
+# That is no obstacle to good models: what their words say, and a special token at the beginning, can still give the direction away.
 # Our stories have neither, and ask for the noun *before*.
 #
 # ## Turning queries and keys: rotary
@@ -731,7 +731,7 @@ assert not asked[:, 0].any() and asked[:, 15].any()
 
 # %% [markdown]
 # Only the first word of a story sees a key at 15, and the first word is a noun: there we never ask.
-# In the last layer no answer of the training depends on this number. (That explains 15; why the whole curve rises towards it, we do not know. The word that sees a key at 14 has its noun right before it, an easy question.)
+# In the last layer no answer of the training depends on this number. (Why the whole curve rises towards it, we do not know.)
 # If it is what goes wrong, replacing it in each head should help, without any training:
 
 # %%
@@ -749,7 +749,7 @@ assert surgery[2] > biased_shares[2] + 0.08 and surgery[0] > 0.97
 assert average[-1] > average[7] + 0.2
 
 # %% [markdown]
-# It does, and costs nothing at 16 words, though something is still missing at 64.
+# It does, and costs nothing at 16 words.
 # Training agrees (the last table, on ALiBi, has the lines): with 8 as the farthest offset the last number is met often, and the reader does better at 64 words than with 15.
 #
 # ## Which offsets do the harm?
@@ -977,7 +977,7 @@ assert slower_shares[1] > 0.95 and slower_shares[2] > 0.85 > usual_shares[1]
 # %% [markdown]
 # The prediction holds: one number, which makes no difference at 16 words, decides between failing at 32 words and doing well at 64.
 # Dilution is not what broke the usual reader: two more offsets did it harm at the aliases and none elsewhere.
-# Close to 63 words the next wavelength waits, and the scores are up again: the new reader has a limit too, only further away. (So far ahead or back only the ends of a story have a key, which is why it shows so little below.)
+# Close to 63 words the next wavelength waits, and the scores are up again: the new reader has a limit too, only further away.
 #
 # Now the rest of the rotary cells, with the wavelengths up to 64 words:
 

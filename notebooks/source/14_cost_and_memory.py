@@ -86,7 +86,6 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 #
 # ## What must be kept for the backward pass?
 #
-# Time is one cost, memory is the other.
 # Lesson [08](08_transformer.ipynb) found four numbers for each parameter: the weight, its gradient and Adam's two moments.
 # Beside these, a training step holds activations: the results of the forward pass that the backward pass needs again.
 # They grow with the batch.
@@ -166,7 +165,7 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 
 # %% [markdown]
 # The formula is right to the byte.
-# For each token a layer keeps eight vectors of d_model, and at 30 tokens the attention weights are a small part of the whole.
+# At 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
 # A decoder layer has three norms and two attentions: 3 + 3 + 4 + 4 = 14 vectors of d_model for each token; and each stack ends in a norm, with two more.
@@ -258,7 +257,7 @@ assert sum(told.values()) < held[highest] < 1.5 * sum(told.values())
 
 # %% [markdown]
 # In the forward pass each layer adds what it keeps.
-# The narrow spike at the top is the loss: the log-probabilities of all subwords are already kept, and their gradient briefly takes two more tables of that size.
+# The narrow spike at the top is the loss: the gradient of the log-probabilities briefly takes two more tables of their size.
 # In the backward pass each layer frees what it kept and leaves gradients, which are smaller here: the flat part on the right, until the optimizer has used them.
 #
 # With a large model and a small batch, the peak is at the end of the backward pass, when all gradients exist: 16 bytes for each parameter, and the embedding's gradient once more, because the shared matrix has several that must be added.
@@ -292,7 +291,7 @@ assert all(abs(error) < 0.05 for error in off.values())
 #
 # The calculator does this for any model and batch.
 # At 32 tokens, attention weights are a small bar.
-# At which length do they become the largest one? (With 16 pairs of base, at about 230 tokens they pass the optimizer's numbers, and at about 590 all other activations.)
+# At which length do they become the largest one?
 
 # %%
 from course_lib.widgets import CostCalculator
@@ -382,7 +381,7 @@ of_fused = Predict(
 of_fused
 
 
-# %%
+# %% tags=["hide-input"]
 def written_out(query, key, value):
     return attention(query, key, value)[0]
 
@@ -580,7 +579,7 @@ assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 #
 # **Gradient accumulation** adds up the gradients of micro-batches before one step of the optimizer (lesson [09](09_training.ipynb)).
 # Only one micro-batch at a time has activations.
-# It takes no additional FLOPs, but many small products use a GPU less well than a few large ones.
+# It takes no additional FLOPs, but small products use a GPU less well.
 #
 # ### Computing twice
 #
@@ -683,7 +682,6 @@ assert gap < 1e-6 * grads["all at once"].abs().max()
 # Two thirds of the last peak are the gradients themselves, which neither of these ways can save.
 # (The peaks are those of the forward and backward pass, beside the weights and without the optimizer.)
 # The forward pass is a third of a step, so computing it twice adds at most a third; it is a little less here, because the generator is not computed twice.
-# What remains in memory beside the gradients is the input of each layer, one whole layer while it is recomputed, and the loss.
 # The checkpointed gradients are those of the plain model even with dropout, because `checkpoint` restores the random state before it runs a layer again.
 #
 # **A common mistake**: turning that off to save time.
@@ -705,7 +703,7 @@ print(f"the gradients are off by {distance:.0%} of their norm")
 assert distance > 0.05
 
 # %% [markdown]
-# There is no error and no warning: the second pass drops other features than the first, and the gradient belongs to neither.
+# No error, no warning: the second pass drops other features than the first, and the gradient belongs to neither.
 #
 # ## Half of each number: bfloat16
 #
@@ -874,7 +872,6 @@ assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 # %% [markdown]
 # Three bits pass our mark, but only with one scale per row.
 # Four are enough, so half of the eight bits could go.
-# This model is sure of most tokens, so a logit must change a lot before another token wins.
 # With one scale per matrix, the largest weight of all decides how coarsely every row is rounded.
 # (A model with strong outliers among its weights, or one that is less sure, needs more bits; test yours.)
 #
@@ -904,7 +901,7 @@ assert 0.4 < linear_only / whole < 0.5 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]
-# Now the weights take a quarter of the bytes. (That BLEU on our 60 sentences holds says little, because the file was in int8 already. What int8 costs, the figure for `course` has shown: at eight bits, nothing.)
+# Now the weights take a quarter of the bytes. (BLEU says little here, because the file was in int8 already; the figure for `course` has shown that eight bits cost nothing.)
 #
 # Is it also faster?
 # It might be: when one token is translated at a time, most of the work is reading the weights from memory, and there is only a quarter to read (`microseconds` takes the fastest of 40 rounds).
@@ -1023,7 +1020,7 @@ if "compiled" in norms:
 
 # %% [markdown]
 # The compiled function gives the same numbers, and makes up for most of what separates the formula from the kernel written by hand.
-# Whether the seconds of compiling pay off depends on how often the function is called with tensors of the same shapes.
+# Whether the seconds of compiling pay off depends on how often the function is called.
 #
 # ## A smaller model that learns from a larger one
 #

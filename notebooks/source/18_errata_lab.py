@@ -170,8 +170,8 @@ book.test("words", unknown, values=(250, 500, 1000, 1500))
 
 # %% tags=["hide-input"]
 book.judge(
-    words=("wrong", "01_text_to_tensors", "A subword: many are pieces of words, here most, "
-    "and the translator's are of both languages. A word list as long lacks words of "
+    words=("wrong", "01_text_to_tensors", "A subword: many, here most, are pieces of "
+    "words, and the translator's are of both languages. A word list as long lacks words of "
     "the test; the subwords lack none."),
 )
 
@@ -807,7 +807,7 @@ book.test("unbiased", heads_mixed, values=(0, 0.25, 0.5, 0.75, 1))
 
 # %% tags=["hide-input"]
 book.judge(
-    unbiased=("wrong", "04_multi_head", "W_O adds up what the heads bring, each through "
+    unbiased=("wrong", "04_multi_head", "W_O adds up what the heads bring, each by "
     "matrices of its own; nobody averages their weights. Averaged, this model loses: "
     "it uses their differences."),
 )
@@ -950,8 +950,8 @@ book.test("nothing", newest_row, values=(1, 2, 4, 7))
 book.judge(
     nothing=("wrong", "05_masks", "Without it, training on a whole sentence shows each "
     "position its answer. With it every row depends on its prefix only, so one pass "
-    "computes all positions, and writing reproduces the same rows (which is why a cache "
-    "works). Writing without it, each new word changes the earlier rows, and from the "
+    "computes all positions, and writing reproduces the same rows (so a cache works). "
+    "Writing without it, each new word changes the earlier rows, and from the "
     "second layer on the newest row reads those."),
 )
 
@@ -1408,8 +1408,9 @@ book.test("adam", remembered, values=(1, 10, 50, 100, 500))
 # %% tags=["hide-input"]
 book.judge(
     adam=("half right", "09_training", "Among others d_k = d_v = 64, batches of 25,000 "
-    "tokens, 37,000 shared subwords, β₂ 0.98, ε 1e-9, 4,000 steps of warm-up, label smoothing 0.1, the last 5 checkpoints averaged (20 for "
-    "big), and to decode beam 4 and α 0.6."),
+    "tokens, 37,000 shared subwords, β₂ 0.98, ε 1e-9, 4,000 steps of warm-up, "
+    "label smoothing 0.1, the last 5 checkpoints averaged (20 for big), and to decode "
+    "beam 4 and α 0.6."),
 )
 
 # %%
@@ -1683,9 +1684,9 @@ book.test("teacher", on_its_own, values=list(written))
 
 # %% tags=["hide-input"]
 book.judge(
-    teacher=("half right", "07_decoder", "It ranks these five checkpoints alike, but is "
-    "too high for each: its beginning is corrected at every step. Score what the model "
-    "writes on its own, with sacreBLEU and its signature."),
+    teacher=("half right", "07_decoder", "It ranks these five checkpoints alike, but "
+    "is too high for each: its beginning is corrected at every step. Score what the "
+    "model writes on its own, with sacreBLEU and its signature."),
 )
 
 # %%
@@ -1874,10 +1875,10 @@ book.test("explains", silenced, values=range(8))
 
 # %% tags=["hide-input"]
 verdict = book.judge(
-    explains=("half right", "12_reading_attention", "Heads that find more words tend to "
-    "be worth more. But 3 and 4 find equally many and differ more than tenfold in what "
-    "they are worth. A map shows where a head looks, not how much is made of it: that "
-    "takes an intervention."),
+    explains=("half right", "12_reading_attention", "Heads that find more words tend "
+    "to be worth more. But 3 and 4 find equally many and differ more than tenfold in "
+    "what they are worth. A map shows where a head looks, not how much is made of it: "
+    "that takes an intervention."),
 )
 bets["explains"].reveal(book["explains"].verdict)
 verdict
@@ -2001,8 +2002,8 @@ sources = {
     "empty",
     "university lecture notes": "zeros start invariant scale triangle layer_norm "
     "last_keys whole row_t rate pairs dimension",
-    "another author's PyTorch tutorial": "longer invariant axis cheap minus shape final_norm "
-    "accumulation",
+    "another author's PyTorch tutorial": "longer invariant axis cheap minus shape "
+    "final_norm accumulation",
     "an overview article": "words multiples lossless w_o unbiased added corresponding "
     "all_positions t_plus_1 word_by_word adam",
     "code and plots of other tutorials": "splits pre_norm axes undivided "
