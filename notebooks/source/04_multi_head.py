@@ -169,6 +169,8 @@ assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
 # Why half?
 # A mean of contents has 8 numbers, and a matrix makes 16 of them, but they all come from those 8.
 # In the words of linear algebra: what one head can deliver here is a matrix of **rank** 8, and what is wanted has rank 16.
+# Wider values would not help: a head has one W_V, the same for all keys, so it cannot send the word before to one place and the word after to another. Only the 8 numbers of the mean go in.
+# (A nonlinear layer could untangle a mean of unequal weights; two heads never tangle it.)
 # The singular values say how close *any* matrix of rank 8 can come (the theorem of Eckart and Young).
 
 # %%
@@ -252,7 +254,7 @@ of_weights.reveal(shown["weights of a head"], because="six queries meet six keys
 # ## One product for all heads
 #
 # Each head multiplies the same `x` by its own narrow matrix.
-# Side by side, the four narrow matrices are one of 12 × 12, and one product does the work of four.
+# Side by side, the four narrow matrices are one of 12 × 12, and one product does the work of four. (`nn.Linear` stores its matrix transposed, so in the code they come one below the other.)
 
 
 # %%
@@ -608,7 +610,7 @@ except ValueError as error:
 # ## How many heads?
 #
 # If heads cost no parameters and (almost) no FLOPs, why not 512 of them?
-# Rows (A) of the paper's table 3 change the number of heads, and d_k with it, and report BLEU on the development set (higher is better):
+# Rows (A) of the paper's table 3, with the base model between them, change the number of heads, and d_k = d_v with it, and report BLEU on the development set (higher is better):
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|
@@ -697,7 +699,7 @@ for lr in (0.01, 0.1):  # another learning rate does not save sixteen heads
 # There are 16 numbers to deliver and 16 heads, so no head may fail.
 # Each must find one neighbor, the word before or the word after, for all six queries.
 # But each can aim at two positions only, so for most queries it points at the wrong word.
-# (That this costs about half, too, is a coincidence.)
+# (That it is again about half has nothing to do with the bound for one head.)
 
 # %% tags=["nbval-check-output"]
 tokens, _ = neighbors(200, torch.Generator().manual_seed(9))
@@ -713,8 +715,8 @@ for count in (2, 16):
 assert aims == 2  # of 16 heads
 
 # %% [markdown]
-# More heads cost no parameters, but narrow heads aim badly: d_k is the price.
-# @bhojanapalli2020 call it the **low-rank bottleneck**: a head narrower than the sentence is long cannot produce every pattern of weights.
+# More heads cost no parameters, but narrow heads aim badly: d_k is the price. (Here d_v shrinks along with it; rows (B) of table 3 shrink d_k alone, and BLEU falls, too.)
+# @bhojanapalli2020 call it the **low-rank bottleneck**: a head narrower than the sentence is long cannot produce every pattern of weights. Ours of width 4 is narrower than six and loses nothing, because a neighbor is an easy pattern.
 # Real sentences do not need every pattern; the paper's choice is d_k = 64.
 #
 # ## Why do heads become different?
@@ -830,13 +832,13 @@ assert gaps[10] < 1e-14 and (gaps[-1] > 0.1 or max(gaps) == 0)
 
 # %% [markdown]
 # As long as the heads are nearly equal, they do what one head can, and the loss waits near one half.
-# That is a **saddle point**: the loss cannot fall while the heads are equal, but it falls as soon as they differ.
+# That is a **saddle point**: equal heads cannot get below one half. Heads that differ can, but while the difference is tiny the loss hardly slopes.
 # There every difference grows by the same factor per step, as the parallel lines show, and the smaller it was, the later the loss falls.
 #
 # The twins that nobody nudged part by rounding alone.
 # A sum depends, in its last digit, on the order of its terms, so the two heads do not get exactly the same numbers.
 # The run "made equal" removes this difference after every step, and its heads stay equal.
-# (On a machine that adds in the same order for both heads, the twins stay equal too; in the figure, a difference of 0 lies on the lower edge.)
+# (On a machine that adds in the same order for both heads, the twins stay equal too; in the figure, a difference of 0 is drawn at 10⁻¹⁷.)
 #
 # That is why weights start at random: it is called **symmetry breaking**, and it lets heads divide the work from the first step on.
 #
@@ -891,7 +893,7 @@ assert min(last["wrong split, 4 heads"] + last["wrong merge, 4 heads"]) > 0.3
 
 # %% [markdown]
 # The loss falls everywhere: a network learns around a mistake as far as it can.
-# With two heads the wrong merge ends as low as the right one.
+# With two heads the wrong merge ends as low as the right one: each of its rows holds what *one* head found at two positions, and as all sentences here have six tokens, it can learn which neighbor of which row to fetch at each of them. At another length that would be worth nothing.
 # So a low loss does not show that the code is right; equality with the loop, or with PyTorch's layer, does.
 #
 # ## Heads at work
@@ -932,7 +934,7 @@ assert looks[0][tgt_tokens.index("▁Die")] == "▁The"
 
 # %% [markdown]
 # Three heads find the word that is being translated.
-# Head 0 looks at the noun when *dem* or *einen* is about to be written (not for *Die*, which opens the sentence).
+# Head 0 looks at the noun when *dem* or *einen*, or an adjective, is about to be written (not for *Die*, which opens the sentence).
 # German needs to know the noun: the child is *dem Kind*, the woman is *der Frau*, as the second translation above shows.
 #
 # And where can the English *the* learn what it belongs to?
@@ -1031,7 +1033,7 @@ all_cross = torch.cat(maps.cross, dim=1).cpu()  # (pairs, all heads, queries, ke
 # A score needs something to compare with.
 # Ours is the *diagonal*: a guess that knows no words and always points from row *t* to English token *t*.
 # (Lesson [12](12_reading_attention.ipynb) compares with real word aligners.)
-# `goals` lists the rows and their tokens; to check our rows, we also score each one row lower, where the word has been read and the next one is predicted.
+# `goals` lists the rows and their tokens; to check our rows, we also score each one row lower, where the word's first token has been read.
 
 # %%
 found, lower, on_diagonal = [], [], []
@@ -1077,7 +1079,8 @@ print(f"one row lower, no head scores above {score_lower.max():.0f} %")
 #
 # In the encoder, head 1 took articles to their nouns.
 # Is that its job, or does it take every word to the next noun?
-# To tell, we need a **control**: other words that stand somewhere before a noun (`select` picks each group).
+# For each word that has a noun after it we ask: does the head's largest weight fall on the *next* noun? (In cross-attention: in the row that predicts the word's German link.)
+# We count articles with the noun next to them and with something between, possessives, adjectives, and, as the **control**, all other words. `select` picks such groups.
 
 # %%
 of_others = Predict(
@@ -1222,11 +1225,11 @@ for kind, expected, least in (("encoder", 1, 0.85), ("cross", 0, 0.35)):
 
 # %% [markdown]
 # The choice holds on sentences that had no part in it.
-# Nobody told these heads what to do; training made them specialists, and W_O gets their reports side by side.
+# Nobody told these heads what to do; training made encoder head 1 a specialist, cross head 0 leans the same way, and W_O gets their reports side by side.
 # The head that aligns worse than its neighbors is the one that does something else.
 #
 # A weight says where a head *looks*, not what the model *uses*: lesson [12](12_reading_attention.ipynb) switches heads off.
-# @michel2019 did so in large translators, and many heads could be removed with little loss.
+# @michel2019 did so in a large translator and in BERT, and many heads could be removed with little loss.
 #
 # ## Your predictions
 
@@ -1252,10 +1255,10 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A row of weights makes one mean, and no matrix gets two independent things back from one mean; several heads carry them side by side.
+# A row of weights makes one mean, and W_O, a matrix, gets no two independent things back from one mean; several heads carry them side by side.
 # All heads are one projection, d_model wide, unflattened and transposed to (batch, heads, length, d_k), and transposed back before the flatten.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
-# Heads cost no further parameters or FLOPs but share d_model among them, so num_heads must divide it, and narrow heads aim badly.
+# Heads cost no further parameters and hardly any FLOPs, only more weights to store, but share d_model among them, so num_heads must divide it, and narrow heads aim badly.
 # Heads become different because they start different, and in the small `course` translator one of them takes determiners and adjectives to their noun: a picture suggested it, and a control told us what it is.
 #
 # **Practice**: [assignment 04](assignments/release/04_multi_head/04_multi_head.ipynb): exercises that are checked at once, and a question to answer in words.

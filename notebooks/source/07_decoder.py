@@ -163,7 +163,7 @@ assert weights.shape == (3, 7)
 # A row of weights for each query, a column for each key.
 # The two lengths need not agree, and the target's grows with each step.
 # The widths need not agree either: W_K and W_V must fit the memory, W_Q the decoder.
-# (The paper has one width, d_model = 512, on both sides.)
+# (The paper has one width on both sides: 512 in its base model.)
 #
 # ## The decoder layer
 #
@@ -291,7 +291,7 @@ assert logits.shape == (3, 2000) and out.shape == (1, 3, 16)
 #
 # The encoder has several layers too.
 # Which of them does a decoder layer read?
-# The paper says "the output of the encoder" (section 3.2.3): every decoder layer reads what the *last* encoder layer wrote, and projects keys and values of its own from it.
+# The paper says "the output of the encoder" (section 3.2.3): every decoder layer reads what the *last* encoder layer wrote (in a pre-norm model, behind the encoder's final norm), and projects keys and values of its own from it.
 #
 # **A common mistake**: "keys and values come from the corresponding encoder layer."
 # We run the trained translator both ways, and print the largest difference from the library's output.
@@ -358,7 +358,7 @@ print(f"softmax once: {once:.2f} nats a token, twice: {twice:.2f}")
 # ## One pass or many?
 #
 # Above, the whole shifted target went in, and *one* pass gave seven predictions.
-# This is **teacher forcing** [@williams1989]: each position reads the true tokens before it, whatever the model would have written.
+# This is **teacher forcing** [@williams1989]: each position reads the true tokens before the one that it must predict, whatever the model would have written.
 # Translation goes one token at a time: seven passes, each one token longer.
 
 # %%
@@ -402,7 +402,7 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# The same logits, and (in the folded cell) the same gradients: one pass teaches what seven passes would teach.
+# The same logits, and (in the folded cell) the same gradients: one pass teaches what seven passes would teach, given the true tokens and without dropout.
 # The causal mask makes that possible: position *t* cannot tell whether later tokens exist.
 #
 # Step by step, 21 of the 28 positions are computed again; lesson [11](11_decoding.ipynb) keeps them in a cache.
@@ -445,7 +445,7 @@ def gradients(kind, mask):
 found = {
     "right": gradients(OurDecoderLayer, future_mask),
     "no causal mask": gradients(OurDecoderLayer, None),
-    "queries and keys swapped": gradients(Swapped, future_mask),
+    "the two sides swapped": gradients(Swapped, future_mask),
 }
 
 # %% tags=["hide-input"]
@@ -462,10 +462,10 @@ assert all((each[future] > 0).all() for each in wrong)
 
 # %% [markdown]
 # In the right decoder the zeros are exact.
-# With queries and keys swapped, the target supplies the keys and values, and no mask covers them.
+# With the two sides swapped, the target supplies the keys and values, and no mask covers them.
 # So each position reads all target tokens, whatever the causal mask of the self-attention hides.
 #
-# ## The source enters through the memory, and nowhere else
+# ## What the ids of the source are for
 #
 # `decode` takes the ids of the source as well as the memory.
 # What are they for?
@@ -475,7 +475,7 @@ of_ids = Predict(
     "We keep the memory of *The cat sees the dog.* and hand over the ids of *The dog "
     "sees the cat.* What happens to the output?",
     ["it stays the same, to the last bit", "it changes"],
-    section="The source enters through the memory, and nowhere else",
+    section="What the ids of the source are for",
 )
 of_ids
 
@@ -522,82 +522,12 @@ assert all(0.8 < favorite < 0.97 for favorite in favorites)
 
 # %% [markdown]
 # On the left is the newest token that it has read, on the right are the three most probable next tokens.
-# The second is always far behind, but the first, the favorite, never comes near 100 %.
-# Why?
-#
-# One suspect is how the model was trained.
-# Our translator was trained with label smoothing (section 5.4; lesson [09](09_training.ipynb)).
-# Its training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary.
-# To find out, we need a control: a model trained in the same way *without* it.
-# We let a tiny Transformer memorize 32 short pairs, three times with each amount of smoothing.
-
-# %%
-of_smoothing = Predict(
-    "What will the favorite get, on average, without label smoothing?",
-    unit="%",
-    off_by=3,
-    section="Writing",
-)
-of_smoothing
-
-# %%
-from course_lib import ModelConfig
-
-corpus = load_course(num_train=150, num_valid=1, num_test=200, seed=1)
-short_pairs = [pair for pair in corpus.train if len(pair.tgt_words) <= 6][:32]
-texts = [text for pair in short_pairs for text in (pair.src, pair.tgt)]
-own_tokenizer = Tokenizer.train(texts, vocab_size=240)
-few = make_batch(encode_pairs(own_tokenizer, short_pairs)).to(device)
-sizes = dict(d_model=32, num_heads=4, d_ff=64, num_layers=1, dropout=0.0)
-tiny = ModelConfig(own_tokenizer.vocab_size, norm_first=True, **sizes)
-is_real = few.tgt_out != PAD_ID
-
-
-# %%
-def memorize(smoothing, seed, steps=120):
-    """Mean probability of the favorite, and the share of favorites that are right."""
-    torch.manual_seed(seed)
-    pupil = Transformer(tiny).to(device)
-    optimizer = torch.optim.Adam(pupil.parameters(), lr=1e-2, fused=True)
-    for _ in range(steps):
-        real_logits = pupil(few.src, few.tgt_in)[is_real]  # (tokens, vocab)
-        answers = few.tgt_out[is_real]
-        loss = F.cross_entropy(real_logits, answers, label_smoothing=smoothing)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    best = real_logits.softmax(dim=-1).max(dim=-1)
-    return best.values.mean().item(), (best.indices == answers).double().mean().item()
-
-
-# %%
-amounts = (0.0, 0.1, 0.2)
-pupils = {amount: [memorize(amount, seed) for seed in range(3)] for amount in amounts}
-for amount, runs in pupils.items():
-    print(f"smoothing {amount}: favorite", *(f"{p:.1%}" for p, _ in runs), end=", ")
-    print("right", *(f"{share:.0%}" for _, share in runs))
-of_smoothing.reveal(round(100 * sum(p for p, _ in pupils[0.0]) / 3, 1))
-
-# %% tags=["hide-input"]
-series = torch.tensor([[100 * p for p, _ in pupils[a]] for a in amounts]).T
-figure = curves(
-    {"measured, three seeds": (amounts, series)},
-    xlabel="label smoothing",
-    ylabel="probability of the favorite (%)",
-    title="The favorite gets what the smoothed target gives it",
-)
-figure
-
-# %% tags=["hide-input"]
-for amount, runs in pupils.items():
-    assert all(abs(p - (1 - amount)) < 0.05 and share > 0.98 for p, share in runs)
-
-# %% [markdown]
-# Every model has learned the pairs, and gives its favorite what its training asked for: nearly all without smoothing, a little under 90 % and 80 % with it.
-# So a favorite at 90 % is no sign of doubt: it reflects the training target.
+# The second is always far behind; and yet the first, the favorite, gets only about 90 %.
+# That comes mostly from label smoothing, which asks for 0.9 and not for 1 (the aside at the end of this lesson tests it); for greedy decoding it matters only who leads.
 #
 # Go through a translation step by step, with this sentence or one of your own.
 # What does the decoder look at when it chooses a noun, and what when it chooses the article?
+# (*den* looks at *the* and, a little, at *dog*; *Die* at *The* alone. How can it know its gender? The vector at *The* is not the word alone: the encoder has mixed its noun into it, as lesson [12](12_reading_attention.ipynb) finds out.)
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
@@ -619,6 +549,7 @@ with written_for(english, stepper.text):
 # We do both with 200 new sentences, and count those that come out right, token for token.
 
 # %%
+corpus = load_course(num_train=150, num_valid=1, num_test=200, seed=1)
 many = make_batch(encode_pairs(tokenizer, corpus.test)).to(device)
 with torch.no_grad(), record_attention(model) as many_maps:
     guesses = model(many.src, many.tgt_in).argmax(dim=-1)  # (batch, tgt_len)
@@ -653,9 +584,9 @@ for number, (pair, ids) in enumerate(zip(corpus.test, outputs, strict=True)):
 assert parted > 0
 
 # %% [markdown]
-# After the first mistake, teacher-forced predictions no longer form a sentence: each one continues the reference, not what was predicted before it.
+# After the first mistake, teacher-forced predictions need no longer form a sentence: each one continues the reference, not what was predicted before it.
 # Free running shows the other side: a model that was trained on true tokens only must continue from its own mistakes.
-# This is **exposure bias** [@ranzato2016].
+# This is **exposure bias** [@ranzato2016]. (Our examples show the condition and not the damage: the first mistake always falls on true tokens.)
 #
 # **A common mistake**: computing BLEU on teacher-forced predictions.
 # A translator is scored on what it writes in free running.
@@ -758,7 +689,7 @@ for layer in many_maps.cross:
 
 # %% [markdown]
 # Labeled the wrong way, the map is no better than chance.
-# And in each head of both layers, the predicted token does better than the one that is read.
+# And in each head of both layers (a folded cell checks it), the predicted token does better than the one that is read. In deeper models some layers align with the token that is read, so measure before you label.
 # Here are all heads, for a sentence of your own: point at a German token, and see what the decoder looked at to predict it.
 
 # %% tags=["hide-input"]
@@ -773,6 +704,78 @@ with written_for((english, [], []), now):
     assert explorer.view["text"] == german and explorer.view["tgt"] == tokens(tgt_out)
 
 # %% [markdown]
+# ## An aside: why only 90 %?
+#
+# When the translator wrote, its favorite led by far and never came near 100 %.
+# Our translator was trained with label smoothing (section 5.4; lesson [09](09_training.ipynb)).
+# Its training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary.
+# A control would be the same translator, trained *without* it. We take a cheaper one, and let a tiny Transformer memorize 32 short pairs, three times with each amount of smoothing.
+
+# %%
+of_smoothing = Predict(
+    "What will the favorite get, on average, without label smoothing?",
+    unit="%",
+    off_by=3,
+    section="An aside: why only 90 %?",
+)
+of_smoothing
+
+# %%
+from course_lib import ModelConfig
+
+short_pairs = [pair for pair in corpus.train if len(pair.tgt_words) <= 6][:32]
+texts = [text for pair in short_pairs for text in (pair.src, pair.tgt)]
+own_tokenizer = Tokenizer.train(texts, vocab_size=240)
+few = make_batch(encode_pairs(own_tokenizer, short_pairs)).to(device)
+sizes = dict(d_model=32, num_heads=4, d_ff=64, num_layers=1, dropout=0.0)
+tiny = ModelConfig(own_tokenizer.vocab_size, norm_first=True, **sizes)
+is_real = few.tgt_out != PAD_ID
+
+
+# %%
+def memorize(smoothing, seed, steps=120):
+    """Mean probability of the favorite, and the share of favorites that are right."""
+    torch.manual_seed(seed)
+    pupil = Transformer(tiny).to(device)
+    optimizer = torch.optim.Adam(pupil.parameters(), lr=1e-2, fused=True)
+    for _ in range(steps):
+        real_logits = pupil(few.src, few.tgt_in)[is_real]  # (tokens, vocab)
+        answers = few.tgt_out[is_real]
+        loss = F.cross_entropy(real_logits, answers, label_smoothing=smoothing)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    best = real_logits.softmax(dim=-1).max(dim=-1)
+    return best.values.mean().item(), (best.indices == answers).double().mean().item()
+
+
+# %%
+amounts = (0.0, 0.1, 0.2)
+pupils = {amount: [memorize(amount, seed) for seed in range(3)] for amount in amounts}
+for amount, runs in pupils.items():
+    print(f"smoothing {amount}: favorite", *(f"{p:.1%}" for p, _ in runs), end=", ")
+    print("right", *(f"{share:.0%}" for _, share in runs))
+of_smoothing.reveal(round(100 * sum(p for p, _ in pupils[0.0]) / 3, 1))
+
+# %% tags=["hide-input"]
+series = torch.tensor([[100 * p for p, _ in pupils[a]] for a in amounts]).T
+figure = curves(
+    {"measured, three seeds": (amounts, series)},
+    xlabel="label smoothing",
+    ylabel="probability of the favorite (%)",
+    title="The favorite gets what the smoothed target gives it",
+)
+figure
+
+# %% tags=["hide-input"]
+for amount, runs in pupils.items():
+    assert all(abs(p - (1 - amount)) < 0.05 and share > 0.98 for p, share in runs)
+
+# %% [markdown]
+# Every model has learned the pairs, and gives its favorite close to what its training asked for: nearly all without smoothing, a little under 90 % and 80 % with it.
+# So in a model trained with smoothing, a favorite near 90 % need not be a sign of doubt: that is about the most that its target asks for.
+
+# %% [markdown]
 # ## Your predictions
 
 # %%
@@ -782,9 +785,9 @@ Predictions()
 # ## Glossary
 #
 # - **autoregressive**: said of a model that predicts the next token from those that it has written so far.
-# - **shifted right**: said of the decoder's input, which begins with `<s>` and ends one token before the target.
+# - **shifted right**: said of the decoder's input, which `<s>` followed by the target without `</s>`.
 # - **generator**: the last linear layer, from d_model to one logit for each subword.
-# - **teacher forcing**: reading the true tokens before each position, whatever the model would have written.
+# - **teacher forcing**: reading the true tokens before the one to predict, whatever the model would have written.
 # - **free running**: reading what the model has written itself.
 # - **exposure bias**: a model is trained on true tokens only, but in use must continue from its own.
 
@@ -795,7 +798,7 @@ Predictions()
 # Each of its layers has masked self-attention, attention to the memory, and a feed-forward network, each in a residual path with a norm.
 # In the attention to the memory, queries come from the decoder, and every layer projects keys and values of its own from the encoder's final output.
 # Thanks to the causal mask, one parallel pass gives what one step for each token would give, so training is parallel, and only translation goes token by token.
-# Row *t* of a cross-attention map belongs to the token that position *t* predicts.
+# In our translator, row *t* of a cross-attention map belongs to the token that position *t* predicts.
 #
 # **Practice**: [assignment 07](assignments/release/07_decoder/07_decoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -6,7 +6,7 @@
 # **Afterwards you can**
 #
 # 1. write the Transformer class, and give the shape at every station between an English sentence and the logits of the German tokens;
-# 2. count parameters, FLOPs and memory of the paper's two models from one row of a table;
+# 2. count parameters, FLOPs and optimizer memory of the paper's two models from a row of its table 3, the vocabulary and the lengths, and measure activations;
 # 3. test a newly assembled model on one batch, and tell a good loss from one that is too good.
 #
 # **You need** the parts: batches and embeddings ([01](01_text_to_tensors.ipynb)), positions ([02](02_position.ipynb)), attention ([03](03_attention.ipynb), [04](04_multi_head.ipynb)), masks ([05](05_masks.ipynb)), encoder ([06](06_encoder.ipynb)) and decoder ([07](07_decoder.ipynb)).
@@ -160,6 +160,7 @@ class OurTransformer(nn.Module):
 
 
 # %% [markdown]
+# As written it is not fit to train yet, because `nn.Embedding` fills the shared matrix with numbers that are too large; [below](#How-does-it-start?) we initialize it.
 # Does it compute what the library's computes?
 # We give both the same weights and the whole padded batch.
 
@@ -224,7 +225,7 @@ assert stations["logits"].shape == (*one.tgt_in.shape, small.vocab_size)
 # The memory has one row for each *source* token, and the logits have one for each *target* position.
 #
 # **A common mistake**: "each output dimension is a word."
-# Each is a *subword*, of either language.
+# Each is an entry of the shared vocabulary, of either language: a word, a piece of one, a punctuation mark or a special token.
 # How many of ours are whole words?
 
 # %% tags=["nbval-check-output"]
@@ -298,7 +299,7 @@ for name, config in (("base", base), ("big", big)):
     for part, size in by_hand[name].items():
         print(f"    {part:28}{size:12,}  {size / total:4.0%}")
 first_place = max(by_hand["base"], key=by_hand["base"].get)
-largest.reveal(first_place, because="each has twice what an attention has")
+largest.reveal(first_place, because="12 networks have more than 18 attentions of half their size")
 
 # %% [markdown]
 # The attention that gave the paper its title holds less than a third of base, and the embedding matrix as much as all 18 attentions together.
@@ -338,7 +339,7 @@ of_table = by_hand["base"]["the shared embedding matrix"]
 assert math.isclose(of_table, by_hand["base"]["all attentions"], rel_tol=0.01)
 
 # %% [markdown]
-# The map shows every box of base with its shapes, parameters and FLOPs.
+# The map shows the parameters of every box of base; click on one for its shapes and FLOPs.
 # Click on the boxes and change the sizes.
 # What doubles when d_model doubles, and what grows fourfold?
 # Which boxes do not depend on the number of heads?
@@ -416,7 +417,7 @@ assert counter.get_total_flops() == sum(formula.values())
 
 # %% [markdown]
 # Right to within one percent.
-# What the rule leaves out are the products without parameters: query times key, and weights times value.
+# What the rule leaves out are the products without parameters: query times key, and attention weights times value.
 # In one self-attention they take 4 · length² · d_model FLOPs; its four projections take 8 · length · d_model².
 
 # %%
@@ -447,7 +448,7 @@ assert quadratic_share(base, 30) < 0.03
 assert equal == 2 * base.d_model
 
 # %% [markdown]
-# For ordinary sentences the quadratic part is less than 3 % of self-attention; at 3,000 tokens it is most of it.
+# At 30 tokens the quadratic part is less than 3 % of self-attention, at 3,000 tokens most of it: it is n / (n + 2 d_model).
 # And in the whole model, part by part?
 
 # %% tags=["hide-input"]
@@ -493,7 +494,7 @@ assert of_attention(many) > 50 > of_attention(few)
 #
 # ## Where does the memory go?
 #
-# Training keeps four numbers for each parameter: the weight, its gradient, and two running averages of the gradient and of its square, the moments of the optimizer Adam (lesson [09](09_training.ipynb)).
+# Training keeps four numbers for each parameter: the weight, its gradient, and two running averages, one of the gradient and one of its square, the moments of the optimizer Adam (lesson [09](09_training.ipynb)).
 # In float32 that is 16 bytes.
 # We look into our small model after one step of training.
 
@@ -579,7 +580,8 @@ for count in (1, 2, 4):
     print(f"batch of {count}, per token:", *parts)
 
 # %% [markdown]
-# The bytes per token do not depend on the size of the batch, so we may multiply by 3,125.
+# The bytes per token do not depend on the number of sentences, so we may multiply by 3,125: about 104 sentences of 30 tokens.
+# They do depend on the length, because each attention keeps heads × length weights for each token, and on the code: a fused attention (lesson [14](14_cost_and_memory.ipynb)) does not keep these weights.
 
 # %%
 gigabytes = 3125 * sum(per_token.values()) / 1e9
@@ -639,12 +641,13 @@ ours_gradient = tied.generator.weight.grad
 torch.testing.assert_close(ours_gradient, total_gradient, rtol=1e-9, atol=1e-12)
 
 # %% [markdown]
-# It is: every use trains the same rows.
+# It is.
+# The embeddings train only the rows of tokens that they read; the generator trains all rows at every position, because the softmax compares all of them.
 #
 # ## How does it start?
 #
 # The paper does not say how the weights are initialized.
-# Ours start Xavier-uniform [@glorot2010], with biases of 0.
+# The library's start Xavier-uniform [@glorot2010], with biases of 0.
 # The shared matrix has a standard deviation of 1/√d_model, which suits the embedding: times √d_model, a token has variance 1 (lesson 01).
 
 
@@ -701,8 +704,8 @@ assert math.isclose(nn.Embedding(2000, 256).weight.std().item(), 1, rel_tol=0.01
 # The same small numbers suit the generator.
 # It gets a normalized vector: d_model features of variance 1.
 # Its product with a row has variance d_model · 1/d_model = 1.
-# Such logits are not all equal, so the loss starts a little above that of an even guess.
-# PyTorch's `nn.Embedding` starts with a standard deviation of 1; shared with the generator, that makes a model that is very sure of itself, and wrong.
+# Such logits are not all equal, so the loss starts a little above that of an even guess: for normal logits of variance σ², by about σ² / 2.
+# PyTorch's `nn.Embedding` starts with a standard deviation of 1. Shared with the generator that makes the logits 16 times as large, the second line above, and a model that is very sure of itself, and wrong.
 #
 # ## Is it the same function as PyTorch's?
 #
@@ -757,7 +760,8 @@ for norm_first in (False, True):
 
 # %% [markdown]
 # **A common mistake**: to take `nn.Transformer` for the paper's model.
-# By default it is post-norm, as the paper's, but it still adds a final norm to each stack.
+# It has no embeddings, positions or generator, so we leave ours out of the count.
+# By default it is post-norm, as the paper's, but it adds a final norm to each stack.
 
 # %% tags=["nbval-check-output"]
 layers = dict(num_encoder_layers=2, num_decoder_layers=2)
@@ -777,7 +781,7 @@ assert isinstance(model.encoder.norm, nn.Identity)
 # ## Can it learn at all?
 #
 # The cheapest test of an assembled model is to **overfit one batch**: let it learn eight sentences by heart.
-# If it cannot, something is wired wrongly, and no data will help.
+# If it cannot at any of a few learning rates, suspect the wiring or the initialization; more data will not help.
 # Dropout is off, because here we want it to memorize.
 # (On a GPU the model is larger.)
 
@@ -898,7 +902,7 @@ assert faster
 assert all(bad[0] < good[0] for bad, good in zip(too_good, losses, strict=True))
 
 # %% [markdown]
-# By the loss alone, the broken model looks better.
+# By the loss alone, the broken model looks better while it learns, and in the end no worse.
 # Three tests tell more: let both kinds of model write, give them the *wrong* source sentences, and let them read random German tokens.
 
 # %%
@@ -931,15 +935,17 @@ for right, swapped, repeated in found["not shifted"]:
     assert right == 0 and swapped < 0.05 and repeated > 0.9
 
 # %% [markdown]
-# The broken models do not write a single sentence.
-# They ignore the source and copy: position *t* reads the very token that it must predict.
+# With the right sources both losses are below 0.05. With wrong ones the sound model's rises above 1: it uses the source, and the other does not.
+# The broken models do not write a single sentence. (They get `<s>` there, which they have never read.)
+# They copy: position *t* reads the very token that it must predict.
 # The causal mask does not help, because it lets a position see itself.
+# On a corpus there is a plainer sign: one source has several right translations, so a loss near zero on unseen sentences is too good to be true.
 #
 # In the figure, they are ahead even before the first step.
 # Why?
 # Perhaps because of tying.
-# Each position starts as the row of the token that it reads, and the residual paths carry this row all the way to the generator.
-# There the tied matrix compares it with all rows, and it is most like itself.
+# Each position starts with the row of the token that it reads, and the residual paths carry part of it to the generator, weaker after each norm.
+# There the tied matrix compares it with all rows, which raises the token's own logit.
 # If so, an untrained *untied* model should hardly ever repeat what it reads.
 
 # %%
@@ -967,7 +973,7 @@ assert before[True][1] < before[False][1] - 0.1
 #
 # ## Break it: forget √d_model
 #
-# Lesson 01 showed that unscaled tokens are drowned out by their positions.
+# Lesson 01 showed that positions are louder than unscaled tokens.
 # Can such a model learn the batch?
 # A change may need another learning rate, so each side gets the best of three, with three seeds.
 
@@ -1003,7 +1009,7 @@ print(f"each at its best rate: {factor:.1f} times as many steps without the scal
 more = "1.5 times or more" if factor >= 1.5 else "less than 1.5 times"
 without_scale.reveal(
     "it never learns" if min(best["1"]) == 100 else more,
-    because="its tokens are drowned out by their positions at first",
+    because="its tokens start 8 times smaller, beside the same positions",
 )
 
 # %% tags=["hide-input"]
@@ -1012,7 +1018,7 @@ for rates in needed.values():  # the best rate is not the largest that was tried
     assert min(rates, key=lambda rate: sum(rates[rate])) < 10 * usual_rate
 
 # %% [markdown]
-# It can, but even at its best rate it takes far more steps, with every seed.
+# It can, but even at its best rate it takes far more steps, with every seed. (100 means: not within 100. And each step of Adam, too, moves unscaled tokens 8 times less; this run does not tell the two reasons apart.)
 # And a model that memorizes one batch quickly may still train badly on a corpus: this is a test of the wiring, and no more.
 #
 # ## Your predictions
@@ -1031,8 +1037,8 @@ Predictions()
 # ## Summary
 #
 # A Transformer embeds, encodes, decodes and generates: source ids and shifted target ids go in, and logits for all target positions come out at once.
-# One row of table 3 fixes all sizes, and three short formulas count the 63.1 and 214.2 million parameters exactly; feed-forward networks hold the largest share.
-# For ordinary sentences FLOPs go where the parameters are; training keeps 16 bytes per parameter, and with the paper's batch more than that in activations.
+# One row of table 3 and the vocabulary fix all sizes, and three short formulas count the 63.1 and 214.2 million parameters exactly; feed-forward networks hold the largest share.
+# For ordinary sentences FLOPs go where the parameters are; training keeps 16 bytes per parameter, and base with the paper's batch, at 30 tokens a sentence, more than that in activations.
 # Our model computes what PyTorch's stacks compute, in both norm orders; one matrix serves in three places and gets the sum of three gradients.
 # A model must be able to overfit one batch and to write it in free running; a low loss alone proves nothing, because without the shift it falls even faster.
 #

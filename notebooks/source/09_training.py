@@ -125,7 +125,7 @@ assert as_word_wide > as_word > 10 * right and divided_wide < 0.5 * divided
 
 # %% [markdown]
 # The mean over real tokens does not change.
-# The second way trains the model on something that nobody needs; under the third a batch with much padding counts for less.
+# The second loss is this large only because our model was trained without the mistake. A model trained *with* it soon learns that `<pad>` follows `<pad>`, and then its loss looks too good, the more padding the better. So the sign of either mistake is a loss that depends on the amount of padding.
 #
 # ## Label smoothing
 #
@@ -197,7 +197,7 @@ assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 # %% [markdown]
 # The plain loss keeps falling as p approaches 1, so it pushes the logits apart without end.
 # The smoothed loss has a floor, the entropy of the target: 1.085 nats for 2,000 subwords.
-# A training loss close to the floor is a very good one.
+# The translator's loss is just above it: not bad at all. (A *training* loss close to the floor says nothing about new inputs.)
 #
 # The translator was trained with ε = 0.1.
 # What probability does it give to the true subwords of 200 sentences of its corpus?
@@ -227,7 +227,7 @@ for share_below in (0.25, 0.5, 0.75):
 # The loss has a gradient; how far should each weight move?
 # The paper uses **Adam** [@kingma2015] with β₁ = 0.9, β₂ = 0.98 and ε = 10⁻⁹ (section 5.3; not the ε of label smoothing).
 # For each weight it keeps two running means: m of the gradient and v of its square.
-# Each step multiplies m by β₁ and v by β₂, so old gradients fade.
+# Each step multiplies m by β₁ and adds (1 − β₁) times the gradient, and v likewise with β₂ and its square; so old gradients fade.
 # Both start at 0 and are too small at first; dividing by 1 − βᵗ at step t corrects that.
 # Then the weight moves by −lr · m / (√v + ε), where lr is the learning rate.
 
@@ -607,7 +607,7 @@ assert at_the_end > 0.5
 # ## Averaging and the last learning rate
 #
 # At the end the rate is still high, so each step still moves the weights far.
-# The paper averages the weights of its last five checkpoints (section 6.1); we have kept those of the last three epochs.
+# The paper averages the weights of its last five checkpoints, for the big model twenty (section 6.1); we have kept those of the last three epochs.
 
 # %%
 averaging = Predict(
@@ -632,10 +632,10 @@ mean = sum(members) / len(members)
 print("losses of the members:", *(f"{loss:.3f}" for loss in members))
 print(f"their mean {mean:.3f}, loss of the average {averaged:.3f}")
 smaller = "smaller" if averaged < mean else "larger"
-averaging.reveal(smaller, because="the average lies nearer to a minimum")
+averaging.reveal(smaller, because="near a minimum the loss curves upward, so the middle lies lower")
 
 # %% [markdown]
-# It looks as if the weights circle a minimum, and the average lies nearer to it.
+# It looks as if the weights circle a minimum.
 # If so, there is another way to get there: let the rate fall.
 # We keep the first weights, the batches and the peak, decay linearly, and this time use the loop that we wrote.
 
@@ -661,12 +661,13 @@ assert results["linear decay"][0] < last_loss
 
 # %% [markdown]
 # Both are far better than the end of the run, and averaging takes no training at all.
+# Why does linear decay, with the higher loss, answer more commands? It has come to give what its smoothed targets ask for, 0.9, and the plain loss of that is about 0.105. Near or below it, this loss no longer ranks models; count the right answers.
 # A linear decay must know when the run ends; the paper's schedule can go on forever.
-# (This is one run of each, with seed 0.)
+# (One run of each, seed 0.)
 #
 # ## Choosing hyper-parameters
 #
-# So far the peak rate and the warm-up were guesses.
+# So far the warm-up was a guess, and the paper's formula made the peak of it.
 # A simple way to choose them is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss.
 # Rates are drawn on a logarithmic scale, because factors matter, not differences.
 # We try six candidates for one epoch each, with our loop.
@@ -693,7 +694,7 @@ winner = min(tried, key=tried.get)
 
 # %% [markdown]
 # The winner was chosen *because* its loss was small with this seed and on these 500 commands, so this loss is too flattering to report.
-# We train the winner again with three new seeds, and only then look at the test part.
+# We train the winner again with three new seeds, and score them on the test part. (Strictly it is no longer fresh: we compared the ends of the long run on it.)
 # Beside it we train a rate of 0.004 with 60 steps of warm-up, which earlier searches on models of this size had found.
 
 # %%
@@ -719,15 +720,15 @@ assert sum(usual) < sum(again)
 # %% [markdown]
 # The winner clearly beats the other five.
 # With new seeds its loss is sometimes lower than in the search: here luck outweighs the flattery.
-# And still it is no better than the known rate: six draws are few, and experience with similar models is worth many.
-# A report of a tuned model should say how many runs the tuning took: six here, none of them on the test part.
+# And still it is worse than the known rate: of six draws, few come near a good one.
+# A report of a tuned model should say how many runs the tuning took: six here.
 # And one epoch favors rates that learn fast; the best rate for a long run may be smaller.
 #
 # ## Warm-up and the order of norms
 #
 # What is the warm-up for?
 # In a new post-norm model the gradients near the output are large, and according to @xiong2020 that is why it needs one; a pre-norm model does not (lesson [06](06_encoder.ipynb)).
-# We test it two by two: pre-norm or post-norm, with a warm-up of 100 steps or without one, so that the rate starts at its peak.
+# We do not test this reason, only its consequence, two by two: pre-norm or post-norm, with a warm-up of 100 steps or without one, so that the rate starts at its peak.
 # A model of three layers in each stack learns to copy three to six letters; after the warm-up the rate falls linearly to 0.
 #
 # For each of the four combinations we first try four peak rates, with one seed, and note the share of validation inputs copied without a mistake.
@@ -776,11 +777,11 @@ assert own["post-norm, without"] < 5e-3
 # %% [markdown]
 # At its best rate, post-norm copies about half of the inputs without a warm-up, and three quarters or more with it.
 # Pre-norm copies 92 % to 98 % with or without a warm-up; without one, its best rate is half as high.
-# So here post-norm needs the warm-up, and pre-norm does not.
+# So here the warm-up lifts post-norm from about half to three quarters, and pre-norm by little.
 # But both tolerate higher rates with it: at 0.01, pre-norm copies two thirds with a warm-up and 6 % without.
 #
-# What happens to post-norm when the first steps are much too large?
-# We train once at a rate of 0.02, and compare with guessing each letter by its frequency.
+# What does a failed run look like?
+# We train post-norm once without a warm-up at 0.02, far above all that worked, and compare its plain loss with that of guessing each letter by its frequency.
 
 # %%
 from collections import Counter
@@ -800,8 +801,7 @@ assert abs(sum(losses[180:200]) / 20 - by_frequency) < 0.1
 
 # %% [markdown]
 # The loss does not explode: it falls to that of guessing by frequency, and stays there.
-# The norms keep all numbers in range, so a run that has failed looks like one that learns slowly.
-# In a plot of the loss, a line for guessing by frequency tells the two apart.
+# Draw a line for guessing by frequency: a loss that stays on it has learned nothing from the source *so far*. Good runs rest there, too, so judge by whether the loss leaves it.
 #
 # ## Accumulation
 #
@@ -861,7 +861,7 @@ torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
 #
 # **A common mistake**: averaging the means of the micro-batches.
 # That is right only if all have equally many tokens; here the long pair gets too much weight.
-# And without any division, the gradient of n micro-batches is about n times too large: Adam hides that, but clipping measures a norm n times too large.
+# And if the means are only added, the gradient of n micro-batches is about n times too large: Adam hides that, but clipping measures a norm n times too large.
 #
 # ## Against overfitting
 #
@@ -1036,9 +1036,9 @@ Predictions()
 # ## Summary
 #
 # The loss is the mean of −log p over real tokens; padding must add nothing, neither to the sum nor to the count, and smoothed labels give it a floor above 0.
-# Adam moves each weight in units of the learning rate, whatever the size of its gradient; the paper's rate rises for `warmup_steps` steps and then falls with the inverse square root of the step.
+# Adam's steps do not change if all gradients of a weight grow by a factor: a steady gradient moves it by about one learning rate a step, one that changes its sign by less; the paper's rate rises for `warmup_steps` steps and then falls with the inverse square root of the step.
 # A training loop is fifteen lines: forward, backward, clip, step, schedule; accumulated micro-batches equal one large batch if the loss is divided by all their tokens.
-# While the rate is still high, the average of a few checkpoints has a lower loss than its members; a rate that falls to 0 does the same.
+# In our run the average of a few checkpoints had a lower loss than its members, and a rate that falls to 0 did the same.
 # Hyper-parameters are chosen on validation data, and the result is reported with new seeds on test data.
 # A run resumes bit for bit if its checkpoint holds weights, moments, random state and position.
 #

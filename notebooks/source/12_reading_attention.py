@@ -71,7 +71,7 @@ def draw(kind, title):
 
 # %% [markdown]
 # First the encoder; `draw` shows all heads of one kind.
-# Look for a head whose work you can describe in one sentence.
+# Look for one whose work you can describe in a sentence.
 
 # %%
 draw("encoder", "The encoder's self-attention, all heads")
@@ -92,7 +92,7 @@ assert (maps["decoder"].triu(1) == 0).all()  # the decoder never looks ahead
 # Head 1.1 is one, and the only one that takes each article to its noun: *The* → *woman*, *the* → *child*, *a* → *apple*.
 #
 # Now the cross-attention.
-# Some of these eight maps could serve as a dictionary.
+# Some of these maps could serve as a dictionary.
 
 # %%
 draw("cross", "Head 0.2 and heads 1.1 to 1.3 mostly find the word that is translated")
@@ -497,7 +497,7 @@ assert len(beat_it) == 7
 # (It saw three times as many pairs.)
 # These sentences cannot say whether it does better: the interval of the difference contains 0.
 # (By rows, as such maps are usually read, the head leads; by columns it does not.)
-# And compared with the diagonal alone, seven of the eight heads would have looked like discoveries.
+# Against the diagonal alone, seven of the eight heads would have looked like discoveries.
 #
 # Does the head know anything that the aligners do not?
 # When a word occurs twice in a sentence, a table of words cannot tell *which* of the two is meant, and the tension can only guess.
@@ -681,7 +681,7 @@ assert (
 
 # %% [markdown]
 # Five of the seventeen candidates are real.
-# One of them is that of cross 1.0, our bad aligner: when it predicts an adjective, it looks at the noun.
+# One is that of cross 1.0, our bad aligner: when it predicts an adjective, it looks at the noun.
 # But half of the words between a prefix and its verb look at the verb as well, so part of "a prefix finds its verb" is "this head prefers verbs".
 # And "encoder 1.0 finds subjects" or "encoder 1.1 finds the nouns of adjectives" would make fine pictures, but a fixed distance does about as well or better.
 # (They may still be true; these sentences cannot tell.)
@@ -691,9 +691,8 @@ assert (
 #
 # ## Switch it off
 #
-# A head that looks at the right place may still be useless.
-# What it does for the model shows when it is gone.
-# Removing a part and measuring what breaks is called **ablation**; @michel2019 and @voita2019 did it with the heads of larger models.
+# A head that looks at the right place may still be useless; what it does for the model shows when it is gone.
+# Removing a part and measuring what breaks is called **ablation**; @michel2019 and @voita2019 did it with larger models.
 #
 # The context of a head enters the rest of the model through its columns of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
 # With zeros there, nothing of the head reaches the rest of the model.
@@ -1023,7 +1022,7 @@ assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 
 # %% [markdown]
 # The weights sum to 1 either way, but in these rows the head adds a quarter to two fifths less: partial sinks.
-# So a dark cell at the full stop says less than its weight suggests; whether the full stop mattered, only an ablation can tell.
+# So a dark cell at the full stop says less than its weight suggests.
 
 # %% [markdown]
 # ### 3. A position is not a word

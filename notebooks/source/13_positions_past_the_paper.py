@@ -599,7 +599,7 @@ race = {name: side for name, (side, _, _) in race.items()}
 
 # %% [markdown]
 # Means over three seeds, with a 95 % interval (a rough one: near 100 % it may reach beyond).
-# Every encoding solves the trained length; without one, the reader can only count which noun is named most often.
+# Every encoding solves the trained length; without one, the reader can only count nouns.
 # At four times that length they are far apart.
 #
 # But do not read it as a ranking.

@@ -168,7 +168,7 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # At 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
-# A decoder layer has three norms and two attentions: 3 + 3 + 4 + 4 = 14 vectors of d_model for each token; and each stack ends in a norm, with two more.
+# A decoder layer has three norms and two attentions: 3 + 3 + 4 + 4 = 14 vectors of d_model for each token; each stack's last norm has two more.
 # So in `mini`, with two layers in each stack, a source token and a target token keep 2 · 8 + 2 · 14 + 4 = 48 vectors together.
 # That makes 48 × 480 tokens × 128 numbers × 4 bytes, the line "vectors" below.
 # Masks are kept as well, the loss keeps a log-probability for each subword of the vocabulary, and where there is dropout, each one keeps a mask of its own.
@@ -474,7 +474,7 @@ seconds = {line["work"].split(", by")[0]: line["seconds"] for line in by_length}
 assert seconds["attention, written out"][-1] > 2 * seconds["attention, fused"][-1]
 
 # %% [markdown]
-# For short sentences the feed-forward network takes longer than attention; here the lines cross at a few hundred tokens, and in a wider model later.
+# For short sentences the feed-forward network takes longer; here the lines cross at a few hundred tokens, and in a wider model later.
 # Lesson [15](15_alternatives.ipynb) asks what could replace attention beyond that.
 #
 # ## The cache, when translating
@@ -680,9 +680,9 @@ assert gap < 1e-6 * grads["all at once"].abs().max()
 # %% [markdown]
 # Both ways reduce the peak, and together they reduce it more.
 # Two thirds of the last peak are the gradients themselves, which neither of these ways can save.
-# (The peaks are those of the forward and backward pass, beside the weights and without the optimizer.)
+# (Peaks of both passes, beside the weights, without the optimizer.)
 # The forward pass is a third of a step, so computing it twice adds at most a third; it is a little less here, because the generator is not computed twice.
-# The checkpointed gradients are those of the plain model even with dropout, because `checkpoint` restores the random state before it runs a layer again.
+# Even with dropout the gradients are those of the plain model, because `checkpoint` restores the random state before it runs a layer again.
 #
 # **A common mistake**: turning that off to save time.
 
@@ -737,7 +737,7 @@ assert after[torch.bfloat16] == 1 and abs(after[torch.float32] - 2) < 1e-3
 # %% [markdown]
 # The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times; near 0.05 they are still 0.0002 apart.
 # A step of Adam is about one learning rate long, and what is below half the gap is lost.
-# So weights that are to *learn* stay in float32.
+# So weights that *learn* stay in float32.
 # **Mixed precision** computes the matrix products in bfloat16, and keeps the weights in float32, as well as norms, softmax and loss where they need it.
 # (It began with float16 [@micikevicius2018], whose smaller range takes a loss that is scaled up.)
 # `torch.autocast` does that, by a list of operators for each device, and our training with `precision="bfloat16"` uses it.
@@ -975,7 +975,7 @@ assert any("mm" in each for each in operators["torchao, int8 weights"])
 # With int8 weights torchao's layer is *slower*, and a count of its operators, in a folded cell, says why.
 # At every call it converts all int8 weights back to float32 and then multiplies in float32, as our class does: it saves memory between calls, but does more work than before.
 # If the activations are int8 as well ("int8 products"), the integers are multiplied directly, but finding a scale for each token takes many small operators.
-# So int8 saves bytes by itself, and time only with a kernel that was written for it.
+# So int8 saves bytes by itself, and time only with a kernel of its own.
 #
 # (Quantized weights can still be adapted: **LoRA** [@hu2022] leaves W as it is and trains a product of two narrow matrices, which is added to it. W then needs no gradient and no moments.)
 #
@@ -1020,7 +1020,6 @@ if "compiled" in norms:
 
 # %% [markdown]
 # The compiled function gives the same numbers, and makes up for most of what separates the formula from the kernel written by hand.
-# Whether the seconds of compiling pay off depends on how often the function is called.
 #
 # ## A smaller model that learns from a larger one
 #
