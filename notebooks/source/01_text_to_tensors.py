@@ -158,7 +158,7 @@ curves(
     {name: (list(each), list(each.values())) for name, each in unknown.items()},
     xlabel="words in the list",
     ylabel="unknown in unseen text (%)",
-    title="German needs the longer list, and no list is complete",
+    title="German needs the longer list, and lacks words all the same",
     marks={"500 words": (500, None)},
 )
 
@@ -235,7 +235,7 @@ assert cost["characters"][1] > 4 * cost["words"][1]
 # More than four times as many symbols for the same sentence, and each of them says little.
 #
 # Words give short sequences, but a long list that is never complete.
-# Characters give a short, complete list, but long sequences.
+# Characters give a short list, complete for our test, but long sequences.
 # **Subwords** are in between: frequent words stay whole, rare ones are spelled from pieces.
 # Which pieces?
 # We let the text decide.
@@ -605,9 +605,10 @@ assert round(largest.vocab_size, -3) == 3_000
 
 # %% [markdown]
 # They are words: with about 3,000 subwords every word of the training text is one token.
-# An unseen word is still spelled from pieces.
+# An unseen word is still spelled from shorter subwords.
 #
-# The paper has about 37,000 subwords for English and German together.
+# Why not as many as possible? Each subword is a row to be learned, a rare one is seen in few sentences, and each needs a score at every output position.
+# So the size is a compromise. The paper has about 37,000 subwords for English and German together.
 # Our lexicon is much smaller: 2,000 are enough for the second translator that comes with the course, called `course`.
 # It has learned from the sentences of our grammar only, and is smaller than `everyday`, the one of lesson [00](00_welcome.ipynb).
 # From here on we use its tokenizer.
@@ -629,7 +630,7 @@ assert all(whole) and len(tokenizer.tokens("mice")) == 3
 
 # %% [markdown]
 # Most words are one token, among them all words of our four pairs.
-# *mice* is three tokens and *Mäuse* two, and the model does not mind: it sees tokens, never words.
+# *mice* is three tokens and *Mäuse* two, and the model can still read it: it sees tokens, never words.
 #
 # ## And back again: is anything lost?
 #
@@ -729,13 +730,13 @@ assert {tokenizer.encode(word)[0] for word in ("Maria", "in", "will")} < set(com
 assert len(common) < len(english) / 4
 
 # %% [markdown]
-# Less than a quarter of the English tokens are shared: punctuation, names, short pieces, and a few words such as *in*.
+# One English token in seven is shared: punctuation, names, short pieces, and a few words such as *in*.
 # Some are traps: *will* marks the future in English and a wish in German (*er will*, he wants).
 # The model has to learn from the context which one it reads.
 #
 # ## From the training part only
 #
-# **A common mistake**: many tutorials build the vocabulary from training, validation and test sentences together.
+# **A common mistake**: building the vocabulary from training, validation and test sentences together, as some tutorials do.
 # What does that change?
 # We take only 500 training pairs, as somebody with little data would.
 
@@ -771,8 +772,8 @@ print(f"{differ} of 1,000 subwords differ")
 assert mean_length["all three"] < mean_length["train only"] and differ > 50
 
 # %% [markdown]
-# They do: the leaky vocabulary fits the test, whose sentences come out shorter.
-# A test that shaped the vocabulary is no test on unseen text.
+# They do, and the test's sentences come out shorter. (Part of that is simply more text to learn from.)
+# But a test that shaped the vocabulary is no test on unseen text.
 #
 # ## From ids to a batch
 #
@@ -880,7 +881,7 @@ assert other.src.shape[1] != other.tgt_in.shape[1]
 #
 # 1. one length for all, that of the longest sentence;
 # 2. 80 pairs at random in each batch, padded to the longest of the batch;
-# 3. `BucketedBatches`: pairs of similar length together, at most 1,024 tokens of each language in a batch, padding included.
+# 3. `BucketedBatches`: sort the pairs by length, in random order among equals, and begin a new batch where one more pair would make more than 1,024 tokens in either language, padding included. (The paper's batches have about 25,000.)
 
 # %%
 from course_lib.data import BucketedBatches
@@ -935,7 +936,7 @@ assert shares["at random"] < shares["one length"]
 
 # %% [markdown]
 # Bucketing cuts the padding of random batches to less than a fifth.
-# It also keeps the size of a batch even: many short sentences at a time, or a few long ones.
+# The limit in tokens, not in sentences, keeps the size of a batch even: many short sentences at a time, or a few long ones.
 
 # %% tags=["nbval-check-output", "hide-input"]
 shapes = [tuple(make_batch([encoded[i] for i in plan]).src.shape) for plan in bucketed]
@@ -1037,9 +1038,11 @@ assert math.isclose(position.square().mean(), 0.5, rel_tol=1e-4)
 assert math.isclose(scores, 1, rel_tol=0.02)
 
 # %% [markdown]
-# Large rows suit the input, where positions have mean square 0.5, but they make the output's scores 22 times too large.
+# A score is a sum of 512 products. With values of size 1 each product has variance 1, the sum has variance 512, and its typical size is √512 ≈ 22.6: that is where the root comes from, and we meet it again in lesson 03.
+# Large rows suit the input, where positions have mean square 0.5, but make the output's scores too large.
 # Small rows suit the output, but at the input their mean square is about 1/512, where a position has 1/2: 256 times smaller.
 # The factor serves both: the table starts small, and only the input multiplies it by √d_model.
+# **A common mistake**: the factor on top of a default `nn.Embedding`, whose rows start with size 1. Times √512 they have size 22.6, and the position drowns.
 #
 # What would happen at the input without it?
 # We add a random position to each token, and ask which row of the table the sum is most like.
@@ -1067,9 +1070,8 @@ of_drowned.reveal(round(100 * recognized["without"]))
 assert recognized["with √d_model"] == 1 and recognized["without"] < 0.5
 
 # %% [markdown]
-# That is before training.
-# The table is learned, so training may make its rows as long as it likes, with the factor or without it.
-# Does it?
+# Nothing is lost: who knows the position can subtract it. But to a layer that has learned nothing yet, the position is by far the louder signal.
+# Does training change that? The table is learned, so its rows may become as long as they like.
 # We compare a fresh model of the size of `course` with the trained one.
 
 # %%
@@ -1088,8 +1090,8 @@ grown = trained.norm(dim=1).mean() / fresh.norm(dim=1).mean()
 assert 1.2 < grown < 1.6
 
 # %% [markdown]
-# It does: on average the trained rows are 1.4 times as long as the fresh ones, and their lengths differ more.
-# So √d_model is no law about sizes; it is a good starting point for one table with two uses.
+# A little: on average the trained rows are 1.4 times as long as the fresh ones, and their lengths differ more.
+# (Without the factor they would have had to grow 11 times, √128.) So √d_model sets the start, and training adjusts from there.
 
 # %% [markdown]
 # ## Who learns?
@@ -1116,12 +1118,12 @@ of_rows.reveal(of_rows.choices[0 if len(touched) > 1000 else 1 if 0 in touched e
 assert touched == in_batch
 
 # %% [markdown]
-# This is why the table learns nothing about leaked words, and why a rare token learns only from the few batches that have it.
-# (At the output, where lesson [08](08_transformer.ipynb) uses the table again, every row takes part.)
+# So through the look-up the table learns nothing about leaked words, and a rare token learns only from the few batches that have it.
+# (At the output, where lesson [08](08_transformer.ipynb) uses the table again, every row takes part: a word that is never right is only pushed away.)
 #
 # ## A padded position still has a vector
 #
-# Row 0 is among them: `<pad>` is looked up like any other token.
+# Row 0 is among them: `<pad>` is looked up like any other token. (Our toy loss counts padding, too; the real one leaves it out.)
 #
 # **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
 # The *id* is 0, but its vector is not.
@@ -1140,7 +1142,7 @@ assert not zeroed.weight[PAD_ID].any() and not zeroed.weight.grad[PAD_ID].any()
 assert (zeroed.weight[PAD_ID] + sinusoidal(5, 128)).any(dim=1).all()
 
 # %% [markdown]
-# PyTorch's `padding_idx` starts that row at zero, and no gradient ever reaches it.
+# PyTorch's `padding_idx` starts that row at zero, and blocks the look-up's gradient to it.
 # It does not hide the padding: once a position is added, the vector is no longer zero.
 # What hides it is a mask (lesson [05](05_masks.ipynb)).
 #
@@ -1175,7 +1177,7 @@ assert nearest and len(genders) == 4 and len(set(genders)) == 1  # of house
 # ## All of it in one line
 #
 # The finished module is `Embedding` in `course_lib.transformer`.
-# It looks up, multiplies by √d_model, and adds the position.
+# It looks up, multiplies by √d_model, and adds the position. (In training the paper applies dropout to the sum, too.)
 
 # %% tags=["nbval-check-output"]
 finished = translator.model.src_embedding
@@ -1215,7 +1217,7 @@ assert sets[0] == sets[1] and len(sets[0]) == 6 and d_model == 128
 assert not torch.equal(shown[0].values, shown[1].values)
 
 # %% [markdown]
-# The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands.
+# The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands. Attention (lesson 03) sums over the rows, and a sum does not know their order.
 
 # %% [markdown]
 # ## Your predictions

@@ -299,7 +299,8 @@ for name, config in (("base", base), ("big", big)):
     for part, size in by_hand[name].items():
         print(f"    {part:28}{size:12,}  {size / total:4.0%}")
 first_place = max(by_hand["base"], key=by_hand["base"].get)
-largest.reveal(first_place, because="12 networks have more than 18 attentions of half their size")
+why = "12 networks have more than 18 attentions of half their size"
+largest.reveal(first_place, because=why)
 
 # %% [markdown]
 # The attention that gave the paper its title holds less than a third of base, and the embedding matrix as much as all 18 attentions together.

@@ -632,7 +632,8 @@ mean = sum(members) / len(members)
 print("losses of the members:", *(f"{loss:.3f}" for loss in members))
 print(f"their mean {mean:.3f}, loss of the average {averaged:.3f}")
 smaller = "smaller" if averaged < mean else "larger"
-averaging.reveal(smaller, because="near a minimum the loss curves upward, so the middle lies lower")
+why = "near a minimum the loss curves upward, so the middle lies lower"
+averaging.reveal(smaller, because=why)
 
 # %% [markdown]
 # It looks as if the weights circle a minimum.
@@ -663,12 +664,11 @@ assert results["linear decay"][0] < last_loss
 # Both are far better than the end of the run, and averaging takes no training at all.
 # Why does linear decay, with the higher loss, answer more commands? It has come to give what its smoothed targets ask for, 0.9, and the plain loss of that is about 0.105. Near or below it, this loss no longer ranks models; count the right answers.
 # A linear decay must know when the run ends; the paper's schedule can go on forever.
-# (One run of each, seed 0.)
 #
 # ## Choosing hyper-parameters
 #
 # So far the warm-up was a guess, and the paper's formula made the peak of it.
-# A simple way to choose them is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss.
+# A simple way to choose is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss.
 # Rates are drawn on a logarithmic scale, because factors matter, not differences.
 # We try six candidates for one epoch each, with our loop.
 
@@ -720,7 +720,7 @@ assert sum(usual) < sum(again)
 # %% [markdown]
 # The winner clearly beats the other five.
 # With new seeds its loss is sometimes lower than in the search: here luck outweighs the flattery.
-# And still it is worse than the known rate: of six draws, few come near a good one.
+# And still it is worse than the known rate.
 # A report of a tuned model should say how many runs the tuning took: six here.
 # And one epoch favors rates that learn fast; the best rate for a long run may be smaller.
 #
@@ -778,7 +778,7 @@ assert own["post-norm, without"] < 5e-3
 # At its best rate, post-norm copies about half of the inputs without a warm-up, and three quarters or more with it.
 # Pre-norm copies 92 % to 98 % with or without a warm-up; without one, its best rate is half as high.
 # So here the warm-up lifts post-norm from about half to three quarters, and pre-norm by little.
-# But both tolerate higher rates with it: at 0.01, pre-norm copies two thirds with a warm-up and 6 % without.
+# But both tolerate higher rates with it: at 0.01, pre-norm copies two thirds with and 6 % without.
 #
 # What does a failed run look like?
 # We train post-norm once without a warm-up at 0.02, far above all that worked, and compare its plain loss with that of guessing each letter by its frequency.

@@ -171,8 +171,8 @@ book.test("words", unknown, values=(250, 500, 1000, 1500))
 # %% tags=["hide-input"]
 book.judge(
     words=("wrong", "01_text_to_tensors", "A subword: many, here most, are pieces of "
-    "words, and the translator's are of both languages. A word list as long lacks words of "
-    "the test; the subwords lack none."),
+    "words, and the translator's are of both languages. A word list as long lacks "
+    "words of the test; the subwords lack none."),
 )
 
 # %% [markdown]
