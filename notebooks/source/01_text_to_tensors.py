@@ -1042,7 +1042,7 @@ assert math.isclose(scores, 1, rel_tol=0.02)
 # Large rows suit the input, where positions have mean square 0.5, but make the output's scores too large.
 # Small rows suit the output, but at the input their mean square is about 1/512, where a position has 1/2: 256 times smaller.
 # The factor serves both: the table starts small, and only the input multiplies it by √d_model.
-# **A common mistake**: the factor on top of a default `nn.Embedding`, whose rows start with size 1. Times √512 they have size 22.6, and the position drowns.
+# (On top of a default `nn.Embedding`, whose rows start with size 1, it would drown the position: they then have size 22.6.)
 #
 # What would happen at the input without it?
 # We add a random position to each token, and ask which row of the table the sum is most like.

@@ -10,7 +10,7 @@
 # 3. say what the model learned, how it compares with a recurrent one, and where it must fail.
 #
 # **You need** lesson [08](08_transformer.ipynb) for the model and lesson [09](09_training.ipynb) for the training.
-# **Time**: {minutes} minutes to read, about 7 minutes to run on two CPU cores, most of it one training.
+# **Time**: {minutes} minutes to read, 5 to 7 minutes to run on two CPU cores, most of it one training.
 # **In the paper**: section 5 (training), section 6.1 with table 2 (results), table 3 (one change at a time) [@vaswani2017].
 
 # %%
