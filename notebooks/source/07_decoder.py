@@ -689,7 +689,7 @@ for layer in many_maps.cross:
 
 # %% [markdown]
 # Labeled the wrong way, the map is no better than chance.
-# And in each head of both layers (a folded cell checks it), the predicted token does better than the one that is read. In deeper models some layers align with the token that is read, so measure before you label.
+# And in each head of both layers (a folded cell checks it), the predicted token does better than the one that is read. In another model it may be otherwise, so measure before you label.
 # Here are all heads, for a sentence of your own: point at a German token, and see what the decoder looked at to predict it.
 
 # %% tags=["hide-input"]
@@ -785,7 +785,7 @@ Predictions()
 # ## Glossary
 #
 # - **autoregressive**: said of a model that predicts the next token from those that it has written so far.
-# - **shifted right**: said of the decoder's input, which `<s>` followed by the target without `</s>`.
+# - **shifted right**: said of the decoder's input: `<s>`, followed by the target without `</s>`.
 # - **generator**: the last linear layer, from d_model to one logit for each subword.
 # - **teacher forcing**: reading the true tokens before the one to predict, whatever the model would have written.
 # - **free running**: reading what the model has written itself.

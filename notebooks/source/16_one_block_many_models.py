@@ -937,7 +937,7 @@ assert max(new_things[0]) + 0.1 < min(new_things[1]) < max(new_things[1]) < 0.6
 assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3]) < 0.8
 
 # %% [markdown]
-# Every known thing and every new pair is right then, and so are most new things, though no picture of the longer training shows one either.
+# Every known thing and every new pair is right then, and so are most new things, though no picture shows one.
 # So the disaster was mainly one of a short training: a model can come to take color and shape apart by itself.
 # But not for all things yet: three times the steps add ten points.
 #
@@ -1073,7 +1073,7 @@ Predictions()
 # A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and not one new attention class was needed for five tasks; today's language models have other norms, positions, gates and fewer keys in the same plan.
 # What a model of such blocks does is decided by its mask, by what is cut into tokens, and by the exercise that it is trained with.
 # That the blocks fit a task does not make them the best choice: on our small data, counts of five characters are as good as a language model after 3,000 steps, and the nearest neighbor as good as the vision transformer.
-# Pretraining on blanks helped the classifier in every seed, by a few points.
+# Pretraining on blanks helped the classifier in every seed, and ten times as much of it by more.
 # "Unseen" can mean a new picture, a new pair or a new combination of properties, and the captioner that is right on the first two is wrong on most of the third after a short training, although a probe reads the answer from its memory, and right on most of it after a long one.
 #
 # **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.

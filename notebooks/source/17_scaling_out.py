@@ -681,7 +681,7 @@ assert max(longest[0]) + 20 < min(longest[1]) and max(longest[1]) + 3 < min(long
 # %% [markdown]
 # So the ceiling was that of the training.
 # After the longer one, sizes that had been level are no longer: the more a model reads, the more different sentences it can use.
-# And a thousand pairs are still worth reading more than 32 times, but soon they have little more to give.
+# A thousand pairs, too, are worth reading more than 32 times, but they gain least.
 #
 # So ask two questions, in this order:
 #
