@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from course_lib.config import PRESETS
+from course_lib.config import ARCHITECTURES, PRESETS
 from course_lib.data import describe, load_corpus
 from course_lib.training import STORAGES, Experiment, train_preset
 
@@ -108,8 +108,8 @@ def _model_changes(options: argparse.Namespace) -> dict:
     given = {"dropout": options.dropout, "d_ff": options.d_ff}
     changes = {name: value for name, value in given.items() if value is not None}
     if options.post_norm:
-        if options.architecture == "lstm":
-            raise ValueError("--post-norm moves a Transformer's layer norms; an LSTM has none")
+        if options.architecture != "transformer":
+            raise ValueError(f"--post-norm is for a Transformer, not for {options.architecture}")
         changes["norm_first"] = False
     return changes
 
@@ -144,9 +144,8 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 def _add_train(command: argparse.ArgumentParser) -> None:
     _add_corpus(command, "course")
     command.add_argument("--pairs", type=int, help="of the course corpus, to train on (default: 30000)")
-    command.add_argument(
-        "--architecture", default="transformer", choices=("transformer", "lstm"), help="lstm: of as many parameters"
-    )
+    as_large = "another has as many parameters as the Transformer would have (default: transformer)"
+    command.add_argument("--architecture", type=_spaced, default="transformer", choices=ARCHITECTURES, help=as_large)
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
     command.add_argument("--start", help="everyday, course, or a folder: a translator to go on from (default: none)")
@@ -168,6 +167,11 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     for name in _OVERRIDES:
         kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
+
+
+def _spaced(name: str) -> str:
+    """state-space, as one types it, is "state space"."""
+    return name.replace("-", " ")
 
 
 def _add_benchmark(command: argparse.ArgumentParser) -> None:

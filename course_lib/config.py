@@ -3,6 +3,7 @@
 import sys
 from dataclasses import asdict, dataclass, fields, replace
 
+ARCHITECTURES = ("transformer", "lstm", "gru", "convolutional", "state space")
 POSITIONS = ("sinusoidal", "learned", "alibi", "rotary", "none")
 
 _MODELS = {
@@ -73,6 +74,11 @@ class ModelConfig:
                 self.position != position or getattr(self, name) % 2 == 0,
                 f"{position} positions pair the dimensions: {name} must be even, got {getattr(self, name)}",
             )
+
+    @property
+    def architecture(self) -> str:
+        """Its name among ARCHITECTURES."""
+        return "transformer"
 
     @property
     def d_k(self) -> int:
@@ -174,6 +180,11 @@ def check_preset(name: str) -> None:
     """Raises ValueError unless there is a preset of this name."""
     if name not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}; got {name!r}")
+
+
+def check_architecture(name: str) -> None:
+    """Raises ValueError unless there is an architecture of this name."""
+    require(name in ARCHITECTURES, f"architecture must be one of {', '.join(ARCHITECTURES)}; got {name!r}")
 
 
 def check_shared(config, *, sizes: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from course_lib.config import ModelConfig
+from course_lib.alternatives import config_from_values, config_to_values, model_of
 from course_lib.data import pad
 from course_lib.decoding import Hypothesis, beam_search, check_search, greedy, normalized
 from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared, doubts, prepare
@@ -62,7 +62,7 @@ class Translator:
     """Translates plain text.
 
     Args:
-        model: a trained Transformer.
+        model: a trained Transformer, or one of the alternatives.
         tokenizer: the one it was trained with.
 
     Raises:
@@ -141,7 +141,7 @@ class Translator:
         """
         folder = Path(folder)
         with replacing(folder / "config.json") as config, replacing(folder / "tokenizer.json") as tokenizer:
-            config.write_text(json.dumps(self.model.config.to_dict(), indent=2) + "\n", encoding="utf-8")
+            config.write_text(json.dumps(config_to_values(self.model.config), indent=2) + "\n", encoding="utf-8")
             self.tokenizer.save(tokenizer)
             beside = hashes({"config.json": config, "tokenizer.json": tokenizer})
             save_tensors(folder / "model.safetensors", self.model.state_dict(), beside, dtype=dtype)
@@ -159,12 +159,12 @@ class Translator:
             FileNotFoundError, ValueError: if a file is missing; if one is damaged or belongs to something else.
         """
         folder = _folder(name_or_folder)
-        config = read_as(folder / "config.json", lambda text: ModelConfig.from_dict(json.loads(text)))
+        config = read_as(folder / "config.json", lambda text: config_from_values(json.loads(text)))
         tokenizer = read_as(folder / "tokenizer.json", Tokenizer.from_json)
         path = folder / "model.safetensors" if step is None else step_file(folder, step)
         tensors, beside = load_tensors(path)
         check_enough(path, tensors, config.num_parameters)  # before memory is taken for them
-        model = Transformer(config)
+        model = model_of(config)
         load_weights(model, tensors)
         check_files(folder, {name: beside.get(name) for name in ("config.json", "tokenizer.json")})
         return cls(model.eval(), tokenizer)

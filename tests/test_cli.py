@@ -123,7 +123,8 @@ def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
 
 
 @pytest.mark.parametrize(
-    "architecture, flags, changes", [("transformer", ["--post-norm"], {"norm_first": False}), ("lstm", [], {})]
+    "architecture, flags, changes",
+    [("transformer", ["--post-norm"], {"norm_first": False}), ("lstm", [], {}), ("state space", [], {})],
 )
 def test_every_option_of_train_reaches_the_training(architecture, flags, changes, tmp_path):
     options = dict(subword_dropout=0.2, average=(3, 5), vocab_size=90, preset="mini", report="valid")
@@ -258,7 +259,7 @@ ERRORS = {
     "no such file": (["evaluate", "--model", "MODEL", "--data", "nowhere.tsv"], "nowhere.tsv"),
     "no translator": (["translate", "--model", "nowhere", "a dog"], "nowhere"),
     "no epochs": ([*TRAIN, "--epochs", 0], "epochs must be at least 1, got 0"),
-    "norms of an LSTM": ([*TRAIN, "--architecture", "lstm", "--post-norm"], "an LSTM has none"),
+    "norms of an LSTM": ([*TRAIN, "--architecture", "lstm", "--post-norm"], "is for a Transformer, not for lstm"),
     "precision": ([*TRAIN, "--precision", "int4"], "'float32' or 'bfloat16'"),
     "no room for characters": ([*TRAIN, "--vocab-size", 9], "vocab_size must hold"),
     "negative vocabulary": ([*TRAIN, "--vocab-size", -1], "vocab_size"),

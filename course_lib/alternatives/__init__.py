@@ -5,7 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "catalog": ["ALTERNATIVES", "model_like"],
+        "catalog": ["ALTERNATIVES", "config_from_values", "config_to_values", "model_like", "model_of"],
         "convolutional": ["ConvolutionalConfig", "ConvolutionalModel", "GatedConvolution", "convolutional_like"],
         "recurrent": ["AttentiveRNN", "RecurrentConfig", "recurrent_like"],
         "state_space": ["DiagonalStateSpace", "StateSpaceMixing"],

@@ -59,6 +59,11 @@ class ConvolutionalConfig:
         require(odd, f"kernel_width must be odd, as many tokens on each side, got {self.kernel_width}")
 
     @property
+    def architecture(self) -> str:
+        """Its name among ARCHITECTURES."""
+        return "convolutional"
+
+    @property
     def position(self) -> str:
         """What is added to the embedded tokens: "learned", as a convolution sees neighbors and not the place."""
         return "learned"

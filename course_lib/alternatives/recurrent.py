@@ -64,6 +64,11 @@ class RecurrentConfig:
         )
 
     @property
+    def architecture(self) -> str:
+        """Its name among ARCHITECTURES."""
+        return self.cell
+
+    @property
     def position(self) -> str:
         """What is added to the embedded tokens: "none", the recurrence reads them in order."""
         return "none"

@@ -61,6 +61,11 @@ class StateSpaceConfig:
         )
 
     @property
+    def architecture(self) -> str:
+        """Its name among ARCHITECTURES."""
+        return "state space"
+
+    @property
     def position(self) -> str:
         """What is added to the embedded tokens: "none", the states are read in order."""
         return "none"

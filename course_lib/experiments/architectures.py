@@ -14,7 +14,6 @@ from course_lib.experiments.grid import Grid
 from course_lib.experiments.timed import train_for
 from course_lib.tokenizer import Tokenizer
 from course_lib.training import batch_loss, score, validate
-from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
 PAIRS, HELD_OUT, WORDS = 12_000, 600, 8  # drawn from the course corpus; of these the sources of up to 8 words
@@ -42,11 +41,10 @@ def new_model(architecture: str, **changes) -> nn.Module:
     """A Transformer of SIZES, or an alternative that is as large.
 
     Args:
-        architecture: "transformer", or one of ALTERNATIVES.
+        architecture: one of ARCHITECTURES.
         changes: fields of the configuration.
     """
-    config = ModelConfig(corpus()[0].vocab_size, **SIZES)
-    return Transformer(config) if architecture == "transformer" else model_like(architecture, config, **changes)
+    return model_like(architecture, ModelConfig(corpus()[0].vocab_size, **SIZES), **changes)
 
 
 def train_model(model: nn.Module, *, rate: float, seed: int, seconds: float = SECONDS) -> list[dict]:

@@ -4,7 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from course_lib.config import check_flags, check_numbers, check_preset, check_shares, check_sizes, from_values, require
+from course_lib.config import (
+    check_architecture,
+    check_flags,
+    check_numbers,
+    check_preset,
+    check_shares,
+    check_sizes,
+    from_values,
+    require,
+)
 from course_lib.decoding import check_search
 
 _RUNS = {
@@ -97,8 +106,7 @@ class Experiment:
         vocab_size: most subwords.
         training: the run.
         lowercase: learn from, and translate to, lower case only, as many papers do.
-        architecture: "transformer", or "lstm": the recurrent baseline of as many parameters, whose weights are left in
-            checkpoints/.
+        architecture: one of ARCHITECTURES; another than "transformer" has as many parameters as that would have.
         model_changes: fields of the model's configuration that differ from the preset.
         start: a translator to go on from, by its name or its folder, in the subwords of this corpus; None starts anew.
         augment: learn from made-up pairs too, see course_lib.data.augment.
@@ -115,7 +123,7 @@ class Experiment:
 
     Raises:
         ValueError: on a preset, an architecture or a part that does not exist, a search that check_search refuses, or
-            a start for an LSTM.
+            a start for another architecture than a Transformer.
     """
 
     preset: str
@@ -146,8 +154,7 @@ class Experiment:
         require(0 <= self.subword_dropout <= 1, f"subword_dropout must be in [0, 1], got {self.subword_dropout}")
         few = isinstance(self.snapshots, int) and 0 <= self.snapshots <= MOST_SNAPSHOTS
         require(few, f"snapshots must be in 0..{MOST_SNAPSHOTS}, got {self.snapshots!r}")
-        known = self.architecture in ("transformer", "lstm")
-        require(known, f"architecture must be 'transformer' or 'lstm', got {self.architecture!r}")
+        check_architecture(self.architecture)
         from_scratch = self.architecture == "transformer" or self.start is None
         require(from_scratch, "only a Transformer can start from another translator")
         for penalty in self.length_penalty:

@@ -7,8 +7,9 @@ from datetime import date
 from pathlib import Path
 
 import torch
+from torch import nn
 
-from course_lib.alternatives import AttentiveRNN, recurrent_like
+from course_lib.alternatives import model_like
 from course_lib.config import model_preset
 from course_lib.data import BucketedBatches, Corpus, augmented
 from course_lib.storage import remove_half_written, replacing, save_tensors, step_file
@@ -22,7 +23,6 @@ from course_lib.training.loop import History, fit
 from course_lib.training.machine import describe_machine, revision
 from course_lib.training.subword_dropout import SubwordDropout
 from course_lib.training.warm_start import take_over
-from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 
 FIRST_SNAPSHOT = 100  # step
@@ -81,9 +81,8 @@ def train_translator(
         best, *_ = choices = choose(translator, checkpoints, experiment, corpus.valid)
         log |= {"averaged_epochs": best.averaged_epochs, "length_penalty": best.length_penalty}
         log["choices"] = [asdict(choice) for choice in choices]
-        if experiment.architecture == "transformer":
-            translator.save_pretrained(folder, dtype=getattr(torch, experiment.storage))
-            translator.model.load_state_dict(Translator.from_pretrained(folder).model.state_dict())  # as it is stored
+        translator.save_pretrained(folder, dtype=getattr(torch, experiment.storage))
+        translator.model.load_state_dict(Translator.from_pretrained(folder).model.state_dict())  # as it is stored
         log[experiment.report] = _final_scores(translator, corpus, experiment, best.length_penalty, progress)
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
@@ -103,8 +102,7 @@ def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translato
     tokenizer = Tokenizer.train(texts, experiment.vocab_size, lowercase=experiment.lowercase)
     torch.manual_seed(experiment.training.seed)
     config = model_preset(experiment.preset, tokenizer.vocab_size, **experiment.model_changes)
-    model = AttentiveRNN(recurrent_like(config)) if experiment.architecture == "lstm" else Transformer(config)
-    translator = Translator(model.to(device), tokenizer)
+    translator = Translator(model_like(experiment.architecture, config).to(device), tokenizer)
     if experiment.start is not None:
         take_over(translator, Translator.from_pretrained(experiment.start))
     return translator
@@ -118,10 +116,10 @@ def _batches(encoded: Encoded, experiment: Experiment, tokenizer: Tokenizer) -> 
     return batches, BucketedBatches(encoded.ids["valid"], run.batch_tokens)
 
 
-def _scoring(translator: Translator, corpus: Corpus, progress: bool) -> Callable[[Transformer, History], dict]:
+def _scoring(translator: Translator, corpus: Corpus, progress: bool) -> Callable[[nn.Module, History], dict]:
     """What is measured after each epoch, beside the loss: greedy translations of the validation part."""
 
-    def on_epoch(model: Transformer, history: History) -> dict:
+    def on_epoch(model: nn.Module, history: History) -> dict:
         found = score(translator, corpus.valid, beam_size=1)
         if progress:
             print(_line(history.epochs[-1], found.bleu.score), flush=True)
@@ -130,10 +128,10 @@ def _scoring(translator: Translator, corpus: Corpus, progress: bool) -> Callable
     return on_epoch
 
 
-def _keeping(folder: Path, snapshots: int) -> Callable[[Transformer, History], None]:
+def _keeping(folder: Path, snapshots: int) -> Callable[[nn.Module, History], None]:
     """Saves the weights in int8 after some steps."""
 
-    def on_step(model: Transformer, history: History) -> None:
+    def on_step(model: nn.Module, history: History) -> None:
         if len(history.losses) in snapshot_steps(history.total_steps, snapshots):
             save_tensors(step_file(folder, len(history.losses)), model.state_dict(), {}, dtype=torch.int8)
 
@@ -153,7 +151,7 @@ def _line(record: dict, valid_bleu: float) -> str:
     )
 
 
-def _header(corpus: Corpus, experiment: Experiment, model: Transformer | AttentiveRNN) -> dict:
+def _header(corpus: Corpus, experiment: Experiment, model: nn.Module) -> dict:
     """What was asked for, as the log begins with it."""
     return {
         "corpus": corpus.name,

@@ -4,6 +4,7 @@ import random
 
 import torch
 
+from course_lib.config import require
 from course_lib.tokenizer import UNK_ID
 from course_lib.training.subword_dropout import SubwordDropout
 from course_lib.translator import Translator
@@ -21,13 +22,15 @@ def take_over(translator: Translator, start: Translator) -> None:
 
     Args:
         translator: is changed in place.
-        start: of the same architecture; its vocabulary may be another, its feed-forward networks narrower.
+        start: a Transformer, too; its vocabulary may be another, its feed-forward networks narrower.
 
     Raises:
         ValueError: if the two models differ in more than the vocabulary, the dropout and a larger d_ff.
 
     References: Gee et al. 2022, Fast Vocabulary Transfer; Chen et al. 2016, Net2Net.
     """
+    architecture = start.model.config.architecture
+    require(architecture == "transformer", f"only a Transformer can be started from, this translator is {architecture}")
     own, other = (one.model.config.to_dict() for one in (translator, start))
     free = {"vocab_size", "dropout"} | ({"d_ff"} if own["d_ff"] > other["d_ff"] else set())
     changed = sorted(name for name in own if own[name] != other[name] and name not in free)

@@ -1,6 +1,7 @@
 """Convolutional and state-space models keep the laws of the Transformer's calls, are as large, and learn."""
 
 import dataclasses
+import json
 from functools import partial
 from unittest import mock
 
@@ -8,7 +9,15 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.alternatives import ALTERNATIVES, convolutional, model_like, state_space_model
+from course_lib.alternatives import (
+    ALTERNATIVES,
+    RecurrentConfig,
+    config_from_values,
+    config_to_values,
+    convolutional,
+    model_like,
+    state_space_model,
+)
 from course_lib.alternatives.convolutional import (
     ConvolutionalCache,
     ConvolutionalConfig,
@@ -247,8 +256,34 @@ def test_each_alternative_is_built_by_its_name():
         assert model.config.dropout == 0.5
         assert abs(model.config.num_parameters / transformer.num_parameters - 1) < 0.03, name
     assert [model_like(name, transformer).config.cell for name in ("lstm", "gru")] == ["lstm", "gru"]
-    message = "architecture must be one of lstm, gru, convolutional, state space, got 'perceptron'"
+    assert model_like("transformer", transformer, dropout=0.5).config == dataclasses.replace(transformer, dropout=0.5)
+    message = "architecture must be one of transformer, lstm, gru, convolutional, state space; got 'perceptron'"
     assert str(raised(ValueError, lambda: model_like("perceptron", transformer))) == message
+
+
+def a_written_configuration_is_read_as_what_it_was(read):
+    recurrent = [RecurrentConfig(13, cell=cell) for cell in ("lstm", "gru")]
+    for config in (ModelConfig(13), *recurrent, *CONFIGS.values()):
+        values = json.loads(json.dumps(config_to_values(config)))
+        assert values.get("architecture", "transformer") == config.architecture
+        assert read(values) == config
+
+
+def test_a_written_configuration_is_read_as_what_it_was():
+    def without_the_name(values):
+        return config_from_values({name: value for name, value in values.items() if name != "architecture"})
+
+    law = a_written_configuration_is_read_as_what_it_was
+    tells_apart(law, config_from_values, lambda values: raised(ValueError, partial(without_the_name, values)))
+    values = config_to_values(RecurrentConfig(13, cell="gru"))
+    for change, message in (
+        ({"architecture": "rnn"}, "architecture must be one of transformer, lstm, gru, convolutional, state"),
+        ({"architecture": "lstm"}, "architecture is 'lstm', but the other values are of gru"),
+        ({"architecture": "state space"}, "StateSpaceConfig: unknown ['cell', 'd_hidden'], missing"),
+        ({"architecture": ["gru"]}, "architecture must be one of"),
+    ):
+        assert message in str(raised(ValueError, lambda change=change: config_from_values(values | change)))
+    assert "expected names with values, got ['gru']" in str(raised(ValueError, lambda: config_from_values(["gru"])))
 
 
 # --- configuration and input --------------------------------------------------------------------

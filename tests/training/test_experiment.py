@@ -16,6 +16,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from course_lib.alternatives import ALTERNATIVES, model_like
 from course_lib.config import ModelConfig
 from course_lib.data import Corpus, Pair
 from course_lib.metrics import bleu, tokenized_bleu
@@ -110,6 +111,37 @@ def test_the_saved_translator_scores_as_logged(tmp_path):
     the_saved_translator_scores_as_logged(train_translator, tmp_path / "ours")
     with pytest.raises(AssertionError):
         the_saved_translator_scores_as_logged(with_always(length_penalty=0.6), tmp_path / "mutant")
+
+
+def another_architecture_is_trained_saved_and_loaded(name, train, folder):
+    """It is what was asked for, as large as the Transformer of the same preset, with the weights that were learned."""
+    log = run(folder, train=train, architecture=name, config=replace(CONFIG, epochs=1))
+    translator = Translator.from_pretrained(folder)
+    transformer = tiny_preset("tiny", translator.tokenizer.vocab_size)
+    assert log["architecture"] == translator.model.config.architecture == name
+    assert type(translator.model) is type(model_like(name, transformer))
+    assert log["parameters"] == pytest.approx(transformer.num_parameters, rel=0.03)
+    learned = average_checkpoints([folder / "checkpoints" / "epoch-0001.safetensors"])
+    for part, tensor in translator.model.state_dict().items():
+        assert torch.equal(tensor, learned[part]), part
+    greedy, _ = log["test"]
+    assert score(translator, CORPUS.test, beam_size=1, length_penalty=greedy["length_penalty"]).entry == greedy
+
+
+@pytest.mark.parametrize("name", ALTERNATIVES)
+def test_another_architecture_is_trained_saved_and_loaded(name, tmp_path):
+    law = partial(another_architecture_is_trained_saved_and_loaded, name)
+    law(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        law(with_always(architecture="transformer"), tmp_path / "transformer")
+    with pytest.raises(AssertionError):
+        law(patched(train_translator, mock.patch.object(Translator, "save_pretrained", spoilt)), tmp_path / "spoilt")
+
+
+def spoilt(translator, *args, original=Translator.save_pretrained, **options):
+    with torch.no_grad():
+        translator.model.generator.weight[-1, -1] += 1
+    original(translator, *args, **options)
 
 
 def weights_are_the_average_of_the_kept_epochs(train, folder):
@@ -585,7 +617,7 @@ REFUSED = {
     "no such storage": (CORPUS, {"storage": "int4"}, "storage must be one of float32, float16, int8, got 'int4'"),
     "no such part": (CORPUS, {"report": "tset"}, "report must be 'valid' or 'test', got 'tset'"),
     "no beam": (CORPUS, {"beam_size": 0}, "whole number from 1 to 1000, got 0"),
-    "no such architecture": (CORPUS, {"architecture": "gru"}, "must be 'transformer' or 'lstm', got 'gru'"),
+    "no such architecture": (CORPUS, {"architecture": "rnn"}, "convolutional, state space; got 'rnn'"),
     "no such share": (CORPUS, {"subword_dropout": 2}, "subword_dropout must be in [0, 1], got 2"),
 }
 

@@ -5,6 +5,7 @@ from unittest import mock
 import pytest
 import torch
 
+from course_lib.alternatives import model_like
 from course_lib.config import ModelConfig
 from course_lib.tokenizer import UNK_ID, Tokenizer
 from course_lib.training import experiment
@@ -140,6 +141,10 @@ def test_an_experiment_starts_where_it_is_told(tmp_path):
     assert log["start"] == str(tmp_path / "first")
 
 
-def test_an_lstm_has_no_start():
+def test_an_lstm_has_no_start_and_is_none():
     with pytest.raises(ValueError, match="only a Transformer can start"):
         Experiment("tiny", 60, TrainConfig(), architecture="lstm", start="everyday")
+    new = translator(TEXTS, 80, seed=0)
+    lstm = Translator(model_like("lstm", new.model.config), new.tokenizer)
+    with pytest.raises(ValueError, match="only a Transformer can be started from, this translator is lstm"):
+        take_over(new, lstm)
