@@ -5,8 +5,8 @@ from importlib import import_module
 from course_lib.experiments.grid import Grid
 
 NAMES: tuple[str, ...] = (
-    *("architectures", "broken_runs", "corpus_size", "depth", "distillation", "families"),
-    *("positions", "recall", "warmup"),
+    *("architectures", "broken_runs", "corpus_size", "depth", "distillation", "echo"),
+    *("families", "positions", "recall", "warmup"),
 )
 
 

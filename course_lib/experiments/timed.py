@@ -1,7 +1,8 @@
-"""Training for a given time of the processor, so that models of unequal speed are compared at equal cost."""
+"""Training for a given time of the processor, or a number of steps: models are compared at equal cost, or practice."""
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 
 import torch
 from torch import Tensor, nn
@@ -33,15 +34,34 @@ def train_for(
     Returns:
         for each measurement its seconds, the steps so far, and what was measured.
     """
+    return _train(seconds, time.process_time, model, loss, rate, measure, measurements)
+
+
+def train_steps(
+    steps: int,
+    model: nn.Module,
+    loss: Callable[[], Tensor],
+    *,
+    rate: float,
+    measure: Callable[[], dict] = dict,
+    measurements: int = 10,
+) -> list[dict]:
+    """As train_for, until so many steps are done."""
+    found = _train(steps, count().__next__, model, loss, rate, measure, measurements)
+    return [{name: value for name, value in each.items() if name != "seconds"} for each in found]
+
+
+def _train(total, clock, model, loss, rate, measure, measurements) -> list[dict]:
+    """Until the clock, read before and after each step, has come to the total."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     spent, steps, found = 0.0, 0, []
     for number in range(1, measurements + 1):
         model.train()
-        while spent < seconds * number / measurements:
-            started = time.process_time()
-            optimizer.param_groups[0]["lr"] = rate * share_of_rate(spent / seconds)
+        while spent < total * number / measurements:
+            started = clock()
+            optimizer.param_groups[0]["lr"] = rate * share_of_rate(spent / total)
             _step(model, optimizer, loss)
-            spent, steps = spent + time.process_time() - started, steps + 1
+            spent, steps = spent + clock() - started, steps + 1
         model.eval()
         found.append({"seconds": round(spent, 2), "steps": steps, **measure()})
     return found

@@ -97,7 +97,7 @@ exponentials = [math.exp(score) for score in color_scores]
 color_weights = [each / sum(exponentials) for each in exponentials]
 for name, weight in zip(names, color_weights, strict=True):
     print(f"{name:8}weight {weight:.2f}")
-of_blue.reveal(round(100 * color_weights[2]), because="the exponential of 0 is 1")
+of_blue.reveal(round(100 * color_weights[2]), because="1 / (2.72 + 2.72 + 1) = 0.16")
 
 # %% tags=["hide-input"]
 # The softmax of the library gives the same proportions.
@@ -107,8 +107,7 @@ torch.testing.assert_close(torch.tensor(color_weights), softmaxed)
 # %% [markdown]
 # The softmax leaves nobody out: no exponential is 0.
 # (Lesson [05](05_masks.ipynb) shows how to leave someone out all the same.)
-# Here we make the differences larger.
-# We divide the scores by a **temperature** of 0.1 first, and blue all but disappears.
+# Here we make the differences ten times as large: we divide by a **temperature** of 0.1 before the exponential, and blue all but disappears.
 #
 # ### Context
 #
@@ -216,8 +215,7 @@ assert shares[2] == shares[3] and math.isclose(mixture[2], 0.75, abs_tol=1e-3)
 #
 # ### Temperature
 #
-# We divided the scores by 0.1.
-# What do other temperatures do?
+# What do other temperatures than 0.1 do?
 # We ask for a reddish orange: 0.9 red, 0.6 yellow.
 
 # %%
@@ -249,7 +247,7 @@ assert (by_temperature[:, 1] >= by_temperature[:, 2]).all()
 # %% [markdown]
 # A cold softmax is **peaked**: one key takes all.
 # A hot one is flat: all keys are nearly equal.
-# The paper's temperature is √d_k, and we will see why.
+# In the paper √d_k takes this place, 8 in its model. That is not hot: dot products of wide vectors are larger, as we will see.
 #
 # ## A sentence looks itself up
 #
@@ -546,8 +544,8 @@ torch.testing.assert_close(summed_rows @ w_value, context)
 # ## Queries from another sentence
 #
 # Must there be as many queries as keys?
-# The German translation so far reads *Die Katze schläft*, three tokens.
-# Each looks for its counterpart among the four English ones, again with numbers by hand.
+# Take the German sentence *Die Katze schläft*, three tokens.
+# Let each look for its counterpart among the four English ones, again with numbers by hand.
 # Even its rows may be of another width: here 3 numbers, where the English ones have 6.
 
 # %%
@@ -586,7 +584,7 @@ of_shape.reveal(f"{rows} × {columns}", because=why)
 #
 # ## The function
 #
-# Three lines hold everything so far.
+# Three lines hold everything after the projections.
 
 
 # %%
@@ -626,7 +624,7 @@ assert (ours @ directions <= farthest + 1e-12).all()
 assert not (2 * ours @ directions <= farthest).all()
 
 # %% [markdown]
-# They agree to the last digits, so from here on we take whichever is at hand.
+# They agree to the last digits.
 # PyTorch's function returns the context only.
 #
 # ## Many sentences at once
@@ -678,7 +676,7 @@ cats = with_at[ids == words.index("cat")]  # (2, d_v): one from each sentence
 for row in cats:
     print([round(number, 6) for number in row.tolist()])
 same = torch.allclose(*cats, rtol=1e-9, atol=1e-12)
-why = "a look-up does not care where an entry stands"
+why = "both sentences hold the same rows, and a look-up does not care where one stands"
 both_cats.reveal("no" if same else "yes", because=why)
 
 # %% [markdown]
@@ -733,8 +731,9 @@ assert math.sqrt(ModelConfig(vocab_size=37_000).d_k) == 8  # the paper's base mo
 #
 # And we measure what learning needs, a gradient: how far do the weights move if the scores move a little?
 # With two keys, the weight w of the first changes with its score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
-# For any number of keys this becomes a matrix of rates, diag(w) − w wᵀ, the **Jacobian** of the softmax.
-# Its size is the root of the sum of its squares.
+# For any number of keys this becomes a matrix of rates, which weight moves with which score: diag(w) − w wᵀ, the **Jacobian** of the softmax.
+# Its size is the root of the sum of its squared entries.
+# Where scores are divided by √d_k, the rates of the dot products are smaller by the same factor, so we divide here, too.
 
 
 # %%
@@ -750,7 +749,7 @@ def entropy(weights):
 
 
 def jacobian_size(weights):
-    """How much gradient gets through the softmax, one number for each row."""
+    """How much the weights move with the scores, one number for each row."""
     change = weights.diag_embed() - weights[..., :, None] * weights[..., None, :]
     return change.flatten(1).norm(dim=1)
 
@@ -765,20 +764,22 @@ assert math.isclose(entropy(torch.full((8,), 1 / 8)).item(), math.log(8), rel_to
 
 
 def measure(function):
-    """A function of the weights, by what divides scores: name to (draws, widths)."""
+    """A function of weights and divisor, by what divides: name to (draws, widths)."""
     found = {}
     powers = {"divided by √d_k": 0.5, "not divided": 0, "divided by d_k": 1}
     for name, power in powers.items():
-        rows = [[each / width**power for each in drawn[width]] for width in widths]
-        columns = [[function(each.softmax(dim=-1)) for each in row] for row in rows]
-        found[name] = torch.tensor(columns).T
+        found[name] = torch.empty(5, len(widths))
+        for column, width in enumerate(widths):
+            for row, products in enumerate(drawn[width]):
+                weights = (products / width**power).softmax(dim=-1)
+                found[name][row, column] = function(weights, width**power)
     return found
 
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(3)
 drawn = {width: [draw_scores(width, generator) for _ in range(5)] for width in widths}
-entropies = measure(lambda weights: entropy(weights).mean().item())
+entropies = measure(lambda weights, _: entropy(weights).mean())
 curves(
     {name: (widths, runs) for name, runs in entropies.items()},
     xlabel="d_k",
@@ -793,36 +794,46 @@ scaled, raw, flat = entropies.values()
 assert (raw[:, 2:].diff(dim=1) < 0).all() and raw[:, -1].max() < 0.15
 assert (scaled - scaled.mean()).abs().max() < 0.1 * scaled.mean()
 assert flat[:, -1].min() > 0.999 * math.log(8)
-gradients = measure(lambda weights: jacobian_size(weights).median().item())
-del gradients["divided by d_k"]
+stuck = measure(lambda weights, _: (weights.max(dim=-1).values > 0.99).float().mean())
+del stuck["divided by d_k"]
 curves(
-    {name: (widths, runs) for name, runs in gradients.items()},
+    {name: (widths, 100 * runs) for name, runs in stuck.items()},
     xlabel="d_k",
-    ylabel="median size of the softmax's Jacobian",
-    title="Unscaled: a fifth of the gradient at d_k = 64, next to none at 1,024",
+    ylabel="queries with one weight above 0.99 (%)",
+    title="Without a scale, most queries of wide keys are stuck on one key",
     log_x=True,
-    log_y=True,
     marks={"the paper's d_k": (64, None)},
 )
 
 # %%
+mean_rate = measure(lambda weights, by: jacobian_size(weights).mean() / by)
+median_rate = measure(lambda weights, by: jacobian_size(weights).median() / by)
+print(f"{'':27}stuck   gradient: mean   median")
 for width in (64, 1024):
-    found = {name: runs.mean(dim=0) for name, runs in gradients.items()}
-    sizes = [f"{name} {each[widths.index(width)]:.2g}" for name, each in found.items()]
-    print(f"d_k {width:4}:", ", ".join(sizes))
+    at = widths.index(width)
+    for name, runs in stuck.items():
+        print(f"d_k {width:4}, {name:16}{runs[:, at].mean():6.0%}", end="")
+        print(f"{mean_rate[name][:, at].mean():15.3f}", end="")
+        print(f"{median_rate[name][:, at].mean():11.5f}")
 
 # %% tags=["hide-input"]
-scaled, raw = gradients.values()
-assert (raw[:, 2:].diff(dim=1) < 0).all() and raw[:, -1].max() < raw[:, 0].min() / 1000
-assert (scaled - scaled.mean()).abs().max() < 0.1 * scaled.mean()
-assert 4 < (scaled / raw)[:, widths.index(64)].mean() < 7
+raw = stuck["not divided"]
+assert stuck["divided by √d_k"].max() < 0.01 and (raw.diff(dim=1) > 0).all()
+assert 0.3 < raw[:, 3].mean() < 0.5 < 0.7 < raw[:, -1].min()
+for rates, ordered in ((mean_rate, True), (median_rate, False)):
+    larger = rates["not divided"][:, -1] > rates["divided by √d_k"][:, -1]
+    assert (larger == ordered).all()
+assert median_rate["not divided"][:, -1].max() < 1e-3
+at_64 = [rates[name][:, 3].mean() for rates in (mean_rate, median_rate) for name in stuck]
+assert at_64[0] < at_64[1] and at_64[2] < at_64[3]
 
 # %% [markdown]
-# Each line is the mean of five draws; a draw is the *median* over 1,000 queries, because a few of them, with two keys almost level, keep a large gradient.
+# Lines are means of five draws of 1,000 queries.
 #
 # "Regions where it has extremely small gradients", says section 3.2.1.
-# At the paper's d_k = 64 it is about a fifth; yet scaling itself divides by 8 on the way back to Q and K, so nothing is lost there.
-# At 1,024 most queries give nearly all weight to one key before anything is learned, and get almost no signal to change it.
+# That is true of most queries with wide keys: at 1,024 they give nearly all weight to one key, at random, before anything is learned, and the median query gets next to no gradient to change it.
+# It is not true of the mean: a few queries with two keys almost level get a large gradient, and the division takes its share, too. At the paper's d_k = 64 the gradient is even smaller with the scale.
+# So what √d_k buys is that no query *starts* stuck, whatever the width.
 #
 # ### A wrong d_k that nobody notices
 #
@@ -886,14 +897,13 @@ for i, j in ((0, 0), (2, 5), (5, 1)):
     torch.testing.assert_close(additive_scores[i, j], by_hand, rtol=1e-9, atol=1e-12)
 
 # %% [markdown]
-# From the scores on nothing is new: softmax over the keys, then the mean of the values.
 # On the way, this code keeps a number for each query, key *and* dimension: d_k times as many as there are scores.
 # The paper prefers the dot product because it is matrix multiplication, for which highly optimized code exists.
 #
 # ## Does the scale matter in training?
 #
-# The paper reports: for small d_k both kinds perform similarly, for large d_k the dot product without the scale falls behind additive attention.
-# That small gradients are the reason, it only *suspects*.
+# The paper cites a study: for small d_k both kinds perform similarly, for large d_k the dot product without the scale falls behind additive attention.
+# That small gradients are the reason, the paper only *suspects*.
 #
 # The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
 # *Which value belongs to it?*
@@ -916,9 +926,9 @@ pairs = dict(zip(keys[0].tolist(), values[0].tolist(), strict=True))
 print(f"{pairs}\nasked for {asked.item()}, right is {right.item()}")
 
 # %% [markdown]
-# The dictionary is new each time, so nothing can be learned by heart.
+# The dictionary is new each time, so no pair can be learned by heart.
 # What must be learned is *how* to look up: that a query matches the key with the same id.
-# The model maps the ids of a query, of keys and of values to logits of the right value.
+# The model maps the ids of a query, of keys and of values to a logit for each of the 16 ids.
 # Its projections start such that queries and keys have about mean 0 and variance 1, as in the footnote.
 
 
@@ -940,8 +950,9 @@ class LookUp(nn.Module):
 
 
 # %% [markdown]
-# Three kinds of scores, a narrow and a wide d_k, several seeds; everything else is the same.
-# `train` shows each model 100 batches of 64 look-ups.
+# Three kinds of scores, a narrow and a wide d_k, several seeds; everything else is the same, Adam's rate of 0.005 too.
+# (The additive score starts with variance below 1 at every width, because of its *v*, and needs no scale.)
+# `train` shows each model 100 batches of 64 look-ups. Guessing is right once in eight times.
 
 # %% tags=["hide-input"]
 choices = {
@@ -1007,7 +1018,7 @@ for d_k_tried in (narrow_d_k, wide_d_k):
 _ = torch.set_flush_denormal(False)
 
 # %% tags=["hide-input"]
-title = "Unscaled dot product: slower at d_k = 16, far behind at d_k = 256"
+title = "Unscaled dot product: a little behind at d_k = 16, far at d_k = 256"
 learning_curves(learned, title)
 
 # %% tags=["hide-input"]
@@ -1022,9 +1033,9 @@ assert halfway[1] < halfway[0] - 0.1
 
 # %% [markdown]
 # A line is one run: its accuracy on 250 other look-ups.
-# With d_k = 16 all three learn the task; without the scale the dot product takes longer, and a run may still be short of 100 % at the end.
-# With d_k = 256 only the unscaled dot product falls far behind: after as many batches its worst run is below 50 % and its best well above, while all the others are above 90 %.
-# This shows that the effect exists, not why.
+# With d_k = 16 all three learn the task; without the scale the dot product is behind after 40 steps, and a run may still be short of 100 % at the end.
+# With d_k = 256 it is far behind, and its runs are far apart, while all those of the others end above 90 %. (A scaled one may stay near guessing for a while, too, before it finds the way.)
+# This shows that the effect exists, at this rate and in these 100 steps, and not why.
 
 # %% [markdown]
 # ## What a trained head looks at
@@ -1242,11 +1253,11 @@ Predictions()
 # - **scores**: QKᵀ/√d_k, before the softmax.
 # - **weights**: the proportions after the softmax; each row sums to 1.
 # - **context**: weights times values, one row for each query.
-# - **temperature**: what scores are divided by; cold is peaked, hot is flat.
+# - **temperature**: what dot products are divided by before the softmax; cold is peaked, hot is flat.
 # - **entropy**: how evenly weights are spread, from 0 to the logarithm of their number.
 # - **Jacobian**: the matrix of how each output of a function changes with each input.
 # - **saturated**: said of a softmax that gives all weight to one key, and passes on almost no gradient.
-# - **additive attention**: scores from a small network with tanh, older than the dot product.
+# - **additive attention**: scores from a small network with tanh, older than the Transformer's.
 # - **self-attention**: attention whose queries, keys and values come from one sequence.
 # - **cross-attention**: attention whose queries come from one sequence, keys and values from another.
 
@@ -1256,8 +1267,8 @@ Predictions()
 # Attention is a soft look-up: a query is compared with all keys, and gets a weighted mean of their values.
 # Scores become weights by a softmax over the keys, and weights times values are the context, one row for each query.
 # Queries, keys and values are learned projections of tokens; queries and keys share d_k, each key has a value, and any number of queries can ask any number of keys.
-# Dot products of independent numbers with variance 1 sum d_k variances, so division by √d_k brings them back to 1 and leaves the softmax its gradient; in our small training run the unscaled model fell behind.
-# Shapes catch few mistakes: rows must sum to 1, variances must be 1, sizes in tests must differ, and a second implementation must agree.
+# Dot products of independent numbers with variance 1 sum d_k variances, so division by √d_k brings them back to 1, and no query starts stuck on one key; in our small training run the unscaled model fell behind.
+# Shapes catch few mistakes: rows must sum to 1, scores of random inputs must have variance 1, sizes in tests must differ, and a second implementation must agree.
 #
 # **Practice**: [assignment 03](assignments/release/03_attention/03_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #

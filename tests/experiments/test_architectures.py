@@ -21,7 +21,7 @@ from course_lib.experiments.recall import (
     right_by_distance,
     stories,
 )
-from course_lib.experiments.timed import train_for
+from course_lib.experiments.timed import train_for, train_steps
 from tests.helpers.laws import raised, tells_apart
 
 # --- equal time ---------------------------------------------------------------------------------
@@ -52,6 +52,15 @@ def test_training_ends_when_the_time_is_spent():
     assert not any(entry["mode"] for entry in found) and all(modes) and not model.training
     assert rates[0] == 0 and max(rates) == pytest.approx(0.5 * 0.95, rel=0.03) and 0 <= rates[-1] < 0.02
     assert rates.index(max(rates)) in (1, 2, 3)  # a twentieth of forty steps
+
+
+def test_steps_are_counted():
+    model, rates = nn.Linear(2, 2), []
+    noted = lambda model, optimizer, loss: rates.append(optimizer.param_groups[0]["lr"])  # noqa: E731
+    with mock.patch.object(timed, "_step", noted):
+        found = train_steps(40, model, None, rate=0.5, measure=lambda: {"mode": model.training}, measurements=4)
+    assert found == [{"steps": steps, "mode": False} for steps in (10, 20, 30, 40)]
+    assert rates == pytest.approx([0.5 * timed.share_of_rate(step / 40) for step in range(40)])
 
 
 def law_it_learns(train):
