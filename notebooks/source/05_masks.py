@@ -112,7 +112,7 @@ def share_on_padding(weights):
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
 much = share_on_padding(no_mask).mean() > 0.5
-why = "the softmax cannot know; equal scores alone would give 60 %"
+why = "six of ten keys; equal scores would give 60 %, these happen to give more"
 on_padding.reveal("more than half" if much else "a few percent", because=why)
 
 # %% tags=["hide-input"]
@@ -142,7 +142,7 @@ zeroed_before = (query @ zero_key.mT / math.sqrt(d_model)).softmax(dim=-1)
 for word, share in zip(words(src[0]), share_on_padding(zeroed_before), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
 is_most = share_on_padding(zeroed_before).mean() > 0.5
-of_zeros.reveal(f"{'more' if is_most else 'less'} than half", because="e⁰ is 1, not 0")
+of_zeros.reveal(f"{'more' if is_most else 'less'} than half", because="a score of 0 is above many others")
 
 # %% tags=["hide-input"]
 assert (share_on_padding(zeroed_before) > 0.5).all()
@@ -153,7 +153,6 @@ torch.testing.assert_close(zeroed_before, zeroed_scores.softmax(dim=-1))
 # %% [markdown]
 # **A common mistake**: "zero padding needs no mask".
 # Zero is a score like any other: e⁰ = 1, and some of the words score below 0.
-# Setting the padding's *scores* to zero is the same mistake in other words.
 #
 # ### Second try: zero the weights, after the softmax
 #
@@ -175,6 +174,7 @@ torch.testing.assert_close(sums, 1 - share_on_padding(no_mask))
 # ### Third try: leave the padding out of the softmax
 #
 # That is what we mean, so we write it down as a loop: each query shares its weight among the keys that it may attend to.
+# Of the scores 1, 2 and a hidden one, only e¹ and e² are summed: the weights are 0.27, 0.73 and 0.
 
 
 # %%
@@ -190,7 +190,7 @@ def weights_by_hand(scores, may_attend):
 
 
 by_hand = weights_by_hand(scores[0], real[0].expand(10, 10))
-print("rows sum to", by_hand.sum(dim=-1).tolist()[:4])
+print("rows sum to", [round(total, 3) for total in by_hand.sum(dim=-1).tolist()[:4]])
 
 # %% [markdown]
 # How do we say "leave it out" to a softmax that takes the whole row?
@@ -210,6 +210,7 @@ print("on padding:", share_on_padding(masked).tolist())
 without_padding = scores[0, :4, :4].softmax(dim=-1)  # the sentence alone
 difference = (masked[0, :4, :4] - without_padding).abs().max()
 print(f"differs from the sentence alone by {difference:.0e}")
+print("equal to the loop:", torch.allclose(masked[0], by_hand, rtol=1e-12, atol=0))
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(by_hand.sum(dim=-1), torch.ones(10).double())
@@ -224,7 +225,7 @@ assert (masked[0, :, 4:] == 0).all()
 # %% id="four-ways-to-hide" tags=["hide-input"]
 tried = {
     "no mask": no_mask,
-    "scores set to 0": zeroed_before,
+    "keys set to 0": zeroed_before,
     "weights set to 0 afterwards": zeroed_after,
     "scores set to −∞": masked,
 }
@@ -261,7 +262,6 @@ assert (left_over / left_over.sum()).isnan().all()
 torch.testing.assert_close(before[:2], large_last[:2].softmax(dim=-1))
 
 # %% [markdown]
-# On our batch the two agree.
 # But with a hidden score of 200, e⁻¹⁹⁸ is 0 in float32, and 0/0 is NaN; with −∞ it does not matter which number was there.
 #
 # The library's `attention_weights` does what `masked_weights` does, and checks the mask first.
@@ -270,7 +270,7 @@ torch.testing.assert_close(before[:2], large_last[:2].softmax(dim=-1))
 from course_lib.attention import attention_weights
 
 theirs = attention_weights(query, key, real[:, None, :])
-print("equal to the library's:", torch.allclose(masked, theirs, rtol=1e-12))
+print("equal to the library's:", torch.equal(masked, theirs))
 
 # %% tags=["hide-input"]
 assert torch.equal(theirs == 0, ~real[:, None, :].expand(3, 10, 10))
@@ -320,7 +320,7 @@ print("equal to the library's:  ", torch.equal(src_mask, padding_mask(src, PAD_I
 # ```
 #
 # The mask hides *keys*, which are columns.
-# The rows of the padding stay open: a `<pad>` still asks and gets an answer, which nobody reads.
+# The rows of the padding stay open: a `<pad>` still asks and gets an answer, which nobody reads (all keys at `<pad>` are hidden, and the loss will skip it).
 #
 # ### Does padding change anything now?
 #
@@ -376,7 +376,7 @@ broken = after[:2][real[:2]]  # of the sentences that have padding, filled with 
 assert broken.isnan().all() and not after[2].isnan().any()
 
 # %% [markdown]
-# Finite numbers do not matter, to the last bit.
+# Numbers a thousand times larger do not matter, to the last bit.
 # NaN reaches every word of the two sentences that have padding.
 # The mask makes the *weight* 0, but the context still sums weight times value, and 0 × NaN is NaN; so is 0 × ∞.
 # A mask hides finite values only; we will see where NaN can come from.
@@ -444,16 +444,17 @@ for t in range(tgt_len):
 # Does the open diagonal give the answer away?
 # No, because the input is shifted by one position: row *t* holds the word *before* the one that it predicts.
 # Section 3.1 of the paper says so: it is the mask *combined with* the offset by one position that lets predictions depend on earlier outputs only.
-# (Forget the shift, and the loss falls too low while every test of the mask passes.)
+# (Forget the shift, and every test of the mask passes: lesson [08](08_transformer.ipynb) does it.)
 #
 # ### Does anything leak?
 #
 # A **leak** is a path from what should be hidden into an output.
 # Why should there be none?
-# A hidden pair has a weight of exactly 0 for every finite input, so nothing that the hidden key holds gets through; and a stack adds no leak, because the past of the past is past.
+# A hidden score is left out of the softmax's sum, and its weight is exactly 0, so nothing that the hidden key and value hold gets through, as long as they are finite.
+# A stack adds no leak, because the past of the past is past, provided that all else in a layer works on each position alone.
 #
 # That is the mathematics; whether our *code* follows it is a matter of tests.
-# The gradient says how much output *t* changes with input *s*.
+# The gradient says how much output *t* changes with a small change of input *s*.
 # For *s* > *t* it must be **exactly 0**, not only small.
 
 
@@ -502,6 +503,8 @@ drawn = [
     Panel(found / found.max(), german, german, name, **axes)
     for name, found in seen.items()
 ]
+above = {name: found.triu(1).max().item() for name, found in seen.items()}
+print("largest above the diagonal:", *(f"{name} {x:.2g};" for name, x in above.items()))
 title = "With the causal mask the gradient is exactly 0 wherever s > t"
 meaning = "gradient of output t with respect to input s: its size (largest: 1)"
 panels(drawn, title=title, per_row=2, words={"weights": meaning})
@@ -522,13 +525,13 @@ assert (influence(two_layers, other_input, causal)[future] == 0).all()
 # And the slip adds up: two attentions see two positions ahead.
 #
 # Only what is *strictly* above the diagonal is hidden.
-# Here are two other slips: what may the first query, `<s>`, attend to?
+# Here are two more slips beside the right one: what may the first query, `<s>`, attend to?
 
 # %% tags=["nbval-check-output"]
 square = torch.ones(tgt_len, tgt_len, dtype=torch.bool)
-slips = {"tril()": square.tril(), "tril(-1)": square.tril(-1), "triu()": square.triu()}
-for name, wrong_mask in slips.items():
-    open_words = [german[k] for k in wrong_mask[0].nonzero()]
+tried = {"tril()": square.tril(), "tril(-1)": square.tril(-1), "triu()": square.triu()}
+for name, triangle in tried.items():
+    open_words = [german[k] for k in triangle[0].nonzero()]
     print(f"{name:9}<s> may attend to {open_words}")
 
 # %% [markdown]
@@ -589,7 +592,8 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 # ## Both masks, and the third
 #
 # Targets have different lengths too: `&` combines the two masks, and broadcasts their shapes.
-# (With padding on the right, the causal mask alone already hides it from every word; the padding mask changes rows of `<pad>` only.)
+# With padding on the right, the causal mask alone already hides it from every word, and the padding mask changes rows of `<pad>` only.
+# We keep it so that nothing depends on the side of the padding.
 # We take the first two pairs, to keep the pictures small.
 # The drawing leaves out the axis of the heads, which has size 1 in every mask.
 
@@ -635,13 +639,12 @@ assert masks["both"].shape == (2, 1, 7, 7) and short_scores.shape == (2, 7, 7)
 assert masks["padding"].shape == (2, 1, 1, 7) and masks["causal"].shape == (1, 1, 7, 7)
 
 # %% [markdown]
-# The third mask, the **cross mask**, belongs to cross-attention, where the scores are (batch, heads, tgt_len, src_len).
-# Its queries are German, its keys are English.
+# The third mask, the **cross mask**, belongs to cross-attention, where German queries ask English keys: the scores are (batch, heads, tgt_len, src_len).
 # Must it be causal?
 #
 # No: the English sentence is known from the start, so every German position may read all of it.
 # For the same reason the encoder needs no causal mask.
-# What remains is the *source's* padding.
+# What remains is the *source's* padding: the cross mask is the encoder's mask.
 
 # %% id="four-masks" tags=["hide-input"]
 short_english, short_german = words(short_src[0]), words(short_tgt[0])
@@ -675,7 +678,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # | cross-attention | target | source | source padding | (batch, 1, 1, src_len) |
 #
 # In this widget, click a cell to hide it, and see where its weight goes.
-# Can you paint a *sliding window*, in which each token sees itself and one token before it?
+# Can you paint a *sliding window*, in which each token sees itself and one token before it (`tril() & triu(-1)`)?
 # And what does the widget say when a whole row is hidden?
 
 # %% tags=["hide-input"]
@@ -709,8 +712,8 @@ print("6 and 6 tokens: no error;", "the same" if same else "another", "result")
 assert not same
 
 # %% [markdown]
-# A check of shapes, as long as the two lengths differ.
-# If not, only a test: change the source's padding, and no word's output may change.
+# If the two lengths differ, the shapes do not fit.
+# If they happen to be equal, nothing complains, and the German padding decides which English words are hidden. Only a test catches that: change the source's padding, and no word's output may change.
 #
 # ## What a mask must never do
 #
@@ -746,21 +749,21 @@ assert nothing_left == "NaN" and (minus_1e9.softmax(dim=-1) == 0.25).all()
 on_the_right = short_tgt[:1]  # <s> Die Katze schläft . <pad> <pad>
 on_the_left = on_the_right.roll(2, dims=1)  # <pad> <pad> <s> Die Katze schläft .
 for ids in (on_the_right, on_the_left):
-    combined = hide_padding(ids, PAD_ID) & hide_future(7)
-    nothing = (~combined.any(dim=-1)).flatten().nonzero().flatten().tolist()
+    left_mask = hide_padding(ids, PAD_ID) & hide_future(7)  # of the last, on the left
+    nothing = (~left_mask.any(dim=-1)).flatten().nonzero().flatten().tolist()
     print(f"{' '.join(words(ids[0])):40}queries without keys: {nothing}")
 
 # %% [markdown]
 # Only two rows of `<pad>` are fully masked, and nobody reads those.
 # Does it matter?
-# We send the sentence padded on the left through two layers of attention, with −∞ and with −1e9.
+# We send the sentence padded on the left through two layers of bare attention (queries, keys and values are the vectors themselves), with −∞ and with −1e9.
 
 # %% tags=["nbval-check-output"]
 for name, fill in (("−1e9", -1e9), ("−∞", -math.inf)):
     states = table[on_the_left]  # (1, length, d_model)
     for depth in (1, 2):
         raw = states @ states.mT / math.sqrt(d_model)
-        weights = raw.masked_fill(~combined[0], fill).softmax(dim=-1)
+        weights = raw.masked_fill(~left_mask[0], fill).softmax(dim=-1)
         states = weights @ states
         told = ["NaN" if bad else "fine" for bad in states[0].isnan().any(dim=-1)]
         print(f"{name:5}layer {depth}:", *told)
@@ -776,7 +779,7 @@ assert not weights[0].isnan().any() and value.grad.isnan().all()
 # %% [markdown]
 # It does: with −∞ the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
 # With −1e9 the two attend to the whole sentence, the future included; that is harmless for a `<pad>` nobody reads, and wrong for any other query.
-# So we pad on the right, and leave the rows of `<pad>` open.
+# So we pad on the right, and leave the rows of `<pad>` open. (Who must pad on the left, as for writing in batches, opens the diagonal too.)
 # Our library refuses a fully masked row; `F.scaled_dot_product_attention` does not.
 
 # %%
@@ -794,9 +797,9 @@ torch.testing.assert_close(fused[0], torch.ones(2))  # the mean of ones
 assert fused[1].isnan().all() or (fused[1] == 0).all()  # depends on the version
 
 # %% [markdown]
-# Some versions of PyTorch give NaN, others zeros, which are not a mean of these values either: all of them are 1.
+# PyTorch does not say what it gives for such a row: ours is printed above, and neither NaN nor zeros are a mean of these values, which are all 1.
 #
-# And −1e9 does not exist in half precision: float16 ends at 65,504.
+# And −1e9 does not exist in float16, which ends at 65,504.
 
 # %% tags=["nbval-check-output"]
 for dtype in (torch.float32, torch.bfloat16, torch.float16):
@@ -804,7 +807,7 @@ for dtype in (torch.float32, torch.bfloat16, torch.float16):
     shares = converted.softmax(dim=-1).tolist()
     print(f"{str(dtype):15} −1e9 → {converted[0].item():13,.0f}   {shares}")
 try:
-    torch.zeros(3, dtype=torch.float16).masked_fill(open_keys, -1e9)
+    torch.zeros(3, dtype=torch.float16).masked_fill(~open_keys, -1e9)
 except RuntimeError as error:
     print("masked_fill:", error)
 
@@ -857,7 +860,7 @@ for name, number in (("the first", 0), ("the third", 2)):
     meant, applied = four_axes[number, 0].expand(6, 6), by_accident[number, 0] > 0
     drawn.append(Panel(meant, labels, labels, f"meant for {name}", kind="mask"))
     drawn.append(Panel(applied, labels, labels, f"applied to {name}", kind="mask"))
-title = "A (batch, keys) mask gives sentence 0's padding to query 0, 1's to query 1, …"
+title = "A (batch, keys) mask gives each sentence's padding to one query of all"
 panels(drawn, title=title)
 
 # %% tags=["hide-input"]
@@ -1023,7 +1026,8 @@ torch.testing.assert_close(loss_of(some_model, 0), by_definition)
 # %% [markdown]
 # How low can the loss go without looking ahead?
 # After `<s>` nobody can know whether *Die* or *Der* follows; after *Die Katze* nobody can know the verb.
-# We count how often each prefix goes on with each token.
+# Three of the four begin with *Die*, two of these go on with *Katze*, one of these with *schläft*: the best guess for *Die Katze schläft.* is 3/4 · 2/3 · 1/2 = 1/4, which costs ln 4 nats (the unit of the natural logarithm).
+# In code, for all of them: how often does each prefix go on with each token?
 
 # %%
 from collections import Counter
@@ -1041,8 +1045,6 @@ print(f"at least {bound:.3f} per token, {nats / math.log(4):.0f} · ln 4 in all"
 assert math.isclose(nats, 4 * math.log(4))
 
 # %% [markdown]
-# A model that cannot look ahead must guess among four sentences, at ln 4 nats per sentence.
-#
 # We train three kinds of models, each with the padding mask and one more: the causal one, the slip `tril(1)`, or none.
 
 
@@ -1086,7 +1088,8 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 
 # %% [markdown]
 # The causal model comes down to the bound and stays there.
-# The other two go toward zero: a loss that is too good is a symptom.
+# The other two go toward zero, too good to be true.
+# But we know the bound because there are four sentences. On a real corpus nobody does, and the *validation* loss, under the same mask, falls with it; there the gradient, the prefixes, or writing tell.
 #
 # Now all of them write: one token after the other, always the most probable one (greedy decoding, lesson [11](11_decoding.ipynb)).
 
@@ -1156,10 +1159,10 @@ Predictions()
 # ## Summary
 #
 # A mask says which keys a query may attend to: True = may, and what is hidden gets −∞ before the softmax, so that it has weight 0 and the rest sums to 1.
-# The padding mask (batch, 1, 1, keys) makes a sentence independent of its neighbors in the batch, as long as the hidden vectors are finite.
+# The padding mask (batch, 1, 1, keys) makes a sentence independent of how much padding it got, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a loss that falls too low is how a leak of the future shows.
+# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a leak of the future shows in gradients, in prefixes and in writing, and lowers the loss of training and validation alike.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #

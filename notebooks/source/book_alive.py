@@ -54,7 +54,7 @@ class Living:
 THE_APPLE = "The old woman shows the child a sweet apple."
 LIVING = (
     Living("notebooks/00_welcome.ipynb", "playground", "everyday", "We have to get up early tomorrow."),
-    Living("notebooks/00_welcome.ipynb", "explorer", "everyday", "The old woman gave the child a red apple."),
+    Living("notebooks/00_welcome.ipynb", "explorer", "everyday", "Today the boy opens the window."),
     Living("notebooks/12_reading_attention.ipynb", "explorer", "course", THE_APPLE),
 )
 
