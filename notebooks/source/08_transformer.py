@@ -970,7 +970,7 @@ assert before[True][0] > 0.1 and before[False][0] < 0.05
 assert before[True][1] < before[False][1] - 0.1
 
 # %% [markdown]
-# The untied model does not, and its loss of repeating is higher: tying gives the head start.
+# The untied model does not, and its loss of repeating is higher: tying gives the head start. (Lesson [15](15_alternatives.ipynb#An-echo) measures what it costs a sound model.)
 #
 # ## Break it: forget √d_model
 #

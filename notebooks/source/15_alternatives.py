@@ -422,7 +422,7 @@ assert gap < 1e-3 < apart(without_softmax(query, key, value), value)
 # ## One interface
 #
 # The library has whole translators of each kind, called exactly like the Transformer: `encode`, `decode`, `new_cache`.
-# Greedy decoding, beam search, training and scoring do not know which one they work with.
+# Greedy decoding, beam search, training and scoring do not know which one they work with: `python -m course_lib train --architecture gru --out runs/gru` makes a translator like any other.
 # `model_like` builds each with about as many parameters as a given Transformer.
 #
 # - **LSTM, GRU**: an encoder that reads from both ends, a decoder with attention.
@@ -864,12 +864,79 @@ assert abs(at_step["state space"] - at_step["Transformer"]) < 0.1
 
 # %% [markdown]
 # No: at this early stage the Transformer also learns less from each step.
-# One explanation: a state that reads from left to right and a window that slides have the order of a sentence built in, and a Transformer has to learn it from its positions.
-# But the state space has it built in too, and is hardly ahead of the Transformer; so the cause is open.
-# (Our state-space translator *is* the Transformer with other self-attention. So what slows both may be in the parts that they share; a test would exchange these one by one.)
+# So does the state space, which *is* the Transformer with other self-attention; so the cause may be in what the two share.
 #
-# What *is* a result is how it goes on.
-# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
+# ### An echo
+#
+# Lesson [08](08_transformer.ipynb#Break-it:-forget-the-shift) met a suspect: an untrained Transformer repeats what it reads.
+# The residual path carries a token's row up to the generator, whose matrix is tied: it compares the vector with all rows, and finds that one again.
+# The other models tie their matrices, too, but no such path leads around their layers.
+# How many tokens does each echo before it is trained?
+
+# %%
+from course_lib.experiments.echo import build, echoes
+
+untrained = {}
+for name, path in (
+    *(("transformer", False), ("state space", False), ("convolutional", False)),
+    *(("lstm", False), ("lstm", True)),
+):
+    torch.manual_seed(0)
+    untrained[name, path] = echoes(build(name, path=path).eval())
+    label = f"{name} with a path" if path else name
+    print(f"{label:16} echoes {untrained[name, path]:.0%}")
+
+# %% tags=["hide-input"]
+assert min(untrained["transformer", False], untrained["state space", False]) > 0.5
+assert max(untrained["convolutional", False], untrained["lstm", False]) < 0.05
+assert untrained["lstm", True] > 0.9
+
+# %% [markdown]
+# An echo must be unlearned. Is that what it costs?
+# We take it away in two ways: *projected* puts one more matrix (64 × 64) before the tied one, and *untied* has three matrices in place of one.
+# And the last line above is the counter-test: an LSTM with a path around its decoder, from the embedded token to the generator.
+# Each side takes 400 steps at the best of four rates, with three seeds (`python -m course_lib.experiments echo`).
+
+# %%
+of_path = Predict(
+    "What does the path do to the LSTM in these 400 steps?",
+    ["it helps, as residuals do", "little", "it falls to the Transformer's level"],
+    section="An echo",
+)
+of_path
+
+# %% tags=["hide-input"]
+echo = final_results(read_record(RECORDS / "echo.json"), "test")
+echo = {side: [[share] for share in shares] for side, shares in echo.items()}
+print(f"next tokens right, %{'tied':>14}{'projected':>15}{'untied':>15}")
+for side in ("Transformer", "state space", "LSTM with a path", "LSTM", "convolutional"):
+    names = side, f"{side}, projected", f"{side}, untied"
+    cells = [told(echo[name], 0) if name in echo else "" for name in names]
+    print(f"{side:19}", *(f"{cell:>14}" for cell in cells))
+middle = {side: mean(shares, 0) for side, shares in echo.items()}
+lost = middle["LSTM"] - middle["LSTM with a path"]
+fallen = middle["LSTM with a path"] < middle["Transformer"] + 0.05
+of_path.reveal(of_path.choices[2 if fallen else 1 if lost > -0.02 else 0])
+
+# %% tags=["hide-input"]
+assert fallen and middle["LSTM with a path, projected"] > middle["LSTM"] - 0.06
+for side in ("Transformer", "state space", "LSTM with a path"):
+    for output in ("projected", "untied"):
+        assert min(echo[f"{side}, {output}"])[0] > max(echo[side])[0], (side, output)
+assert middle["Transformer, untied"] - middle["Transformer"] > lost / 2
+assert middle["Transformer, untied"] < middle["LSTM"]
+longer = {side: middle[f"{side}, longer"] for side in ("Transformer", "LSTM")}
+assert 0.85 < longer["Transformer"] < longer["LSTM"] < longer["Transformer"] + 0.05
+assert abs(middle["Transformer, projected, longer"] - longer["Transformer"]) < 0.03
+
+# %% [markdown]
+# It does cost: with the path the LSTM is no better than the Transformer, and one more matrix takes it nearly back.
+# The same matrix gives the Transformer about ten points, and three matrices give it more than half of the distance to the LSTM; the rest is open.
+# It is a matter of the beginning. After 1,600 steps the Transformer is within five points of the LSTM, and the matrix makes next to no difference.
+# (@press2017, who proposed tying, put a matrix in this place, too, to regularize.)
+#
+# Where training goes on, so does the catching up:
+# in lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
 # With plenty of data and time it turned out otherwise: the paper's models beat the best recurrent and convolutional ones of 2017 at a fraction of their training cost (its table 2), and nearly all large language models since then have been Transformers.
 #
 # ## Watch the races
@@ -901,7 +968,7 @@ viewer.moment = 4
 # |---|---|---|
 # | memory while it writes | recurrent and convolutional at once, state space after some tokens | their cache does not grow; the Transformer's is ten times as large after ten times as many tokens |
 # | time per token in long texts | convolution and LSTM; a state space's curve is flat, too, but still above attention's at 2,048 tokens | "Time per token against length" |
-# | the first seconds of learning to translate | LSTM, GRU, convolutional | race 2, and the opposite of race 1 |
+# | the first seconds of learning to translate | LSTM, GRU, convolutional | race 2, the opposite of race 1; much of it is the echo |
 #
 # And where does it win? A fact at any distance, found by its content, after a fraction of the training (race 1), in a constant number of sequential steps.
 # Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
@@ -940,7 +1007,7 @@ Predictions()
 # A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything; without its softmax it is a recurrence, too.
 # Table 1's three numbers can be measured: operations by a counter, sequential steps and path length as the longest and the shortest chain in autograd's graph.
 # The terms n² d and n d² cross at n = d, whole layers of attention and LSTM at n = 2 d, and seconds about there.
-# With equal size and time, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM does nearly as well with four times the time; on short translations after seconds of training the LSTM wins.
+# With equal size and time, the Transformer wins recall at every distance, while convolutions end at their receptive field and a GRU or LSTM does nearly as well with four times the time; on short translations after seconds of training the LSTM wins, largely because residual paths and a tied matrix make a new Transformer echo what it reads.
 # The Transformer loses where memory must not grow, where texts are long, or, in translation, in the first seconds of training.
 #
 # **Practice**: [assignment 15](assignments/release/15_alternatives/15_alternatives.ipynb): exercises that are checked at once, and a question to answer in words.
