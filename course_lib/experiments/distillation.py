@@ -20,7 +20,7 @@ TEACHER, ITS_PAIRS = "course", 60_000  # the shipped translator, and how many pa
 LONGEST = 6  # words of a source: short sentences are learned in seconds
 LABELED, UNLABELED, HELD_OUT = 250, 4_000, 200
 STUDENT = dict(d_model=64, d_ff=128)  # half of the teacher's widths
-BATCH_TOKENS, WARMUP, STEPS = 256, 60, 300
+BATCH_TOKENS, WARMUP, STEPS, LONGER = 256, 60, 300, 3000
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     """Trains and scores one student; see train_student.
 
     Args:
-        choices: material, rate, weight.
+        choices: material, rate, weight, steps.
         seed: of weights and batches.
         folder: of the run; the texts are kept beside it.
 
@@ -156,6 +156,10 @@ GRID = Grid(
         "sequence level, same sentences": dict(material="teacher", rate=RATES),
         "sequence level, 4,000 more": dict(material="more teacher", rate=RATES),
         "4,000 more true pairs": dict(material="more true", rate=RATES),
+        "alone, longer": dict(material="true", rate=RATES, steps=LONGER),
+        "word level, longer": dict(material="true", rate=RATES, weight=0.5, steps=LONGER),
+        "sequence level, 4,000 more, longer": dict(material="more teacher", rate=RATES, steps=LONGER),
+        "4,000 more true pairs, longer": dict(material="more true", rate=RATES, steps=LONGER),
     },
     run=run,
 )

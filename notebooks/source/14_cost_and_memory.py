@@ -82,7 +82,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # So the cost of a large training run can be estimated in advance: 6 × parameters × tokens.
 # The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸. (Its table 2 says 3.3 · 10¹⁸; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
 # "Tokens" are pairs of positions here: a matrix meets the 30 tokens of the source or the 30 of the target, never both.
-# The products without parameters, scores and weighted sums, come on top: 4 · length · d_model for each attention and query token, little as long as a text is much shorter than a few d_model.
+# The products without parameters, scores and weighted sums, come on top: 12 · length · d_model in a step for each attention and query token (4 forward, 8 backward), little as long as a text is much shorter than a few d_model.
 #
 # ## What must be kept for the backward pass?
 #
@@ -168,7 +168,7 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # At 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
-# A decoder layer has three norms and two attentions: 3 + 3 + 4 + 4 = 14 vectors of d_model for each token; each stack's last norm has two more.
+# A decoder layer has three norms and two attentions: 3 + 3 + 4 + 4 = 14 vectors of d_model for each token (two of them, cross-attention's keys and values, for a source token); each stack's last norm has two more.
 # So in `mini`, with two layers in each stack, a source token and a target token keep 2 · 8 + 2 · 14 + 4 = 48 vectors together.
 # That makes 48 × 480 tokens × 128 numbers × 4 bytes, the line "vectors" below.
 # Masks are kept as well, the loss keeps a log-probability for each subword of the vocabulary, and where there is dropout, each one keeps a mask of its own.
@@ -190,7 +190,7 @@ assert sum(told.values()) > 4 * 4 * mini.num_parameters
 
 # %% [markdown]
 # For our mini model, a batch of only 16 sentence pairs keeps more bytes than weights, gradients and moments together.
-# So if a step of `mini` does not fit into memory, a smaller batch helps more than a smaller model; for a large model with a small batch it is the other way round.
+# A smaller batch reduces the activations only, a narrower model both; for a large model with a small batch, a smaller batch hardly helps.
 #
 # ## The peak of a step
 #
@@ -260,8 +260,9 @@ assert sum(told.values()) < held[highest] < 1.5 * sum(told.values())
 # The narrow spike at the top is the loss: the gradient of the log-probabilities briefly takes two more tables of their size.
 # In the backward pass each layer frees what it kept and leaves gradients, which are smaller here: the flat part on the right, until the optimizer has used them.
 #
-# With a large model and a small batch, the peak is at the end of the backward pass, when all gradients exist: 16 bytes for each parameter, and the embedding's gradient once more, because the shared matrix has several that must be added.
-# `peak_bytes` takes the larger of the two.
+# With a large model and a small batch, the peak is inside the backward pass, where decoder and encoder meet: the decoder's gradients exist, and the shared matrix has three tables of them, from the generator, from the target embedding, and their sum.
+# So the peak is weights and moments, 12 bytes for each parameter, and the larger of two things: activations and two tables of logits, or gradients and a table or two of the embedding's.
+# `peak_bytes` computes it. (`fused=True` above makes Adam work without tables of its own.)
 # Does it hold for the paper's base model, too?
 
 # %%
@@ -286,12 +287,12 @@ assert all(abs(error) < 0.05 for error in off.values())
 
 # %% [markdown]
 # It does, within one percent.
-# (For base the formula forgets some activations of the encoder, which are still held when the decoder's gradients exist.)
+# (For base the formula forgets the encoder's activations, which still wait for their turn.)
 # So on a CPU we know in advance what the tensors of a model and a batch will take (Python, PyTorch and the kernels' own scratch memory come on top).
 #
 # The calculator does this for any model and batch.
-# At 32 tokens, attention weights are a small bar.
-# At which length do they become the largest one?
+# (Its bars are never all held at once. Base is post-norm, without the last norms, but with dropout, so it keeps other vectors than `mini`, and masks.)
+# At 32 tokens, attention weights are a small bar; move the length until they are the largest one.
 
 # %%
 from course_lib.widgets import CostCalculator
@@ -370,7 +371,7 @@ assert max(gaps) < 1e-12
 # It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps, beside its inputs and its result, one number per query (at first two), the logarithm of the sum of exponentials.
 # The backward pass recomputes the weights, block by block, from queries, keys and that number: more FLOPs, but arithmetic is cheaper than traffic to main memory.
 # `F.scaled_dot_product_attention` uses such a **fused kernel** where one fits the device, the type, the mask and the dropout.
-# We measure the peak memory and the time of both, forward and backward.
+# We measure how the peak memory and the time of both grow, forward and backward.
 
 # %%
 of_fused = Predict(
@@ -437,7 +438,7 @@ assert 3 < growth["fused"][1] < 6
 # %% [markdown]
 # The memory of the fused kernel is linear in the length.
 # Its time is not: every query is still compared with every key.
-# It is faster only by a factor, because it moves less data to and from memory.
+# It is faster only by a factor, and only for long texts.
 # A recorded benchmark compares whole attention layers, projections included, with the feed-forward network, up to 4,096 tokens:
 
 # %% tags=["hide-input"]
@@ -458,7 +459,7 @@ figure = curves(
     },
     xlabel="tokens",
     ylabel="seconds, forward and backward",
-    title="The feed-forward network's time is linear, attention's becomes quadratic",
+    title="For long texts the feed-forward network's time is linear, attention's not",
     log_x=True,
     log_y=True,
 )
@@ -471,7 +472,8 @@ figure
 powers = {line["work"].split(", by")[0]: line["time ~ size^"] for line in by_length}
 assert powers["feed-forward network"] < 1.3 < 1.6 < powers["attention, fused"]
 seconds = {line["work"].split(", by")[0]: line["seconds"] for line in by_length}
-assert seconds["attention, written out"][-1] > 2 * seconds["attention, fused"][-1]
+written, fused = seconds["attention, written out"], seconds["attention, fused"]
+assert written[-1] > 2 * fused[-1] and written[0] < 1.2 * fused[0]
 
 # %% [markdown]
 # For short sentences the feed-forward network takes longer; here the lines cross at a few hundred tokens, and in a wider model later.
@@ -480,7 +482,7 @@ assert seconds["attention, written out"][-1] > 2 * seconds["attention, fused"][-
 # ## The cache, when translating
 #
 # Translating keeps no activations, but it keeps the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
-# For each layer, hypothesis and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own.
+# For each layer, hypothesis and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own. (Ours are copied for each hypothesis; all hypotheses of a sentence could share them.)
 
 # %% tags=["nbval-check-output", "hide-input"]
 from course_lib.cost import cache_bytes
@@ -495,7 +497,7 @@ held_by_cache = sum(each.nbytes for layer in cache for each in vars(layer).value
 formula = cache_bytes(mini, 4, src_len=12, tgt_len=20)
 print(f"measured {held_by_cache:,} bytes, formula {formula:,}")
 beams = cache_bytes(replace(base, max_len=4096), 4 * 64, 1024, 1024)
-print(f"base, 64 sentences, beam 4, 1,024 tokens: {beams / 1e9:.1f} GB")
+print(f"base, 64 sentences, beam 4, 1,024 tokens each side: {beams / 1e9:.1f} GB")
 
 # %% tags=["hide-input"]
 assert held_by_cache == formula and beams > 4 * 63e6
@@ -548,7 +550,7 @@ for key_heads in (8, 2, 1):
     gigabytes = beams * caches[key_heads] / caches[8] / 1e9
     numbers = sum(each.numel() for each in layer.parameters())
     print(f"{key_heads} key heads: cache {gigabytes:4.1f} GB", end=", ")
-    print(f"{numbers:,} parameters a layer")
+    print(f"{numbers:,} parameters in one attention")
 
 # %% tags=["hide-input"]
 from course_lib.attention import MultiHeadAttention
@@ -577,7 +579,7 @@ assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 #
 # ### In smaller portions
 #
-# **Gradient accumulation** adds up the gradients of micro-batches before one step of the optimizer (lesson [09](09_training.ipynb)).
+# **Gradient accumulation** adds up the gradients of micro-batches before one step of the optimizer (lesson [09](09_training.ipynb)); each is divided by the tokens of *all* of them.
 # Only one micro-batch at a time has activations.
 # It takes no additional FLOPs, but small products use a GPU less well.
 #
@@ -1184,10 +1186,10 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A training step takes six FLOPs for each parameter and token, 16 bytes for each parameter, and activations that can be counted to the byte in advance; the peak is where the backward pass begins, or where it ends and all gradients exist.
+# A training step takes six FLOPs for each parameter and token, 16 bytes for each parameter, and activations that can be counted to the byte in advance (for a CPU's kernels); the peak is where the backward pass begins, or where it passes from decoder to encoder.
 # Attention weights grow with the square of the length, but need not be stored: with the online softmax the memory is linear, while the time stays quadratic; a cache shrinks with the heads of keys and values.
-# Accumulation and activation checkpointing give the same gradients from less memory, and bfloat16 halves some of what is kept, while the weights stay in float32.
-# int8 weights with one scale per row keep the quality in a quarter of the bytes, but without a kernel of their own they are slower than float32.
+# Accumulation and activation checkpointing give the same gradients (but for other draws of dropout) from less memory, and bfloat16 halves some of what is kept, while the weights stay in float32.
+# int8 weights with one scale per row keep the quality, on sixty of our sentences, in a quarter of the bytes, but run eagerly, without a kernel of their own, they are slower than float32.
 # A student gains most where its teacher translates sentences that had no translation.
 #
 # **Practice**: [assignment 14](assignments/release/14_cost_and_memory/14_cost_and_memory.ipynb): exercises that are checked at once, and a question to answer in words.

@@ -366,9 +366,9 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 #
 # A model that continues texts is not yet one that answers.
 # Asked a question, it may continue with another question.
-# A large one does many tasks if its text begins with a few examples of them, **in-context learning** [@brown2020], without any training.
+# A large one does many tasks if its text begins with a few examples of them, **in-context learning** [@brown2020], without any further training.
 # To make an assistant of it, two more trainings follow.
-# In **instruction tuning** it learns, with the loss of this lesson, from conversations in which people have written good answers; the loss counts the answer's tokens only. Of `<user> What is 2 + 2 ? <assistant> 4 </s>` these are `4` and `</s>`.
+# In **instruction tuning** it learns, with the loss of this lesson, from conversations in which people have written good answers; usually the loss counts the answer's tokens only. Of `<user> What is 2 + 2 ? <assistant> 4 </s>` these are `4` and `</s>`.
 # In **preference learning** people say which of two of its answers is better.
 # One way first trains a second model to predict these judgments, and uses its prediction as a reward for the first [@ouyang2022].
 # Another does without it, and raises the probability of the better answer compared with the worse one's [@rafailov2023].
@@ -461,22 +461,41 @@ assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 # Some labels cannot be known; the classifier reads the vector of `<s>`, for which no blank was ever asked; or pretraining has taught too little.
 # The last we can look at.
 # If the third word of a sentence is hidden, how often does the model find it?
-# As a baseline, we always say the most frequent third word.
+# As baselines we count: which third word is the most frequent one, of all, after this word, or between these two?
 
 # %%
 part = [words for words, odd in labeled_sentences(1000, seed=300) if not odd]
-taught = [words for words, odd in labeled_sentences(8000, seed=0) if not odd]
-frequent, _ = Counter(words[2] for words in taught).most_common(1)[0]
-always = sum(words[2] == frequent for words in part) / len(part)
-print(f"always “{frequent}”: {always:.1%}")
-print("masked language model:", told(seeds("masked", "valid")))
+around = {"nothing": slice(0), "one word": slice(1, 2), "both": slice(1, 4, 2)}
+
+
+def by_counts(place, number):
+    """Share of third words that are the most frequent between the same words."""
+    counts = defaultdict(Counter)
+    for words, odd in labeled_sentences(number, seed=0):
+        if not odd:
+            counts[tuple(words[place])][words[2]] += 1
+    best = [counts[tuple(words[place])].most_common(1) for words in part]
+    return sum(w[2] in dict(b) for w, b in zip(part, best, strict=True)) / len(part)
+
+
+# %%
+of_counts = {
+    number: {name: by_counts(place, number) for name, place in around.items()}
+    for number in (8000, 80_000)
+}
+for number, shares in of_counts.items():
+    told_shares = (f"{name} {share:.0%}" for name, share in shares.items())
+    print(f"counts of {number // 2:6,} sentences, knowing", ", ".join(told_shares))
+print("masked language model, 4,000 sentences:", told(seeds("masked", "valid")))
 
 # %% tags=["hide-input"]
 found = seeds("masked", "valid")
-assert always < 0.1 and 0.25 < min(found) < max(found) < 0.3
+assert of_counts[8000]["nothing"] < 0.1 and 0.25 < min(found) < max(found) < 0.3
+assert 0.18 < of_counts[8000]["one word"] < min(found) - 0.03
+assert of_counts[80_000]["both"] < min(seeds("masked, longer, more", "valid")) - 0.1
 
 # %% [markdown]
-# It finds the word four times as often as the baseline, but nearly three of four blanks remain wrong.
+# It finds the word more often than counts do, but not by much, and nearly three of four blanks remain wrong.
 # (Many blanks have more than one good filler, so here, too, 100 % is out of reach.)
 # The record also has a pretraining with ten times the sentences and ten times the steps.
 
@@ -494,7 +513,7 @@ assert min(seeds(longer, "pretrained, 1000")) > 0.65
 assert max(seeds(longer, "pretrained, 100")) < 0.65
 
 # %% [markdown]
-# So with 1,000 labels it was the pretraining that was missing; with 100 there is still little beyond guessing.
+# It leaves the counts behind. So too little pretraining was one reason, and with 1,000 labels a large one; with 100 there is still little beyond guessing. What cannot be known, and what reading `<s>` costs, is open.
 # (BERT's pretraining had 3.3 billion words to read [@devlin2019, section 3.1].)
 #
 # ## Patches instead of words
@@ -754,7 +773,7 @@ for word, (first, second) in zip(("first", "second"), on_things, strict=True):
 assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() == [0, 1]
 
 # %% [markdown]
-# Nobody showed the model which patches a word is about; it has learned that from captions alone.
+# (Equal weights would put about 30 % on each thing.) Nobody showed the model which patches a word is about; the pattern comes from captions alone. Whether the word *depends* on these patches, only erasing them would tell.
 #
 # ## Three kinds of unseen
 #
@@ -788,7 +807,7 @@ assert min(seeds("captions", "new pair")) > 0.85
 assert max(seeds("captions", "new thing")) < 0.25
 
 # %% [markdown]
-# New pairs cost a few points.
+# New pairs score a few points lower; part of that may be that they always have two things, and known pictures often one.
 # New things are a disaster: a person who knows *yellow* and *square* can say *yellow square*, but our captioner mostly cannot.
 # What it lacks is **compositional generalization**: combining known parts in a new way [@lake2018].
 # A single number, "96 % on unseen pictures", would have hidden it.
@@ -901,8 +920,8 @@ assert held[0] < held[1] - 0.1
 # But such a probe would fail on known yellow things, and this one is right on nine known things of ten.
 # So the shape of most new things *can* be read from this memory, by a reader that was shown such things.
 # A probe that learned from known things only reads them as badly as the captioner does.
-# The data suggest why: in training, *yellow* rules out *square*.
-# So a code that mixes color and shape costs nothing there, and no picture shows that any color can go with any shape.
+# So neither explanation holds as it stands: the memory tells the shapes of new things apart, but in a code that a reader of known things does not share. (This is one training, of seed 0.)
+# The data suggest why: in training, *yellow* rules out *square*, so a code that mixes color and shape costs nothing there.
 #
 # Is that a limit of the model, or of its 1,000 steps?
 # The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000: more pictures of the same known things.
@@ -938,8 +957,8 @@ assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3]) < 0.8
 
 # %% [markdown]
 # Every known thing and every new pair is right then, and so are most new things, though no picture shows one.
-# So the disaster was mainly one of a short training: a model can come to take color and shape apart by itself.
-# But not for all things yet: three times the steps add ten points.
+# Four times the steps on the *same* pictures bring new things from 12 % to 49 %, so the disaster was mainly one of a short training, and not only of what the pictures leave out.
+# But a quarter stays wrong after 12,000 steps. (Whether the longer trainings keep color and shape apart, we have not probed.)
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
@@ -1011,9 +1030,11 @@ for name, bank in (
 
 # %% tags=["hide-input"]
 assert clauses["11 or more"] > 1.5 * clauses["up to 10 words"]
+most = max(seeds("parser", "perfect, longer")) / (1 - clauses["11 or more"])
+assert most < 0.35 and 0.5 < 1 - clauses["11 or more"]
 
 # %% [markdown]
-# But most of the longer sentences have no such clause, and hardly any of their trees is perfect, so the clauses are not the whole reason.
+# But most of the longer sentences have no such clause. Even if every perfect tree were one of theirs, about a quarter of them would be perfect, against nine in ten of the short ones; so the clauses are not the whole reason.
 # The paper reaches an F1 of 91.3 on the Wall Street Journal with about 40,000 trees [@vaswani2017, table 4].
 # Its sentences are real and ours are not, so the two cannot be compared.
 #
@@ -1024,7 +1045,7 @@ assert clauses["11 or more"] > 1.5 * clauses["up to 10 words"]
 # | summaries | a text | a shorter text | encoder-decoder, or decoder only: the text is the beginning |
 # | answers to questions, chat | a conversation | its continuation | decoder only |
 # | marking an answer in a text | question and text | first and last word | encoder only, two scores for each word |
-# | code | a program with a gap or a beginning | what is missing | decoder only; the text after the gap is moved in front |
+# | code | a program with a gap or a beginning | what is missing | decoder only; it reads what stands before the gap and after it, and then writes the gap |
 # | search | a text | one vector | encoder only, or a decoder trained further for it |
 # | speech to text | frames of a spectrogram | a text | encoder-decoder; frames are patches |
 # | music and speech from text | a text | codes of sound | decoder only, or encoder-decoder |
@@ -1032,7 +1053,7 @@ assert clauses["11 or more"] > 1.5 * clauses["up to 10 words"]
 # | detection | patches, and learned queries | a box and a label for each query | encoder-decoder without a causal mask |
 # | proteins | a row of amino acids | a vector for each | encoder only |
 #
-# A label or a vector for the input takes an encoder; its continuation, a decoder; another sequence, both, or a decoder that reads one and writes the other; a set of answers, a decoder without a causal mask.
+# A label or a vector for the input usually takes an encoder; its continuation, a decoder; another sequence, both, or a decoder that reads one and writes the other; a set of answers, a decoder without a causal mask.
 #
 # **Try yourself**: `train_writer(texts, seed=0, steps=3000)` takes five times as long. What does it write in the playground?
 #
@@ -1073,8 +1094,8 @@ Predictions()
 # A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and not one new attention class was needed for five tasks; today's language models have other norms, positions, gates and fewer keys in the same plan.
 # What a model of such blocks does is decided by its mask, by what is cut into tokens, and by the exercise that it is trained with.
 # That the blocks fit a task does not make them the best choice: on our small data, counts of five characters are as good as a language model after 3,000 steps, and the nearest neighbor as good as the vision transformer.
-# Pretraining on blanks helped the classifier in every seed, and ten times as much of it by more.
-# "Unseen" can mean a new picture, a new pair or a new combination of properties, and the captioner that is right on the first two is wrong on most of the third after a short training, although a probe reads the answer from its memory, and right on most of it after a long one.
+# Pretraining on blanks helped the classifier in every seed, and with 1,000 labels ten times as much of it by more.
+# "Unseen" can mean a new picture, a new pair or a new combination of properties. After a short training the captioner is right on the first two and wrong on most of the third, where only a probe that was shown new things reads the shape from its memory; after a long training it is right on most of it.
 #
 # **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -6,7 +6,7 @@
 # **Afterwards you can**
 #
 # 1. train a translator on your own file with one command, in one process or many, and let it survive a crash;
-# 2. say what several processes must exchange to take the same step as one, and find the mistake that still looks like learning;
+# 2. say what several processes must exchange to take the same step as one, and find the mistake that weighs sentences wrongly without an error;
 # 3. plan a training: data from a measured curve, hours from Amdahl's law, money from a count of operations.
 #
 # **You need** the training loop (lesson [09](09_training.ipynb)), BLEU ([10](10_translation.ipynb)) and the counts of lesson [08](08_transformer.ipynb).
@@ -97,7 +97,7 @@ assert round(of_course["test"][0]["bleu"]) == 99 and of_course["seconds"] < 300
 # Ours writes German subwords, and no translation.
 # `course`, which comes with the library, was made by the same command with 60,000 pairs, four epochs and 2,000 subwords: 99 BLEU on new sentences, after four minutes on two cores.
 # Were a thousand pairs too few, or two epochs too short?
-# Both, probably; below we measure what more data brings, and what more reading.
+# Below we measure what more data brings, and what more reading.
 # More of either takes longer, so first we get help.
 #
 # ## Two processes, one step
@@ -168,9 +168,9 @@ assert sum(share.num_tokens for share in shares) == batch.num_tokens
 # %% [markdown]
 # **A common mistake**: the mean of the means, which lesson [09](09_training.ipynb) avoided in its micro-batches.
 # A token in the short share counts for more than one in the long share, because it is divided by a smaller number: here a few tokens have half of the vote.
-# Nothing warns you: the loss falls and the model learns, but it weighs its sentences differently from what you think.
+# Nothing warns you: shapes are right, and the gradient still leads downhill, but it weighs sentences differently from what you think.
 # For pictures, in equal shares, the same code is right, because every example counts as one.
-# For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024], and across devices for longer.
+# For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024].
 #
 # The remedy: every process divides by the tokens of the *whole* batch.
 # Then the gradients add up.
@@ -259,8 +259,8 @@ def gradient_of(wrap, batch, own_tokens=False):
     model = Translator.from_pretrained("alone").model.double()
     loss = wrap(BatchLoss(model, 0.1))
     own, _ = share_of(batch, rank(), world_size())  # rows rank, rank + world size, …
-    tokens = own.num_tokens if own_tokens else batch.num_tokens / world_size()
-    (loss(own) / tokens).backward()
+    factor = 1 / own.num_tokens if own_tokens else world_size() / batch.num_tokens
+    (loss(own) * factor).backward()  # times N, because the wrapper takes the mean
     found = [each.grad for each in model.parameters()]
     if hasattr(found[0], "full_tensor"):  # sharded
         found = [each.full_tensor() for each in found]
@@ -341,6 +341,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 
 # %% [markdown]
 # The losses agree to all the digits shown: the training has not changed, only who computes it.
+# (`mini` has no dropout. With it each process draws zeros of its own: other numbers, of the same distribution.)
 # The loss is added up over both processes, but only rank 0 prints, translates the validation part and writes files.
 #
 # **A common mistake**: every process writes the checkpoint, to the same file.
@@ -425,7 +426,7 @@ assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 # Save often enough that you can afford to repeat what is lost.
 #
 # Why three restarts for one death?
-# A restart can fail too, for instance if a process meets the address of the start before ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
+# A restart can fail too, for instance if a process tries the address that the previous start used ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
 #
 # ## What a second process brings
 #
@@ -473,7 +474,7 @@ assert speed_up(1024, 0.1) < 10 and abs(speed_up(2, 0.1) - 2 / 1.1) < 1e-12
 # How large is s in our training, with waiting and exchange counted in?
 # With throughput measured at several N, we would fit it by least squares.
 # We have two numbers, N = 1 and N = 2.
-# For comparison we also fit another law, in which everything is divided, but each further process costs a constant for communication (as if one process collected all gradients in turn; a good all-reduce sends nearly as much however many there are).
+# For comparison we also fit another law, in which everything is divided, but each further process costs a constant for communication (as if one process collected all gradients in turn; in a good all-reduce each process sends less than twice the gradients, however many there are).
 
 
 # %%
@@ -503,7 +504,8 @@ assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1)
 
 # %% [markdown]
 # Two points cannot tell these laws apart.
-# Each has one free number, so each passes exactly through both points, and no error is left that could show one of them wrong.
+# Each has two free numbers, the time of one process, which we call 1, and s or the cost. So each passes exactly through both points, and no error is left that could show one of them wrong.
+# (Each point is a single run of seconds, too: if their ratio is off by 5 %, s is off by some 0.07.)
 # Beyond the points they disagree: by the first law more processes never take longer, by the second too many do.
 # A fit needs more points than free numbers, and a check needs one more that the fit did not use.
 # What two points *can* tell is how much is lost with two processes, on this machine, with this model and batch.
@@ -552,7 +554,7 @@ assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
 # Back to the first question: are a thousand pairs too few, or two epochs too short?
 # An experiment that changes both at once cannot tell.
 # So we fix the length of training, 32,000 pairs: a corpus of 1,000 is read 32 times, one of 32,000 once.
-# Each size has its own subwords, its own learning rate (the better of two, by validation with a fourth seed) and three seeds, each with other pairs.
+# Each size has its own subwords, the better of two learning rates (by validation with a fourth seed) and three seeds, each with other pairs.
 # All are tested on the same thousand new sentences.
 # The model is small (one layer, d_model 64), so that all trainings take less than half an hour on one core: `python -m course_lib.experiments corpus_size` makes the record again.
 
@@ -592,7 +594,7 @@ assert {run["choices"]["seen"] for run in record["runs"]} == {32_000, 128_000}
 # %% [markdown]
 # Up to 4,000 pairs each doubling helps, the second less than the first.
 # From there on it makes no step: the mean falls a little, then rises a little, and the seeds differ by as much.
-# (All sizes chose the higher of the two rates, so a still higher one might lift them all.)
+# (All sizes chose the higher of the two rates; with a still higher one the plateau may begin elsewhere.)
 #
 # A curve through measured points is a **scaling curve**, and it is tempting to extend it.
 # We fit two: a straight line in log n, through the three sizes that a small project would have measured, and $c - a \, n^{-b}$, which levels off at the ceiling c.
@@ -613,17 +615,20 @@ def saturating(sizes, bleu):
 
 
 # %%
-slope, start = np.polyfit(np.log2(sizes[:3]), means[:3], 1)
-c, a, b = saturating(sizes[:5], means[:5])
-line = slope * np.log2(sizes[-1]) + start
-curve = c - a * (sizes[-1] / 1000) ** -b
-print(f"a line through the first three says, for 32,000 pairs: {line:.1f}")
-print(f"c − a/n^b through the first five: {curve:.1f}, with the ceiling {c:.1f}")
+said = {}  # what each says for 32,000 pairs
+for known in (3, 5):
+    slope, start = np.polyfit(np.log2(sizes[:known]), means[:known], 1)
+    c, a, b = saturating(sizes[:known], means[:known])
+    said["line", known] = slope * np.log2(sizes[-1]) + start
+    said["curve", known] = c - a * (sizes[-1] / 1000) ** -b
+    print(f"from the first {known}: the line says {said['line', known]:.1f}", end=", ")
+    print(f"c − a/n^b {said['curve', known]:.1f}")
 print(f"measured: {means[-1]:.1f}")
 
 # %% tags=["hide-input"]
 from course_lib.figures import curves
 
+slope, start = np.polyfit(np.log2(sizes[:3]), means[:3], 1)
 c, a, b = saturating(sizes, means)
 many = np.geomspace(1000, 32_000, 40)
 measured = np.array([results[f"{size:,} pairs"] for size in sizes])
@@ -635,18 +640,19 @@ curves(
     },
     xlabel="pairs in the corpus",
     ylabel="BLEU",
-    title="At the same length of training, more than 4,000 pairs bring little",
+    title="After 32,000 pairs read, more than 4,000 different ones bring little",
     log_x=True,
 )
 
 # %% tags=["hide-input"]
-assert line > means[-1] + 8 and abs(curve - means[-1]) < 3
+assert said["line", 3] > means[-1] + 8 and 2 < said["line", 5] - means[-1] < 6
+assert all(abs(said["curve", known] - means[-1]) < 3 for known in (3, 5))
 assert a > 0 and np.abs(c - a * (np.array(sizes) / 1000) ** -b - means).max() < 2
 
 # %% [markdown]
-# The line goes on as the first three began, and is far too high beyond them.
-# The curve with a ceiling does well at a size that it had not seen. (It knew five points: through the first three alone it has as many free numbers as points, and no error is left to doubt it by.)
-# But what is this ceiling?
+# The line goes on as the first three began, and is far too high beyond them; with five points even this wrong shape misses by less.
+# The curve with a ceiling is near both times. But through three points it has as many free numbers as points, and no error is left to doubt it by.
+# And what is this ceiling?
 # It need not be the most that can be learned from the sentences: a model that has read 32,000 pairs once may not have learned what is in them.
 # To find out, we change the reading alone: three of the sizes were trained four times as long, 128,000 pairs, with nothing else changed.
 
@@ -689,7 +695,7 @@ assert max(longest[0]) + 20 < min(longest[1]) and max(longest[1]) + 3 < min(long
 # - If it does not, or if validation gets worse while the training loss falls, the data is the limit, or the model.
 #
 # Our own two epochs read fewer than 2,000 pairs, a sixteenth of the shorter trainings here.
-# So the first thing to do with a small file is to train longer: `--epochs 64`, for instance.
+# So both were too few. And the first thing to do with a small file is to train longer.
 # (The corpus is made by a regular grammar. Natural language has more words and more exceptions: how the curve looks for it must be measured.)
 #
 # ## What 27.3 BLEU takes
@@ -721,7 +727,7 @@ assert ours == theirs and 9e17 < ours < 1e18
 # What is best?
 # @kaplan2020 found **scaling laws**: a language model's loss falls like a power of its parameters, of its tokens and of its FLOPs, over many orders of magnitude, if the other two are no limit.
 # They concluded that most of a larger budget should go into a larger model.
-# @hoffmann2022 came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter. (They tuned each length of training by itself; later work finds several small differences behind the two answers.)
+# @hoffmann2022 came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter. (They tuned each length of training by itself.)
 # How far is the paper's run from that?
 
 # %% tags=["nbval-check-output"]
@@ -730,15 +736,17 @@ best = (ours / (6 * 20)) ** 0.5  # FLOPs = 6 · parameters · 20 · parameters
 for name, size, read in (("paper", weights, tokens), ("20 each", best, 20 * best)):
     print(f"{name:8}{size / 1e6:3.0f} million parameters", end=", ")
     print(f"{read / 1e9:.1f} billion target tokens: {read / size:.0f} a parameter")
-print(f"the paper's model read each pair {100_000 * sentences / 4.5e6:.0f} times")
+times = 100_000 * sentences / 4.5e6
+print(f"the paper's model read each pair {times:.0f} times;", end=" ")
+print(f"counted once: {tokens / times / weights:.1f} target tokens a parameter")
 
 # %% tags=["hide-input"]
 assert 35 < tokens / weights < 45 and abs(6 * weights * tokens / ours - 1) < 0.05
 assert abs(6 * best * 20 * best / ours - 1) < 1e-9
 
 # %% [markdown]
-# Twice as many tokens for each parameter as the rule asks for, so not far from it.
-# But the rule is one of language models that read new text at every step, and the paper's model read each of its 4.5 million pairs again and again (at about 25 tokens a sentence).
+# Counted with repetition, the paper's model read twice as many tokens for each parameter as the rule asks for; counted once, a tenth.
+# The rule is one of language models that read new text at every step, and does not say what reading the same 4.5 million pairs again is worth.
 # The rule also counts the training only.
 # A smaller model is cheaper to *use*, so many are trained far beyond 20: Llama 3 reads some 15 trillion tokens, which makes nearly 2,000 for each parameter of its smallest model [@grattafiori2024].
 #
@@ -773,7 +781,7 @@ assert paper_utilization("base") < paper_utilization("big")
 # The paper says so in section 6.1: it *estimates* the cost from what the GPUs can sustain, and does not count what was computed.
 # Both numbers are right, about different things.
 # Their quotient is the **utilization**: the share of the peak that a training uses (here, of what the paper says its GPUs sustain).
-# It is less than a third for base and more for big: larger matrices keep a GPU busier, while padding and everything but matrix products leave it waiting.
+# It is less than a third for base and more for big: larger matrices probably keep a GPU busier. The rest goes into padding (computed, and not counted here), into all that is not a matrix product, and into the exchange; the paper does not say in which shares.
 # (If you pay by the hour, you pay for the peak.)
 # The largest model of Llama 3 was trained at 38 to 43 % [@grattafiori2024, table 4].
 #
@@ -801,8 +809,8 @@ with written_for(("base", 100_000, "P100", 8), shown_plan):
 
 # %% [markdown]
 # Here are four plans, with the same utilization as the paper's.
-# The A100's peak is that of bfloat16 products and the P100's that of float32, so a part of the gain is precision.
-# The utilization, too, is a hope: the paper's 29 % are of what its GPUs sustain, on eight of them, and a small model keeps a faster GPU less busy. The 5 % serial share is an assumption. Measure yours.
+# The A100's peak, 312 · 10¹², is that of bfloat16 products, the P100's 9.5 · 10¹² that of float32. In float32 an A100 has 19.5 · 10¹²: of the factor 33, 16 is precision.
+# The utilization, too, is a hope: the paper's 29 % are of what its GPUs sustain, with their exchange in it, and a small model, or a 64th of a batch, keeps a faster GPU less busy. The 5 % serial share is an assumption. Measure yours.
 # The price of 2 per device-hour, in any currency and for either device, is a number to replace, not a quotation.
 
 # %%
@@ -823,7 +831,7 @@ assert plans[0].hours > 90 and plans[1].hours < 4 and plans[2].money > plans[1].
 assert plans[3].hours < plans[2].hours and plans[3].money > plans[2].money
 
 # %% [markdown]
-# What took eight GPUs half a day in 2017 takes one GPU an afternoon, if it is used as well.
+# What took eight GPUs half a day in 2017 takes one GPU three hours, if bfloat16 will do, and if it is used as well.
 # More devices buy time and never save money: with 5 % serial, 64 of them wait most of the time that you pay for.
 #
 # And your machine?
@@ -837,13 +845,13 @@ for _ in range(5):
     a @ b
 here = 5 * 2 * 1024**3 / (time.perf_counter() - started)
 print(f"this machine, one thread: {here:.1e} operations per second")
-print(f"the training, at the very least: {ours / here / 3600 / 24:.0f} days")
+print(f"the training, if nothing is lost: {ours / here / 3600 / 24:.0f} days on it")
 
 # %% tags=["hide-input"]
 assert ours / here / 3600 / 24 > 10  # days
 
 # %% [markdown]
-# So this course trains small models on a corpus of its own.
+# Divide by your cores, at best. So this course trains small models on a corpus of its own.
 #
 # ## What to take home
 #
@@ -886,7 +894,7 @@ Predictions()
 #
 # In data parallelism every process computes the gradients of its rows, and their sum is the gradient of the whole batch, if each divides by the tokens of all (where a wrapper takes the mean, the loss is multiplied by the number of processes first); the mean of the means is another training.
 # Rank 0 alone prints and writes, and after a crash `torchrun` starts all of them again from the checkpoint, with the same weights in the end: here, on CPUs, bit for bit.
-# Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its one number without testing the law.
+# Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its numbers without testing the law.
 # How much data a training can use depends on its length: at 32,000 pairs read, ours gained little from more than 4,000 different ones; at 128,000 it gained again; for language models, about 20 tokens a parameter use the FLOPs of a training best.
 # The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
 #
