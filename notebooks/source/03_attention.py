@@ -523,9 +523,6 @@ with written_for(tuple(calculator.first.values()), now):
 # | **weights** | softmax of the scores | (queries, keys) | proportions, rows sum to 1 |
 # | **context** | weights · V | (queries, d_v) | what each query takes away |
 #
-# **A common mistake**: calling QKᵀ the attention matrix.
-# Those are dot products; nobody has been attended to before the softmax.
-#
 # The context sums *value vectors*, not the rows of X.
 # What would be the difference?
 
@@ -650,20 +647,16 @@ for name, tensor in zip(("queries", "keys", "values"), batched, strict=True):
 # %% [markdown]
 # `batch @ w_q` **broadcasts**: each sentence is multiplied by the same matrix.
 # For Q times Kᵀ each sentence has its own two matrices.
-# `torch.bmm` multiplies such pairs, and so does `@`, in the `attend` from above.
+# `@` multiplies such pairs, in the `attend` from above (`torch.bmm` does, too).
 # (`.mT` transposes the last two dimensions, as `.transpose(-2, -1)` does.)
 
 # %%
 batch_q, batch_k, batch_v = batched
-with_bmm = torch.bmm(batch_q, batch_k.mT) / math.sqrt(4)  # (batch, queries, keys)
-with_bmm = torch.bmm(with_bmm.softmax(dim=-1), batch_v)  # (batch, queries, d_v)
 with_at, _ = attend(*batched)
 singly = torch.stack([attend(*parts)[0] for parts in zip(*batched, strict=True)])
-for name, found in (("bmm", with_bmm), ("@", with_at)):
-    print(f"{name:4}against sentence by sentence: {(found - singly).abs().max():.0e}")
+print(f"against sentence by sentence: {(with_at - singly).abs().max():.0e}")
 
 # %% tags=["hide-input"]
-torch.testing.assert_close(with_bmm, singly, rtol=1e-9, atol=1e-12)
 torch.testing.assert_close(with_at, singly, rtol=1e-9, atol=1e-12)
 
 # %%
@@ -769,6 +762,7 @@ torch.testing.assert_close(jacobian_size(some.softmax(-1))[0], by_autograd.norm(
 assert math.isclose(entropy(torch.full((8,), 1 / 8)).item(), math.log(8), rel_tol=1e-6)
 
 
+# %% tags=["hide-input"]
 def measure(function):
     """A function of weights and divisor, by what divides: name to (draws, widths)."""
     found = {}

@@ -142,7 +142,8 @@ zeroed_before = (query @ zero_key.mT / math.sqrt(d_model)).softmax(dim=-1)
 for word, share in zip(words(src[0]), share_on_padding(zeroed_before), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
 is_most = share_on_padding(zeroed_before).mean() > 0.5
-of_zeros.reveal(f"{'more' if is_most else 'less'} than half", because="a score of 0 is above many others")
+why = "a score of 0 is above many others"
+of_zeros.reveal(f"{'more' if is_most else 'less'} than half", because=why)
 
 # %% tags=["hide-input"]
 assert (share_on_padding(zeroed_before) > 0.5).all()

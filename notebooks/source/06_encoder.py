@@ -497,10 +497,10 @@ for norm_first in (False, True):
     outputs[norm_first] = here, library, there
     off = max((here[i] - b[i]).abs().max() for b in (library, there) for i in (0, 1))
     print(f"norm_first={norm_first}: outputs and gradients differ by {off:.0e}")
-both = [outputs[norm_first][0][0] for norm_first in (False, True)]
-print(f"the two orders differ by up to {(both[0] - both[1]).abs().max():.1f}")
 
 # %% tags=["hide-input"]
+both = [outputs[norm_first][0][0] for norm_first in (False, True)]
+print(f"the two orders differ by up to {(both[0] - both[1]).abs().max():.1f}")
 for here, *others in outputs.values():
     for other in others:
         torch.testing.assert_close(here, other, rtol=1e-9, atol=1e-8)

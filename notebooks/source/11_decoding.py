@@ -271,7 +271,7 @@ series = {
     for name, each in places.items()
 }
 
-# %%
+# %% tags=["hide-input"]
 curves(
     series,
     xlabel="temperature",
@@ -354,7 +354,7 @@ for seed in range(3):
 hottest = {name: mean(row[-1] for row in rows) for name, rows in drawn_bleu.items()}
 sampled_bleu.reveal(round(hottest["all tokens"], 1))
 
-# %%
+# %% tags=["hide-input"]
 curves(
     {name: (grid, rows) for name, rows in drawn_bleu.items()},
     xlabel="temperature",
@@ -981,6 +981,8 @@ for row, each in enumerate(by_greedy):
         free_right[row, t] = pair[0] == pair[1]
     for block in SequenceMatcher(None, answer, written, False).get_matching_blocks():
         aligned_right[row, block.a : block.a + block.size] = True
+
+# %% tags=["hide-input"]
 lengths_of = real.sum(dim=1, keepdim=True)
 places_of = torch.arange(real.shape[1], device=device)
 counted = (places_of < lengths_of - 2).cpu()  # without the full stop and </s>

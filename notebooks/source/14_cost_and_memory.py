@@ -824,7 +824,7 @@ of_bits = Predict(
 )
 of_bits
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.data import load_course
 from course_lib.training import score
 

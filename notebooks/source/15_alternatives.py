@@ -882,9 +882,8 @@ for name, path in (
     *(("lstm", False), ("lstm", True)),
 ):
     torch.manual_seed(0)
-    untrained[name, path] = echoes(build(name, path=path).eval())
-    label = f"{name} with a path" if path else name
-    print(f"{label:16} echoes {untrained[name, path]:.0%}")
+    share = untrained[name, path] = echoes(build(name, path=path).eval())
+    print(f"{name + path * ' with a path':16} echoes {share:.0%}")
 
 # %% tags=["hide-input"]
 assert min(untrained["transformer", False], untrained["state space", False]) > 0.5
@@ -940,8 +939,7 @@ assert abs(middle["Transformer, projected, longer"] - longer["Transformer"]) < 0
 # It is a matter of the beginning. After 1,600 steps the Transformer is three points behind the LSTM, and the matrix brings one. (The LSTM with a path stays far behind: its path has no norm that could weaken what it carries.)
 # @press2017, who proposed tying, put a matrix in this place, too, to regularize.
 #
-# Where training goes on, so does the catching up:
-# in lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
+# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
 # With plenty of data and time it turned out otherwise: the paper's models beat the best recurrent and convolutional ones of 2017 at a fraction of their training cost (its table 2), and nearly all large language models since then have been Transformers.
 #
 # ## Watch the races

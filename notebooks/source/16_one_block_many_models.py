@@ -463,7 +463,7 @@ assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 # If the third word of a sentence is hidden, how often does the model find it?
 # As baselines we count: which third word is the most frequent one, of all, after this word, or between these two?
 
-# %%
+# %% tags=["hide-input"]
 part = [words for words, odd in labeled_sentences(1000, seed=300) if not odd]
 around = {"nothing": slice(0), "one word": slice(1, 2), "both": slice(1, 4, 2)}
 
@@ -479,20 +479,20 @@ def by_counts(place, number):
 
 
 # %%
-of_counts = {
+counted = {
     number: {name: by_counts(place, number) for name, place in around.items()}
     for number in (8000, 80_000)
 }
-for number, shares in of_counts.items():
+for number, shares in counted.items():
     told_shares = (f"{name} {share:.0%}" for name, share in shares.items())
     print(f"counts of {number // 2:6,} sentences, knowing", ", ".join(told_shares))
 print("masked language model, 4,000 sentences:", told(seeds("masked", "valid")))
 
 # %% tags=["hide-input"]
 found = seeds("masked", "valid")
-assert of_counts[8000]["nothing"] < 0.1 and 0.25 < min(found) < max(found) < 0.3
-assert 0.18 < of_counts[8000]["one word"] < min(found) - 0.03
-assert of_counts[80_000]["both"] < min(seeds("masked, longer, more", "valid")) - 0.1
+assert counted[8000]["nothing"] < 0.1 and 0.25 < min(found) < max(found) < 0.3
+assert 0.18 < counted[8000]["one word"] < min(found) - 0.03
+assert counted[80_000]["both"] < min(seeds("masked, longer, more", "valid")) - 0.1
 
 # %% [markdown]
 # It finds the word more often than counts do, but not by much, and nearly three of four blanks remain wrong.
@@ -816,7 +816,7 @@ assert max(seeds("captions", "new thing")) < 0.25
 # We ask the captioner about pictures of one thing.
 
 
-# %%
+# %% tags=["hide-input"]
 def single(kind, seed):
     """Scenes of one thing, and their pictures."""
     scenes = [one for one in make_scenes(4000, seed, kind=kind) if len(one.things) == 1]
@@ -1095,7 +1095,7 @@ Predictions()
 # What a model of such blocks does is decided by its mask, by what is cut into tokens, and by the exercise that it is trained with.
 # That the blocks fit a task does not make them the best choice: on our small data, counts of five characters are as good as a language model after 3,000 steps, and the nearest neighbor as good as the vision transformer.
 # Pretraining on blanks helped the classifier in every seed, and with 1,000 labels ten times as much of it by more.
-# "Unseen" can mean a new picture, a new pair or a new combination of properties. After a short training the captioner is right on the first two and wrong on most of the third, where only a probe that was shown new things reads the shape from its memory; after a long training it is right on most of it.
+# "Unseen" can mean a new picture, a new pair or a new combination of properties. After a short training the captioner is wrong on most of the third, where only a probe that was shown new things reads the shape from its memory; after a long one it is right on most of it.
 #
 # **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.
 #

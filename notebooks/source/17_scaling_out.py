@@ -630,6 +630,8 @@ from course_lib.figures import curves
 
 slope, start = np.polyfit(np.log2(sizes[:3]), means[:3], 1)
 c, a, b = saturating(sizes, means)
+
+# %% tags=["hide-input"]
 many = np.geomspace(1000, 32_000, 40)
 measured = np.array([results[f"{size:,} pairs"] for size in sizes])
 curves(
