@@ -53,7 +53,7 @@ assert (config.num_layers, round(config.num_parameters / 1e6)) == (3, 11)
 
 # %% [markdown]
 # The translator came with the course: its parameters are a file in `course_lib/pretrained/everyday`, next to its [model card](../course_lib/pretrained/everyday/README.md).
-# It has 11 million parameters in three layers on each side; the paper's base model has 65 million in six.
+# It has three layers on each side and 11 million parameters; the paper's base model has six and 65 million.
 # It learned from pairs of everyday sentences, which volunteers wrote and translated on [tatoeba.org](https://tatoeba.org).
 # In lesson [10](10_translation.ipynb) you train a smaller one yourself, in minutes.
 #
@@ -101,7 +101,7 @@ verb.reveal(verb.choices[{1: 0, len(german) - 1: 2}.get(place, 1)], because=why)
 # *Aufstehen* (get up) moved to the end, away from its *müssen* (have to).
 # And English looks back with *have been living*, where German stays in the present.
 # No rule for any of this is written anywhere in the model: it has learned from pairs of sentences alone.
-# And it does not recite: word for word, none of these six sentences is among those pairs.
+# And it does not look them up: word for word, none of these six English sentences is among those pairs, though close relatives may be.
 
 # %% tags=["hide-input"]
 import re
@@ -121,6 +121,7 @@ for text, pattern in claims.items():
 # Now you.
 # Type a sentence of your own; it is translated while you type.
 # The number beside each German piece (`</s>` ends the sentence) is the probability that the model gave it: where does it hesitate?
+# (A low number may mean that the model does not know, or that several continuations are good.)
 
 # %%
 from course_lib.widgets import Playground
@@ -157,7 +158,7 @@ with written_for("Today the boy opens the window.", sentence):
 
 # %% [markdown]
 # (`</s>`, the end of the sentence, is read as well.)
-# Inside, each English token has become a vector of numbers, and the model writes one German token after another.
+# Inside, a vector of numbers has been made for each English token, out of the whole sentence, and the model writes one German token after another.
 # Before each one it *attends* to the English tokens: it takes a weighted mean of their vectors.
 # The **attention weights** say how much of each it takes, and sum to 1.
 #
@@ -166,19 +167,17 @@ with written_for("Today the boy opens the window.", sentence):
 # The order differs, *Heute öffnet der Junge* for *Today the boy opens*, so looking at the same place is not enough.
 
 # %%
-english = dict(Heute="Today", öffnet="opens", der="the", Junge="boy")
-english |= dict(das="the", Fenster="window")
+english = dict(Heute=0, öffnet=3, der=1, Junge=2, das=4, Fenster=5)  # positions
 means = [layer.mean(dim=0).cpu() for layer in seen.attention.cross]  # of the heads
 hits = []
 for number, weights in enumerate(means):  # weights: (German tokens, English tokens)
-    looks = [seen.src_tokens[key].strip("▁") for key in weights.argmax(dim=1)]
-    pairs = zip(seen.tgt_tokens, looks, strict=True)
+    pairs = zip(seen.tgt_tokens, weights.argmax(dim=1).tolist(), strict=True)
     hits.append(sum(english.get(word.strip("▁")) == look for word, look in pairs))
     print(f"layer {number}, {len(seen.attention.cross[number])} heads: {hits[-1]} of 6")
 tidy = max(range(len(hits)), key=hits.__getitem__)
 
 # %% [markdown]
-# Here is the first layer in which most do.
+# Here is the layer with the highest count, picked because it is tidy.
 # A row is the German token that is being chosen, a column an English one.
 # Read it row by row: where does the model look to choose this token?
 
@@ -223,30 +222,38 @@ with written_for(sentence, explorer.text):
 # It goes on until it predicts `</s>`, the token that ends a sentence.
 
 # %%
-long_memory = Predict(
-    "How many vectors does the memory of a sentence have?",
-    ["one, for its meaning", "one for each token", "always 512"],
+other_drink = Predict(
+    "“The cat drinks the milk.” becomes “The cat drinks the water.” Which vectors of "
+    "the memory change?",
+    ["that word's", "that word's and those after it", "all of them"],
     section="What goes where",
 )
-long_memory
+other_drink
 
-# %% tags=["nbval-check-output"]
-model, counts = translator.model, []
-for text in ("The cat drinks the milk.", "The old woman gave the child a red apple."):
+# %%
+model, memories = translator.model, []
+name_of = translator.tokenizer.token
+for text in ("The cat drinks the milk.", "The cat drinks the water."):
     ids = [*translator.tokenizer.encode(text), model.config.eos_id]
-    memory = model.encode(torch.tensor([ids], device=device))[0]  # (tokens, d_model)
-    counts.append((len(ids), len(memory)))
-    print(f"{len(ids):2} tokens: {len(memory)} vectors, {memory.shape[1]} wide")
-each = all(tokens == vectors for tokens, vectors in counts)
-found = long_memory.choices[1 if each else 0]
-long_memory.reveal(found, because="each gets one, made from the whole sentence")
+    memories.append(model.encode(torch.tensor([ids], device=device))[0])
+print(len(ids), "tokens, memory", tuple(memories[0].shape))
+moved = (memories[0] - memories[1]).norm(dim=1)  # of each token's vector
+for number, distance in zip(ids, moved.tolist(), strict=True):
+    print(f"{name_of(number):8} moves by {distance:5.2f}")
+found = other_drink.choices[2 if (moved > 0.01).all() else 0]
+other_drink.reveal(found, because="each token's vector is made from the whole sentence")
+
+# %% tags=["hide-input"]
+assert len(ids) == len(memories[0]) and (moved > 0.01).all() and moved.argmax() == 4
 
 # %% [markdown]
-# Here is the decoder at work.
+# The memory has one vector for each token, so a longer sentence has a longer memory.
+#
+# Here is the decoder at work, in the simplest way, called greedy.
 # From the English tokens and the German ones so far it computes **logits**, one score for each token of its vocabulary; the best one is written, and becomes part of what is read next.
+# (`translate` follows several candidates, lesson [11](11_decoding.ipynb).)
 
 # %% tags=["nbval-check-output"]
-name_of = translator.tokenizer.token
 milk = [*translator.tokenizer.encode("The cat drinks the milk."), model.config.eos_id]
 so_far = [model.config.bos_id]  # <s>
 while so_far[-1] != model.config.eos_id and len(so_far) < 20:
@@ -256,24 +263,34 @@ while so_far[-1] != model.config.eos_id and len(so_far) < 20:
     print(*map(name_of, so_far))
 
 # %% [markdown]
-# In training the German sentence is known, so the model predicts all its tokens in *one* pass.
-# A position sees only the German tokens up to its own (lesson [05](05_masks.ipynb) shows how), so no prediction has seen its answer:
+# In training the decoder reads a *human* translation, whatever it would have written itself, and predicts all its tokens in one pass.
+# A position sees only the German tokens up to its own (lesson [05](05_masks.ipynb) shows how), so no prediction has seen its answer.
+# The loss is small where the human's next token got a high probability:
 
-# %% tags=["nbval-check-output"]
-so_far = so_far[:-1]  # as in training: without the last
-pair = [torch.tensor([ids], device=device) for ids in (milk, so_far)]
+# %%
+tired = "The boy is sleeping because he is tired."
+human = "Der Junge schläft, denn er ist müde."
+source = [*translator.tokenizer.encode(tired), model.config.eos_id]
+so_far = [model.config.bos_id, *translator.tokenizer.encode(human)]
+pair = [torch.tensor([ids], device=device) for ids in (source, so_far)]
 logits = model(*pair)[0]  # (German tokens, vocabulary)
-best = logits.argmax(dim=-1).tolist()  # the next token, at each position
-for read, written in zip(so_far, best, strict=True):
-    print(f"{name_of(read):8} → {name_of(written)}")
+following = [*so_far[1:], model.config.eos_id]
+for read, wanted, probs in zip(so_far, following, logits.softmax(-1), strict=True):
+    line = f"{name_of(read):9} → {name_of(wanted):9}{probs[wanted]:5.0%}"
+    print(line, "  its own guess:", name_of(probs.argmax().item()))
+
+# %% [markdown]
+# It would have written *weil* where the human wrote *denn*, two words for *because*; then it goes on from what it reads.
+# Here is the same in one picture, with shapes: each token is now a vector of 256 numbers, d_model in the paper's words.
 
 # %% tags=["hide-input"]
-assert best == [*so_far[1:], model.config.eos_id]  # what the loop wrote
+best = logits.argmax(dim=-1).tolist()
+assert sum(map(int.__eq__, best, following)) == len(best) - 1
 cut = model(pair[0], pair[1][:, :3])[0]  # nothing is read ahead
 torch.testing.assert_close(cut, logits[:3], rtol=1e-3, atol=1e-3)
 
 # %% tags=["hide-input"]
-sizes = len(milk), len(so_far)
+sizes = len(source), len(so_far)
 d_model, vocabulary = model.config.d_model, logits.shape[1]
 blocks = [
     Block("source", (sizes[0], 1), "English tokens", (0, 0)),
@@ -283,12 +300,12 @@ blocks = [
     Block("logits", logits.shape, "German tokens × vocabulary", (3, 1.6), "result"),
 ]
 ways = [("source", "memory", "encoder"), ("so far", "states", "decoder")]
-ways += [("memory", "states", "attention"), ("states", "logits", "linear layer")]
+ways += [("memory", "states", "attention in it"), ("states", "logits", "linear layer")]
 finding = "Two sequences go in; scores of the next token come out"
 flow_figure(blocks, ways, title=finding)
 
 # %% tags=["hide-input"]
-assert memory.shape[1] == d_model and blocks[-1].shape == logits.shape
+assert memories[0].shape[1] == d_model and blocks[-1].shape == logits.shape
 
 # %% [markdown]
 # ## What it cannot do
@@ -310,13 +327,13 @@ new = {
     "The tendon is inflamed.": "Die Sehne ist entzündet.",
     "Lichens grow on granite.": "Flechten wachsen auf Granit.",
 }
-plain = dict(length_penalty=0.0)  # the score is then log P: lesson 11
+plain = dict(length_penalty=0.0)  # so that scores are log-probabilities: lesson 11
 answers = {text: translator.translate(text, **plain).text for text in new}
 for text, answer in answers.items():
     print(f"{text}\n  it says  {answer}\n  right is {new[text]}")
 made = [new[text] != answer for text, answer in answers.items()]
 seems = outside.choices[2 if made[0] else 0]
-outside.reveal(seems, because="at each step it must pick one of its 8,000 tokens")
+outside.reveal(seems, because="it must write something, and never learned *plaintiff*")
 
 # %% tags=["hide-input"]
 originals = "The plaintiff waived the appeal.", "The tendon is inflamed."
@@ -326,8 +343,9 @@ with written_for(originals, tuple(new)):
 
 # %% [markdown]
 # It answers all the same, out of the pieces that it knows: the first means something like *the order waited the sight*, in bad grammar.
-# Who knows no German is not told. Do its probabilities tell?
-# We take their mean over the tokens of each answer.
+# (Of its 160,000 Tatoeba sentences none has *plaintiff*, *tendon* or *lichen*.)
+# A reader who knows no German gets no warning. Do its probabilities tell?
+# We take their geometric mean over the tokens of each answer.
 # (Training aimed at about 90 % even for a token that is certain; lesson [09](09_training.ipynb) shows why.)
 
 # %%
@@ -345,7 +363,7 @@ with written_for(originals, tuple(new)):
     assert min(map(sureness, claims)) > max(map(sureness, new))
 
 # %% [markdown]
-# Here they do: it is less sure of each new sentence than of any of ours.
+# Here they do: it is less sure of each new sentence than of any of ours, which we chose because they come out right.
 # But a model may be sure and wrong, so nine sentences are a hint and no proof.
 #
 # ## More than translation
@@ -411,7 +429,7 @@ Predictions()
 # ## Summary
 #
 # Our Transformer turns a sequence of tokens into another sequence of tokens.
-# The encoder reads the source at once; the decoder writes the target token by token, and in training all of it at once.
+# The encoder reads the source at once; the decoder writes the target token by token, and in training predicts all of it at once.
 # Between them is the memory, one vector for each source token.
 # Attention weighs these vectors for each token that is written, and we can look at the weights; whether they *explain* it is a question for lesson [12](12_reading_attention.ipynb).
 # On sentences unlike those it learned from it can be badly wrong; it answers all the same, and in our three examples its probabilities hinted at it.

@@ -200,3 +200,12 @@ def test_it_has_not_learned_what_lesson_00_shows(corpus):
         assert not [text for text in sentences if text.casefold() in learned]
 
     tells_apart(new_to_it, shown_first(), [corpus.train[0].src])
+
+
+def test_it_has_not_learned_the_words_that_lesson_00_calls_unknown(corpus):
+    def unknown(words):
+        pattern = re.compile(rf"\b({'|'.join(words)})s?\b", re.IGNORECASE)
+        assert not [pair.src for pair in corpus.train if pattern.search(pair.src)]
+
+    tells_apart(unknown, ["plaintiff", "tendon", "lichen"], ["tennis"])
+    assert round(len(corpus.train), -4) == 160_000
