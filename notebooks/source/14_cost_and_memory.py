@@ -1155,7 +1155,7 @@ assert abs(sum(many[0]) - sum(many[1])) / 3 < 1
 
 # %% [markdown]
 # After 300 steps all students are bad; after 3,000 those with few sentences still are, and the others have 78.
-# From 250 pairs a student learns next to nothing however long it trains, and the word level does not change that, as we expected.
+# From 250 pairs a student learns next to nothing in ten times the steps either, and the word level does not change that, as we expected.
 # Sequence level *on the same sentences* gives exactly the same students as no teacher: it translates these sentences as their references do, word for word.
 # What helps is the 4,000 sentences.
 # A student that learns the teacher's translations of them does about as well as one that learns the true ones: after 3,000 steps they are less than a point apart.

@@ -843,7 +843,6 @@ assert min(bleu["convolutional"]) > max(bleu["Transformer"]) < min(bleu["GRU"])
 # %% [markdown]
 # A surprise, if you expected the winner of race 1.
 # The Transformer is far behind the LSTM, at its own best rate, with each of three seeds.
-# (The third seed ran on a busy machine, and all sides took fewer steps: hence the wide spread.)
 #
 # Part of it is speed: on one core and short sentences, the LSTM takes more steps in the same time.
 # Is that all?
