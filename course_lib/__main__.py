@@ -145,7 +145,8 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     _add_corpus(command, "course")
     command.add_argument("--pairs", type=int, help="of the course corpus, to train on (default: 30000)")
     as_large = "another has as many parameters as the Transformer would have (default: transformer)"
-    command.add_argument("--architecture", type=_spaced, default="transformer", choices=ARCHITECTURES, help=as_large)
+    kind = dict(type=lambda name: name.replace("-", " "), choices=ARCHITECTURES)  # state-space is "state space"
+    command.add_argument("--architecture", default="transformer", **kind, help=as_large)
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
     command.add_argument("--start", help="everyday, course, or a folder: a translator to go on from (default: none)")
@@ -167,11 +168,6 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     for name in _OVERRIDES:
         kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
-
-
-def _spaced(name: str) -> str:
-    """state-space, as one types it, is "state space"."""
-    return name.replace("-", " ")
 
 
 def _add_benchmark(command: argparse.ArgumentParser) -> None:

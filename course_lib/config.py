@@ -59,6 +59,7 @@ class ModelConfig:
     bos_id: int = 1
     eos_id: int = 2
     unk_id: int = 3
+    architecture = "transformer"  # one of ARCHITECTURES
 
     def __post_init__(self):
         sizes = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "max_len")
@@ -74,11 +75,6 @@ class ModelConfig:
                 self.position != position or getattr(self, name) % 2 == 0,
                 f"{position} positions pair the dimensions: {name} must be even, got {getattr(self, name)}",
             )
-
-    @property
-    def architecture(self) -> str:
-        """Its name among ARCHITECTURES."""
-        return "transformer"
 
     @property
     def d_k(self) -> int:

@@ -52,16 +52,12 @@ class ConvolutionalConfig:
     bos_id: int = 1
     eos_id: int = 2
     unk_id: int = 3
+    architecture = "convolutional"  # one of ARCHITECTURES
 
     def __post_init__(self):
         check_shared(self, sizes=("vocab_size", "d_model", "d_hidden", "num_layers", "max_len", "kernel_width"))
         odd = self.kernel_width % 2 == 1
         require(odd, f"kernel_width must be odd, as many tokens on each side, got {self.kernel_width}")
-
-    @property
-    def architecture(self) -> str:
-        """Its name among ARCHITECTURES."""
-        return "convolutional"
 
     @property
     def position(self) -> str:

@@ -51,6 +51,7 @@ class StateSpaceConfig:
     bos_id: int = 1
     eos_id: int = 2
     unk_id: int = 3
+    architecture = "state space"  # one of ARCHITECTURES
 
     def __post_init__(self):
         sizes = ("vocab_size", "d_model", "num_heads", "num_layers", "d_ff", "d_state", "max_len")
@@ -59,11 +60,6 @@ class StateSpaceConfig:
             self.d_model % self.num_heads == 0,
             f"d_model must be divisible by num_heads, got d_model={self.d_model}, num_heads={self.num_heads}",
         )
-
-    @property
-    def architecture(self) -> str:
-        """Its name among ARCHITECTURES."""
-        return "state space"
 
     @property
     def position(self) -> str:

@@ -25,7 +25,7 @@ class RNNWithPath(AttentiveRNN):
         return super().decode(tgt_in, memory, src, cache=cache) + self.tgt_embedding(tgt_in)
 
 
-def build(architecture: str, *, output: str = "tied", path: bool = False) -> nn.Module:
+def build_translator(architecture: str, *, output: str = "tied", path: bool = False) -> nn.Module:
     """A translator of race 2.
 
     Args:
@@ -71,7 +71,7 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     choices = dict(choices)
     rate, steps = choices.pop("rate"), choices.pop("steps")
     torch.manual_seed(seed)
-    model = build(**choices).eval()
+    model = build_translator(**choices).eval()
     before = echoes(model)
     train, valid = batches("train", seed=seed), batches("valid")
     stream = (batch for epoch in count() for batch in train.epoch(epoch))

@@ -875,7 +875,7 @@ assert abs(at_step["state space"] - at_step["Transformer"]) < 0.1
 # At how many tokens is the most likely next one the token just read, before training?
 
 # %% tags=["hide-input"]
-from course_lib.experiments.echo import build, echoes
+from course_lib.experiments import build_translator, echoes
 
 untrained = {}
 for name, path in (
@@ -883,7 +883,7 @@ for name, path in (
     *(("lstm", False), ("lstm", True)),
 ):
     torch.manual_seed(0)
-    share = untrained[name, path] = echoes(build(name, path=path).eval())
+    share = untrained[name, path] = echoes(build_translator(name, path=path).eval())
     print(f"{name + path * ' with a path':16} echoes {share:.0%}")
 
 # %% tags=["hide-input"]
