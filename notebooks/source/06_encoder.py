@@ -528,8 +528,9 @@ class OurEncoder(nn.Module):
 
     def __init__(self, num_layers, *sizes, norm_first=False):
         super().__init__()
-        layers = (OurEncoderLayer(*sizes, norm_first=norm_first) for _ in range(num_layers))
-        self.layers = nn.ModuleList(layers)
+        self.layers = nn.ModuleList(
+            OurEncoderLayer(*sizes, norm_first=norm_first) for _ in range(num_layers)
+        )
         self.norm = OurLayerNorm(sizes[0]) if norm_first else nn.Identity()
 
     def forward(self, x, mask=None):

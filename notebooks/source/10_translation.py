@@ -584,6 +584,8 @@ valid_length, test_length = (
     [entry["length_ratio"] for entry in long_runs[1][part]] for part in PARTS
 )
 assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
+
+# %% tags=["hide-input"]
 brevity = [math.exp(1 - 1 / ratio) for ratio in valid_length]
 of_length = second["valid"][0] * (brevity[1] / brevity[0] - 1)
 assert 0.2 < of_length / (second["valid"][1] - second["valid"][0]) < 0.45

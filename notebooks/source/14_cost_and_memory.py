@@ -814,7 +814,7 @@ assert (both[0] - both[1]).norm() < 0.02 * right.norm()
 # A layer is off by less than a percent. (torchao divides the range by 127.5 and also uses −128.)
 #
 # Why not fewer bits?
-# We round all matrices of the translator `course` to 8, 6, 4, 3 and 2 bits, translate 60 sentences of its grammar, and count exact matches.
+# We round all matrices of the translator `course` to 8, 6, 4, 3 and 2 bits (`rounded`), translate 60 sentences of its grammar, and count exact matches.
 
 # %%
 of_bits = Predict(

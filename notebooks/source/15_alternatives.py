@@ -911,6 +911,8 @@ begins = final_results(of_echo, "echo")  # of each run before training, and afte
 silent = [side for side in begins if "projected" in side or "untied" in side]
 most = max(run[0] for side in silent for run in begins[side])
 print(f"echoes before training, projected or untied: {most:.1%} at most")
+
+# %% tags=["hide-input"]
 echo = final_results(of_echo, "test")
 echo = {side: [[share] for share in shares] for side, shares in echo.items()}
 print(f"next tokens right, %{'tied':>14}{'projected':>15}{'untied':>15}")

@@ -461,7 +461,7 @@ assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 # Some labels cannot be known; the classifier reads the vector of `<s>`, for which no blank was ever asked; or pretraining has taught too little.
 # The last we can look at.
 # If the third word of a sentence is hidden, how often does the model find it?
-# As baselines we count: which third word is the most frequent one, of all, after this word, or between these two?
+# As baselines we count: which third word is the most frequent one, of all, after this word, or between these two (`by_counts`)?
 
 # %% tags=["hide-input"]
 part = [words for words, odd in labeled_sentences(1000, seed=300) if not odd]
