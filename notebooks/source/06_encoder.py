@@ -629,7 +629,7 @@ of_hops.reveal(["neither can", "only the wide one can", "both can"][able])
 assert able == 0 and min(accuracy["two layers"]) > 0.95
 many = draw_names(20_000, torch.Generator().manual_seed(0))
 own_name, told_once = torch.arange(len(CHILDREN)), look_up(many, 1)
-guess = torch.where(told_once == own_name, many, own_name)  # circles of two, and the rest
+guess = torch.where(told_once == own_name, many, own_name)  # in circles of two
 assert abs((guess == look_up(many, 2)).float().mean() - 3 / 8) < 0.01
 assert max(accuracy[far[0]] + accuracy[far[1]]) < 3 / 8 + 0.01
 

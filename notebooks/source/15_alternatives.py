@@ -933,6 +933,8 @@ assert fallen and middle["LSTM with a path, projected"] > middle["LSTM"] - 0.06
 for side in ("Transformer", "state space", "LSTM with a path"):
     for output in ("projected", "untied"):
         assert min(echo[f"{side}, {output}"])[0] > max(echo[side])[0], (side, output)
+
+# %% tags=["hide-input"]
 gaps = {
     output: middle[f"LSTM{output}"] - middle[f"Transformer{output}"]
     for output in ("", ", untied")

@@ -813,7 +813,7 @@ assert max(seeds("captions", "new thing")) < 0.25
 # A single number, "96 % on unseen pictures", would have hidden it.
 #
 # Which word fails?
-# We ask the captioner about pictures of one thing.
+# We ask the captioner about pictures of one thing (`single`).
 
 
 # %% tags=["hide-input"]
