@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "chased_share",
             "train_chaser",
         ],
-        "echo": ["build_translator", "echoes"],
+        "echo": ["echo_model", "echoes"],
         "family_models": [
             *("CAPTIONS", "CHARACTERS", "captions_of", "fit", "next_loss", "parse", "right_share", "some"),
             *("train_captioner", "train_classifier", "train_digits", "train_on_holes", "train_parser", "train_writer"),

@@ -1,5 +1,6 @@
 """Which architecture translates best after equal training time, at equal size?"""
 
+from collections.abc import Callable
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -49,6 +50,12 @@ def new_model(architecture: str, **changes) -> nn.Module:
 
 def train_model(model: nn.Module, *, rate: float, seed: int, seconds: float = SECONDS) -> list[dict]:
     """Trains for a time; measures loss and accuracy on the validation part ten times, see train_for."""
+    loss, measure = exercise(model, seed)
+    return train_for(seconds, model, loss, rate=rate, measure=measure)
+
+
+def exercise(model: nn.Module, seed: int) -> tuple[Callable[[], Tensor], Callable[[], dict]]:
+    """The loss of the next batch, and loss and accuracy on the validation part, as train_for asks for them."""
     train, valid = batches("train", seed=seed), batches("valid")
     stream = (batch for epoch in count() for batch in train.epoch(epoch))
 
@@ -59,7 +66,7 @@ def train_model(model: nn.Module, *, rate: float, seed: int, seconds: float = SE
     def measure() -> dict:
         return {name: round(value, 4) for name, value in validate(model, valid).items()}
 
-    return train_for(seconds, model, loss, rate=rate, measure=measure)
+    return loss, measure
 
 
 def run(choices: dict, seed: int, folder: Path) -> dict:

@@ -1,17 +1,16 @@
 """Why does a Transformer learn so little at first? The residual path leads what it reads to the tied matrix."""
 
-from itertools import count
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from course_lib.alternatives import AttentiveRNN
-from course_lib.experiments.architectures import batches, new_model
+from course_lib.experiments.architectures import batches, exercise, new_model
 from course_lib.experiments.grid import Grid
 from course_lib.experiments.timed import train_steps
 from course_lib.tokenizer import SPECIALS
-from course_lib.training import batch_loss, validate
+from course_lib.training import validate
 
 STEPS = 400
 OUTPUTS = ("tied", "projected", "untied")
@@ -25,7 +24,7 @@ class RNNWithPath(AttentiveRNN):
         return super().decode(tgt_in, memory, src, cache=cache) + self.tgt_embedding(tgt_in)
 
 
-def build_translator(architecture: str, *, output: str = "tied", path: bool = False) -> nn.Module:
+def echo_model(architecture: str, *, output: str = "tied", path: bool = False) -> nn.Module:
     """A translator of race 2.
 
     Args:
@@ -71,18 +70,9 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     choices = dict(choices)
     rate, steps = choices.pop("rate"), choices.pop("steps")
     torch.manual_seed(seed)
-    model = build_translator(**choices).eval()
+    model = echo_model(**choices).eval()
     before = echoes(model)
-    train, valid = batches("train", seed=seed), batches("valid")
-    stream = (batch for epoch in count() for batch in train.epoch(epoch))
-
-    def loss() -> Tensor:
-        batch = next(stream)
-        return batch_loss(model, batch, smoothing=0.1)[0] / batch.num_tokens
-
-    def measure() -> dict:
-        return {name: round(value, 4) for name, value in validate(model, valid).items()}
-
+    loss, measure = exercise(model, seed)
     history = train_steps(steps, model, loss, rate=rate, measure=measure, measurements=4)
     return {
         "valid": history[-1]["valid_accuracy"],

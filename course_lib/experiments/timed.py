@@ -18,6 +18,7 @@ def train_for(
     rate: float,
     measure: Callable[[], dict] = dict,
     measurements: int = 10,
+    clock: Callable[[], float] | None = None,
 ) -> list[dict]:
     """Adam until the time is spent; its rate rises in the first twentieth of it, and falls to 0 in a straight line.
 
@@ -30,41 +31,30 @@ def train_for(
         rate: the highest.
         measure: of the model in evaluation mode, plain JSON values.
         measurements: at equal distances of time, the last one at the end.
+        clock: is read before and after each step; None is the processor's time.
 
     Returns:
         for each measurement its seconds, the steps so far, and what was measured.
     """
-    return _train(seconds, time.process_time, model, loss, rate, measure, measurements)
-
-
-def train_steps(
-    steps: int,
-    model: nn.Module,
-    loss: Callable[[], Tensor],
-    *,
-    rate: float,
-    measure: Callable[[], dict] = dict,
-    measurements: int = 10,
-) -> list[dict]:
-    """As train_for, until so many steps are done."""
-    found = _train(steps, count().__next__, model, loss, rate, measure, measurements)
-    return [{name: value for name, value in each.items() if name != "seconds"} for each in found]
-
-
-def _train(total, clock, model, loss, rate, measure, measurements) -> list[dict]:
-    """Until the clock, read before and after each step, has come to the total."""
+    clock = clock or time.process_time
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     spent, steps, found = 0.0, 0, []
     for number in range(1, measurements + 1):
         model.train()
-        while spent < total * number / measurements:
+        while spent < seconds * number / measurements:
             started = clock()
-            optimizer.param_groups[0]["lr"] = rate * share_of_rate(spent / total)
+            optimizer.param_groups[0]["lr"] = rate * share_of_rate(spent / seconds)
             _step(model, optimizer, loss)
             spent, steps = spent + clock() - started, steps + 1
         model.eval()
         found.append({"seconds": round(spent, 2), "steps": steps, **measure()})
     return found
+
+
+def train_steps(steps: int, model: nn.Module, loss: Callable[[], Tensor], **options) -> list[dict]:
+    """As train_for, with its options, but until so many steps are done."""
+    found = train_for(steps, model, loss, clock=count().__next__, **options)
+    return [{name: value for name, value in each.items() if name != "seconds"} for each in found]
 
 
 def share_of_rate(share: float) -> float:

@@ -750,13 +750,15 @@ curves(series, ylabel="gradient norm", title=title, **x_axis)
 assert (ratios["neither"] < 5e-4).all() and (ratios["residual only"] > 1e4).all()
 for name in ("norm only", "residual, post-norm", "residual, pre-norm"):
     assert ((1 / 15 < ratios[name]) & (ratios[name] < 15)).all()
+of_post = ratios["residual, post-norm"]
+assert 0.3 < of_post.min() < of_post.max() < 0.8
 
 # %% [markdown]
 # Lines are means over the seeds, bands reach from the smallest to the largest.
 # The gradient travels from right to left.
 # With neither, almost nothing arrives at the bottom: the **vanishing gradient**.
 # With residuals alone it explodes: each sub-layer adds an amount in proportion to its input, so vectors grow by a factor from layer to layer, and so do gradients on the way back.
-# With a norm it changes by a factor of twelve at most. Post-norm's way through 48 norms costs it only about half: its trouble is not here.
+# With a norm it changes by a factor of about twelve at most. Post-norm's way through 48 norms costs it only about half: its trouble is not here.
 #
 # Try other depths and other weights.
 
@@ -962,7 +964,8 @@ assert min(min(collapsed[f"post-norm, warm-up, {rate}"]) for rate in rates[:2]) 
 assert min(collapsed["post-norm, 0.001"]) > 0.9
 at_middle = zip(table["post-norm"][1], collapsed["post-norm, 0.003"], strict=True)
 late, *stuck = sorted(at_middle, reverse=True)
-assert late[0] < 0.5 < late[1] and all(share < 0.2 and x < 0.01 for share, x in stuck)
+assert late[0] < 0.5 < 0.7 < late[1]
+assert all(share < 0.2 and x < 0.01 for share, x in stuck)
 assert sum(warm[0]) < sum(table["post-norm"][0])
 
 # %% [markdown]

@@ -770,6 +770,8 @@ for word, (first, second) in zip(("first", "second"), on_things, strict=True):
     print(f"{word:6} shape word: {first:.0%} on thing 1, {second:.0%} on thing 2")
 
 # %% tags=["hide-input"]
+touched = sum((at + 5) // 4 - at // 4 + 1 for at in range(11)) / 11  # of 4 each way
+assert abs(touched**2 / 16 - 0.3) < 0.01
 assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() == [0, 1]
 
 # %% [markdown]

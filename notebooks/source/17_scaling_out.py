@@ -829,6 +829,7 @@ for plan in plans:
     print(f"{name:22} {plan.hours:7.2f} hours, {plan.money:7.2f} for the devices")
 
 # %% tags=["hide-input"]
+assert round(PEAKS["A100"] / PEAKS["P100"]) == 33 and PEAKS["A100"] / 19.5e12 == 16
 assert plans[0].hours > 90 and plans[1].hours < 4 and plans[2].money > plans[1].money
 assert plans[3].hours < plans[2].hours and plans[3].money > plans[2].money
 

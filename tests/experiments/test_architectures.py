@@ -54,13 +54,19 @@ def test_training_ends_when_the_time_is_spent():
     assert rates.index(max(rates)) in (1, 2, 3)  # a twentieth of forty steps
 
 
-def test_steps_are_counted():
+def law_steps_are_counted(train):
     model, rates = nn.Linear(2, 2), []
     noted = lambda model, optimizer, loss: rates.append(optimizer.param_groups[0]["lr"])  # noqa: E731
     with mock.patch.object(timed, "_step", noted):
-        found = train_steps(40, model, None, rate=0.5, measure=lambda: {"mode": model.training}, measurements=4)
+        found = train(40, model, None, rate=0.5, measure=lambda: {"mode": model.training}, measurements=4)
     assert found == [{"steps": steps, "mode": False} for steps in (10, 20, 30, 40)]
     assert rates == pytest.approx([0.5 * timed.share_of_rate(step / 40) for step in range(40)])
+
+
+def test_steps_are_counted():
+    one_more = lambda steps, *args, **options: train_steps(steps + 1, *args, **options)  # noqa: E731
+    half_the_rate = lambda *args, rate, **options: train_steps(*args, rate=rate / 2, **options)  # noqa: E731
+    tells_apart(law_steps_are_counted, train_steps, one_more, half_the_rate)
 
 
 def law_it_learns(train):

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from course_lib.experiments import architectures, echo
-from course_lib.experiments.echo import GRID, OUTPUTS, STEPS, build_translator, echoes
+from course_lib.experiments.echo import GRID, OUTPUTS, STEPS, echo_model, echoes
 from tests.helpers.laws import raised, tells_apart
 from tests.helpers.parity import scrambled
 
@@ -24,7 +24,7 @@ def few_pairs():
 
 def new(architecture, **options):
     torch.manual_seed(0)
-    return build_translator(architecture, **options).eval()
+    return echo_model(architecture, **options).eval()
 
 
 class Parrot(nn.Module):
@@ -77,7 +77,7 @@ def test_the_path_adds_what_is_read():
 @pytest.mark.parametrize("architecture", ["transformer", "lstm"])
 def test_an_output_changes_what_it_names(architecture, path):
     if path and architecture == "transformer":
-        assert "for lstm and gru" in str(raised(ValueError, partial(build_translator, architecture, path=path)))
+        assert "for lstm and gru" in str(raised(ValueError, partial(echo_model, architecture, path=path)))
         return
     tied, projected, untied = (new(architecture, output=output, path=path) for output in OUTPUTS)
     size, (vocab, d_model) = sum(each.numel() for each in tied.parameters()), tied.generator.weight.shape
@@ -85,7 +85,7 @@ def test_an_output_changes_what_it_names(architecture, path):
     assert projected.generator[1].weight is projected.src_embedding.table.weight
     assert sum(each.numel() for each in untied.parameters()) == size + 2 * vocab * d_model
     assert untied.generator.weight.std().item() == pytest.approx(d_model**-0.5, rel=0.05)
-    assert "got 'sideways'" in str(raised(ValueError, partial(build_translator, architecture, output="sideways")))
+    assert "got 'sideways'" in str(raised(ValueError, partial(echo_model, architecture, output="sideways")))
 
 
 def test_a_run_reports_what_the_record_needs():
@@ -101,5 +101,5 @@ def test_each_side_takes_the_same_steps_and_has_its_own_rate():
     for name, choices in GRID.sides.items():
         assert choices["steps"] == (4 * STEPS if "longer" in name else STEPS)
         assert len(choices["rate"]) >= 2
-        assert (choices.get("output", "tied") in name) or (choices.get("output", "tied") == "tied")
+        assert [output for output in OUTPUTS[1:] if output in name] == [choices["output"]] * ("output" in choices)
         assert ("path" in name) == choices.get("path", False)
