@@ -5,27 +5,30 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from course_lib.figures.canvas import new_figure, styled
 from course_lib.figures.palette import CLOUD, GREY, INK, LIGHT_BLUE, LIGHT_GREEN, LIGHT_YELLOW, SOOT
 
-FILLS = {"data": CLOUD, "learned": LIGHT_YELLOW, "weights": LIGHT_BLUE, "result": LIGHT_GREEN}
+FILLS = {"data": CLOUD, "learned": LIGHT_YELLOW, "weights": LIGHT_BLUE, "result": LIGHT_GREEN, "step": LIGHT_YELLOW}
 COLUMN, ROW = 1.7, 1.4  # inches between the middles of neighboring blocks
 UNIT, SMALLEST, LARGEST = 0.14, 0.24, 0.95  # inches of one number, and of a block's sides
 SHEET = 0.07  # inches by which the sheets of a stack are shifted
+STEP = (0.95, 0.55)  # inches of a step's box
+BELOW = 0.5  # inches from a block to the way back under it, which leaves room for the block's shape
 
 
 @dataclass(frozen=True)
 class Block:
-    """One tensor of a flow.
+    """One tensor of a flow, or a step: a computation, drawn as a box with its name.
 
     Args:
         name: unique in the flow.
-        shape: its sizes, the last two drawn as rows and columns; a third one, before them, as a stack of sheets.
+        shape: its sizes, the last two drawn as rows and columns; a third one, before them, as a stack of sheets. ()
+            for a step.
         axes: the same in words, "queries × d_k" for example.
         at: column and row of the page, from the upper left; halves are allowed.
-        kind: "data", "learned", "weights" or "result".
+        kind: "data", "learned", "weights", "result" or "step".
     """
 
     name: str
@@ -37,6 +40,8 @@ class Block:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches."""
+        if self.kind == "step":
+            return STEP
         rows, columns = self.shape[-2:]
         return tuple(min(LARGEST, max(SMALLEST, UNIT * number)) for number in (columns, rows))
 
@@ -53,23 +58,25 @@ def flow_figure(blocks: Sequence[Block], ways: Sequence[tuple[str, str, str]], *
     Args:
         blocks: the tensors.
         ways: from one block's name to another's, and what happens on the way, in words or as a formula; "" for nothing.
+            One that leads back, to a block further left in its row, is dashed, and goes under the row.
         title: the finding.
 
     Raises:
         ValueError: if a name is given twice, a way leads from or to no block, a kind is unknown, or a shape has fewer
-            than two sizes or more than three.
+            than two sizes or more than three; a step has none.
     """
     found = {block.name: block for block in blocks}
     if len(found) < len(blocks):
         raise ValueError(f"expected each name once, got {[block.name for block in blocks]}")
     for block in blocks:
-        if block.kind not in FILLS or len(block.shape) not in (2, 3):
-            expected = f"expected 2 or 3 sizes and a kind among {', '.join(FILLS)}"
+        if block.kind not in FILLS or len(block.shape) not in ((0,) if block.kind == "step" else (2, 3)):
+            expected = f"expected 2 or 3 sizes (none of a step) and a kind among {', '.join(FILLS)}"
             raise ValueError(f"{block.name}: {expected}, got {block.shape} and {block.kind!r}")
     if strange := {name for start, end, _ in ways for name in (start, end)} - set(found):
         raise ValueError(f"ways lead from or to {sorted(strange)}, the blocks are {', '.join(found)}")
     columns, rows = ([block.at[side] for block in blocks] for side in (0, 1))
-    width, height = COLUMN * (max(columns) + 0.9), ROW * (max(rows) + 1)
+    back = any(_leads_back(found[start], found[end]) for start, end, _ in ways)
+    width, height = COLUMN * (max(columns) + 0.9), ROW * (max(rows) + 1) + BELOW * back
     figure = new_figure(title, width, height)
     axes = figure.add_subplot(xlim=(-0.5 * COLUMN, width - 0.5 * COLUMN), ylim=(-height + ROW / 2, ROW / 2))
     axes.set_aspect("equal")
@@ -83,6 +90,11 @@ def flow_figure(blocks: Sequence[Block], ways: Sequence[tuple[str, str, str]], *
 
 def _block(axes: Axes, block: Block) -> None:
     (x, y), (width, height) = block.middle, block.size
+    if block.kind == "step":
+        style = dict(facecolor=FILLS["step"], edgecolor=GREY, zorder=2, boxstyle="round,pad=0,rounding_size=0.12")
+        axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, **style))
+        axes.text(x, y, block.name, ha="center", va="center", weight="bold", color=INK)
+        return
     sheets = min(4, block.shape[0]) if len(block.shape) == 3 else 1
     for sheet in reversed(range(sheets)):
         corner = (x - width / 2 + SHEET * sheet, y - height / 2 + SHEET * sheet)
@@ -94,17 +106,29 @@ def _block(axes: Axes, block: Block) -> None:
     axes.text(x, y - height / 2 - 0.05, f"{sizes}\n{block.axes}", ha="center", va="top", fontsize=8, color=INK)
 
 
+def _leads_back(start: Block, end: Block) -> bool:
+    return start.middle[1] == end.middle[1] and end.middle[0] < start.middle[0]
+
+
 def _way(axes: Axes, start: Block, end: Block, words: str) -> None:
-    """An arrow from side to side, or from below to above where one block stands under the other."""
+    """An arrow from side to side, from below to above where one block stands under the other, or back under the row."""
     (x, y), (to_x, to_y) = start.middle, end.middle
+    style = dict(arrowstyle="-|>", mutation_scale=9, color=SOOT, shrinkA=0, shrinkB=0)
+    box = dict(boxstyle="round,pad=0.15", facecolor="white", edgecolor="none")
+    if _leads_back(start, end):
+        low = y - max(start.size[1], end.size[1]) / 2 - 1.4 * BELOW
+        axes.plot((x, x, to_x), (y - start.size[1] / 2 - BELOW, low, low), color=SOOT, linestyle="--", linewidth=1)
+        axes.add_patch(FancyArrowPatch((to_x, low), (to_x, to_y - end.size[1] / 2 - BELOW), **style))
+        axes.text((x + to_x) / 2, low, words, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+        return
     if x == to_x:
         down = 1 if y > to_y else -1
-        first, last = (x, y - down * (start.size[1] / 2 + 0.35)), (to_x, to_y + down * (end.size[1] / 2 + 0.3))
+        below, above = (0.1 if block.kind == "step" else room for block, room in ((start, 0.35), (end, 0.3)))
+        first, last = (x, y - down * (start.size[1] / 2 + below)), (to_x, to_y + down * (end.size[1] / 2 + above))
     else:
         side = 1 if to_x > x else -1
         first = (x + side * (start.size[0] / 2 + 0.06 + SHEET * 3 * (len(start.shape) == 3)), y)
         last = (to_x - side * (end.size[0] / 2 + 0.06), to_y)
-    axes.add_patch(FancyArrowPatch(first, last, arrowstyle="-|>", mutation_scale=9, color=SOOT, shrinkA=0, shrinkB=0))
+    axes.add_patch(FancyArrowPatch(first, last, **style))
     middle = ((first[0] + last[0]) / 2, (first[1] + last[1]) / 2)
-    box = dict(boxstyle="round,pad=0.15", facecolor="white", edgecolor="none")
     axes.text(*middle, words, ha="center", va="center", fontsize=8, color=INK, bbox=box if words else None)

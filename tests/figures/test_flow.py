@@ -1,7 +1,7 @@
 """The flow of data: every tensor has its name, its shape and its proportions, and every way leads where it should."""
 
 import pytest
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from course_lib.figures import Block, flow, flow_figure
 from tests.helpers.laws import raised, tells_apart
@@ -44,6 +44,25 @@ def law_ways_lead_from_block_to_block(make):
             assert abs(x - middle[0]) <= size[0] / 2 + 0.3 and abs(y - middle[1]) <= size[1] / 2 + 0.4
 
 
+STEPS = [Block("x", (2, 4), "", (0, 0)), Block("step", (), "", (1, 0), "step"), Block("y", (2, 4), "", (2, 0))]
+LOOP = [("x", "step", ""), ("step", "y", ""), ("y", "x", "again")]
+
+
+def law_a_step_is_a_box_and_a_way_back_a_loop_under_the_row(make):
+    axes = drawn(STEPS, LOOP, make)
+    boxes, lines = [patch for patch in axes.patches if isinstance(patch, FancyBboxPatch)], axes.lines
+    assert (len(boxes), len(lines)) == (1, 1)
+    assert abs(boxes[0].get_x() + boxes[0].get_width() / 2 - STEPS[1].middle[0]) < 1e-6
+    (line,) = lines
+    x, y = line.get_data()
+    assert (x[0], x[-1]) == (STEPS[2].middle[0], STEPS[0].middle[0]) and line.get_linestyle() == "--"
+    assert axes.get_ylim()[0] < min(y) < -STEPS[0].size[1] / 2 - 0.4, "on the page, and under the shapes"
+
+
+def without_steps_and_loops(blocks, ways, *, title):
+    return flow_figure([Block(b.name, b.shape or (1, 1), b.axes, b.at) for b in blocks], ways[:-1], title=title)
+
+
 def without_shapes(blocks, ways, *, title):
     return flow_figure([Block(b.name, (1, 1), "", b.at) for b in blocks], ways, title=title)
 
@@ -56,6 +75,7 @@ def test_laws_of_the_flow():
     tells_apart(law_a_block_says_what_it_is, flow_figure, without_shapes)
     tells_apart(law_a_block_has_the_proportions_of_its_shape, flow_figure, without_shapes)
     tells_apart(law_ways_lead_from_block_to_block, flow_figure, with_ways_reversed)
+    tells_apart(law_a_step_is_a_box_and_a_way_back_a_loop_under_the_row, flow_figure, without_steps_and_loops)
 
 
 def test_large_and_small_tensors_stay_readable():
@@ -75,7 +95,8 @@ def test_everything_is_on_the_page():
     [
         ([BLOCKS[0], BLOCKS[0]], [], "expected each name once, got ['Q', 'Q']"),
         (BLOCKS[:1], [("Q", "V", "")], "ways lead from or to ['V'], the blocks are Q"),
-        ([Block("v", (3,), "d_v", (0, 0))], [], "v: expected 2 or 3 sizes and a kind among"),
+        ([Block("v", (3,), "d_v", (0, 0))], [], "v: expected 2 or 3 sizes (none of a step) and a kind among"),
+        ([Block("v", (3, 1), "", (0, 0), "step")], [], "got (3, 1) and 'step'"),
         ([Block("v", (3, 1), "d_v", (0, 0), "blue")], [], "got (3, 1) and 'blue'"),
     ],
 )
