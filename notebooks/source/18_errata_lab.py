@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 18 · Errata lab: what popular explanations get wrong
 #
-# **Question.** "Attention is permutation-invariant." "Zero padding needs no mask." "The bias of the keys does nothing." You find such sentences in posts, slides and code. Which of them survive an experiment?
+# **Question.** "Attention is permutation-invariant." "Zero padding needs no mask." "The encoder turns a sentence into a representation of fixed length." You find such sentences in posts, slides and code. Which of them survive an experiment?
 #
 # **Afterwards you can**
 #
@@ -61,10 +61,14 @@ for padding in (0, 2, 4, 16):
 # The **claim** is a sentence that could be false.
 # The **knob** is one quantity that we vary: here, how much padding there is.
 # The **measure** is a function: it takes a value of the knob and returns numbers.
-# A row "as said" holds what the claim predicts.
-# If there is none, first write down what the claim predicts for the rows: equal, unequal, 0 or growing.
+#
+# Two labels mark rows of the tables.
+# *Predicted* is the number that the claim forces.
+# *Done as said* is what comes out when we follow the claim's formula or recipe.
+# Where a table has no predicted row, write down first what the claim predicts: an error, equal rows, 0, growing numbers.
+#
 # One row that contradicts a sentence with *always*, *never* or *any* refutes it; no table proves one.
-# Where a claim is judged right, the table could have refuted it and did not, and the verdict says why it holds.
+# So where a claim is judged right, the verdict adds why it holds. For some, such as 35, the shapes alone decide.
 #
 # All experiments of this lesson have that form.
 # A `LabBook` keeps them, in three steps: `say` the claim, `test` it, `judge` it.
@@ -81,13 +85,13 @@ book.say("Words", zeros="Zero padding needs no mask: zeros get no attention.")
 def on_padding(padding):
     keys = torch.cat([words, torch.zeros(padding, 8)])
     found = weights(query, keys)[0, 4:].sum()
-    return {"as said": 0, "attention on padding": found}
+    return {"attention on padding, predicted": 0, "attention on padding": found}
 
 
 book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 
 # %%
-right_version = "A score of 0 still gets e⁰ = 1. Only a mask hides a key."
+right_version = "A score of 0 gets e⁰ = 1: 16 zeros take 80 %. Only a mask hides keys."
 book.judge(zeros=("wrong", "05_masks", right_version))
 
 
@@ -109,7 +113,7 @@ def measured(name):
 
 
 said, share = measured("zeros")
-assert share[0] == 0 and (share.diff() > 0).all() and share[-1] > 0.5
+assert share[0] == 0 and (share.diff() > 0).all() and abs(share[-1] - 0.8) < 0.01
 for place, number in ((2, 2), (3, 4), (5, 16)):  # as by hand
     keys = torch.cat([words, torch.zeros(number, 8)])
     torch.testing.assert_close(share[place], weights(query, keys)[0, 4:].sum())
@@ -119,7 +123,10 @@ for place, number in ((2, 2), (3, 4), (5, 16)):  # as by hand
 # **Judge them before you scroll on**: note R for true as it stands (of the paper's model, or of the code that it names), H for true in part or under a condition that it omits, W for false in the case that it is about.
 # Then come the experiments (long helpers are collapsed), and under each its verdict, folded: open it when you have read the table.
 # A number such as 2e-16 is what rounding leaves of 0 (where float32 takes part, 1e-8 to 1e-6).
+# A claim that is half right gets two sentences: what is true of it, and what is not.
 # On some claims we ask for your bet; the list at the end says how you did.
+# For four claims you design the experiment yourself before you open ours.
+# For claim 1 a design would be: *knob*, the number of zeros; *measured*, their share of the attention; *predicted*, 0 in each column.
 #
 # (Would you rather play than read? Run all cells, and go to [the widget](#All-of-them,-to-play) at the end.)
 #
@@ -131,8 +138,8 @@ for place, number in ((2, 2), (3, 4), (5, 16)):  # as by hand
 book.say(
     "Words",
     words="Each output dimension of the model is a word of the target language.",
-    splits="The vocabulary should come from the training text alone, even if words of "
-    "the test are then unknown.",
+    splits="A word that only the test holds gains nothing by a place in the "
+    "vocabulary.",
     masked="Where padding is masked, any amount of it at the end changes nothing.",
     fixed="The encoder turns a sentence into a representation of fixed length.",
 )
@@ -160,9 +167,11 @@ def unknown(entries):
     tokenizer = Tokenizer.train(train, vocab_size=entries)
     ids = sum(tokenizer.encode_batch(test), [])
     words, subwords = missing / asked.total(), ids.count(3) / len(ids)  # 3: <unk>
-    unknown = {"% unknown, words": 100 * words, "% unknown, subwords": 100 * subwords}
+    unknown = {"% unknown to the word list": 100 * words}
+    unknown["% unknown to the subwords"] = 100 * subwords
     names = map(tokenizer.token, range(entries))  # "▁" begins a word
     whole = sum(name[0] == "▁" and name[1:] in counts for name in names)
+    unknown["% of the subwords that are words, predicted"] = 100
     return unknown | {"% of the subwords that are words": 100 * whole / entries}
 
 
@@ -170,31 +179,55 @@ book.test("words", unknown, values=(250, 500, 1000, 1500))
 
 # %% tags=["hide-input"]
 book.judge(
-    words=("wrong", "01_text_to_tensors", "A subword: many, here most, are pieces of "
-    "words, and the translator's are of both languages. A word list as long lacks "
-    "words of the test; the subwords lack none."),
+    words=("wrong", "01_text_to_tensors", "Each dimension is an entry of the "
+    "vocabulary. Here fewer than half of the entries are words, the others are pieces "
+    "of words, and the translator's vocabulary holds both languages. The pieces leave "
+    "nothing of the test unknown; a list of as many words does."),
 )
 
 # %% [markdown]
-# A tempting cure is a vocabulary of training, validation *and* test text, which knows every word. Claim 3 turns it down.
-# What could the rows that it adds to the embedding learn?
+# A tempting cure for a word list is a vocabulary of training *and* test text, which knows every word.
+# Claim 3 says that it does not help.
+# So `probabilities` gives a small model such a vocabulary, trains it to name the next word from the one before, and asks for the probability of each word of the test where it occurs.
+# The unit is a guess, 1 / vocabulary: an untrained model gives each word about one guess.
+
+
+# %% tags=["hide-input"]
+def probabilities(seen):
+    """Of each word of the test, in guesses, and whether only the test holds it."""
+    place = {each: row for row, each in enumerate(sorted({*seen, *asked}))}
+    texts = [torch.tensor([place[each] for each in text.split()]) for text in test]
+    before, word = (torch.cat([x[i : len(x) - 1 + i] for x in texts]) for i in (0, 1))
+    ids, size = torch.tensor([place[each] for each in seen]), len(place)
+    reader = nn.Sequential(nn.Embedding(size, 32), nn.Linear(32, size))
+    optimizer = torch.optim.Adam(reader.parameters(), lr=2e-2)
+    for _ in range(100):
+        at = torch.randint(len(ids) - 1, (256,))
+        optimizer.zero_grad()
+        F.cross_entropy(reader(ids[at]), ids[at + 1]).backward()
+        optimizer.step()
+    found = reader(before).detach().softmax(dim=-1)[torch.arange(len(word)), word]
+    return size * found, ~torch.isin(word, ids)
 
 
 # %%
 def leaked(training_pairs):
-    seen = set(" ".join(train[:training_pairs]).split())
-    new = [word for word in asked if word not in seen]
-    unknown = 100 * sum(asked[word] for word in new) / asked.total()
-    return {"% unknown": unknown, "rows added, of words never seen": len(new)}
+    torch.manual_seed(0)
+    guesses, new = probabilities(" ".join(train[:training_pairs]).split())
+    found = {"% of the test's words that only it holds": 100 * new.double().mean()}
+    found["guesses for such a word, predicted at most"] = 1
+    found["guesses for such a word"] = guesses[new].mean()
+    return found | {"guesses for another word": guesses[~new].mean()}
 
 
-book.test("splits", leaked, values=(100, 500, 1000, 2000))
+book.test("splits", leaked, values=(500, 1000, 2000))
 
 # %% tags=["hide-input"]
 book.judge(
-    splits=("right", "01_text_to_tensors", "Rows of words that no training sentence "
-    "holds learn nothing of their use, and the score hides what will really come. "
-    "(Subwords leave nothing unknown.)"),
+    splits=("right", "01_text_to_tensors", "Training teaches the model one thing "
+    "about such a word: that it never comes. Where the test holds one, the trained "
+    "model gives it less than a third of a guess, and other words more than ten "
+    "guesses. So the vocabulary should come from the training text alone."),
 )
 
 # %% [markdown]
@@ -222,14 +255,16 @@ def padded_more(padding):
     for name, token in (("<pad>, masked", pad_id), ("<unk>, not masked", 3)):
         wide = F.pad(batch.src, (0, padding), value=token)
         change[name] = (model(wide, batch.tgt_in) - expected).abs().max()
-    return {f"change by {name}": largest for name, largest in change.items()}
+    return {f"change of a logit by {name}": x for name, x in change.items()}
 
 
 book.test("masked", padded_more, values=(1, 10, 100))
 
 # %% tags=["hide-input"]
 book.judge(
-    masked=("right", "05_masks", "Masked padding has a weight of exactly 0."),
+    masked=("right", "05_masks", "A masked key has a weight of exactly 0: even 100 of "
+    "them change the logits by rounding alone. A single `<unk>` that is not masked "
+    "changes them by more than 1."),
 )
 
 # %%
@@ -244,22 +279,27 @@ book.test("fixed", memory, values=(1, 2, 4, 8))
 
 # %% tags=["hide-input"]
 book.judge(
-    fixed=("wrong", "06_encoder", "One vector for each source token; only the width is "
-    "fixed. The vector of fixed length is the bottleneck that attention removed."),
+    fixed=("wrong", "06_encoder", "Each further word adds vectors, one for each "
+    "token. Only their width, 128, is fixed. One vector for any sentence is the "
+    "bottleneck that attention removed."),
 )
 
 # %% tags=["hide-input"]
-lacking, subwords, whole_words = measured("words")
+lacking, subwords, _, whole_words = measured("words")
 assert (lacking > 1).all() and (lacking.diff() < 0).all() and (subwords == 0).all()
 assert 10 < whole_words.min() and whole_words.max() < 50
-honest, untrained = measured("splits")
-assert (honest > 1).all() and (untrained > 10).all()
+only_test, guess, of_new, of_others = measured("splits")
+assert only_test.min() > 1 and of_new.max() < guess[0] / 3 and of_others.min() > 10
 masked, filled = measured("masked")
-assert masked.max() < 1e-9 and filled.min() > 0.1
+assert masked.max() < 1e-9 and filled.min() > 1
+entries = {translator.tokenizer.token(i) for i in range(model.config.vocab_size)}
+assert {"▁The", "▁letter", "▁Brief", "▁nicht"} < entries  # of both languages
 vectors, width = measured("fixed")
 assert (vectors.diff() > 0).all() and (width == 128).all()
 
 # %% [markdown]
+# *Rule of this round.* Ask of each "word" whether a token is meant, and of each size whether it is that of one vector or the number of them.
+#
 # ## Round 2: positions
 #
 # Seven sentences on one addition.
@@ -281,6 +321,13 @@ book.say(
 # %% tags=["hide-input"]
 bet("longer", section="Round 2: positions")
 
+# %% [markdown]
+# Your design for claim 11 (double-click here, and write before you open its cell): which order would you try on the source, and which number would tell?
+#
+# - *knob*:
+# - *measured*:
+# - *predicted*:
+
 # %%
 from course_lib.position import SinusoidalPosition, sinusoidal
 
@@ -289,7 +336,8 @@ embedded = model.src_embedding.table.weight.detach() * math.sqrt(128)  # d_model
 
 def added(position):
     row, word = sinusoidal(position + 1, 128)[position], embedded.norm(dim=1).median()
-    lengths = {"length of a word (median)": word, "of its position": row.norm()}
+    lengths = {"length of a word's vector": word}
+    lengths["length of the position's vector"] = row.norm()
     return lengths | {"dimensions that get 0.5 or more": (row >= 0.5).sum()}
 
 
@@ -297,31 +345,32 @@ book.test("start", added, values=(0, 1, 10, 100))
 
 # %% tags=["hide-input"]
 book.judge(
-    start=("wrong", "02_position", "It adds 1 to all 64 cosines, and every position "
-    "has length √(d_model / 2) = 8, beside about 18 of a word. It perturbs, and not a "
-    "little."),
+    start=("wrong", "02_position", "At position 0 the encoding adds 1 to 64 of the "
+    "128 dimensions, the cosines. The vector of every position has length √(d_model / "
+    "2) = 8, while a word's has about 18: the addition is not small."),
 )
 
 # %%
 def alike(offset):
     table = sinusoidal(100 + offset, 512)
     cosine = F.cosine_similarity(table[:100], table[offset:]).mean()
-    return {"cosine, as said": 1, "cosine of PE(pos), PE(pos + offset)": cosine}
+    return {"cosine, predicted": 1, "cosine of PE(pos), PE(pos + offset)": cosine}
 
 
 book.test("multiples", alike, values=(1, 2, 5, 10, 50))
 
 # %% tags=["hide-input"]
 book.judge(
-    multiples=("wrong", "02_position", "A rotation of each pair, which keeps lengths. "
-    "(Nor were encodings of positions new: section 3.5 cites earlier ones.)"),
+    multiples=("wrong", "02_position", "Multiples would have a cosine of 1. It is "
+    "0.97 at offset 1 and 0.51 at offset 50: an offset turns each pair of dimensions "
+    "by an angle of its own and keeps the length."),
 )
 
 # %% [markdown]
-# For claim 8 we transform the simplest signal, one pulse at position 7, at the table's frequencies, and compare with row 7.
+# For claim 8 `frequencies` transforms the simplest signal, one pulse at position 7, at the table's frequencies, and compares with row 7.
 # A discrete Fourier transform takes 1, 2, 3, … times its lowest frequency. Does the table?
 
-# %%
+# %% tags=["hide-input"]
 pulse, seven = (torch.arange(100) == 7).double(), sinusoidal(8, 512)[7].double()
 
 
@@ -330,18 +379,19 @@ def frequencies(wave):  # from the slowest pair on
     angles = own * torch.arange(100).double()
     pair = torch.stack([(pulse * angles.sin()).sum(), (pulse * angles.cos()).sum()])
     off = (pair - seven[512 - 2 * wave :][:2]).abs().max()
-    named = {"frequency, discrete Fourier": wave, "sinusoids": own / slowest}
-    return named | {"apart: row 7, pulse's transform": off}
+    named = {"frequency, predicted": wave, "frequency in the table": own / slowest}
+    return named | {"difference of row 7 and the pulse's transform": off}
 
 
+# %%
 book.test("fourier", frequencies, values=(1, 2, 3, 11, 65, 129, 256))
 
 # %% tags=["hide-input"]
 book.judge(
-    fourier=("half right", "02_position", "A row is the transform of one pulse at its "
-    "position. But it transforms no sentence, and its frequencies grow by a factor, "
-    "not in equal steps: no harmonics, but for accidents such as 10 and 100 (owed to "
-    "the base 10,000 and a width divisible by 8)."),
+    fourier=("half right", "02_position", "True: row 7 equals the transform of a "
+    "single pulse at position 7. Not: no sentence is transformed, and the frequencies "
+    "are not 1, 2, 3, … times the lowest one. They grow by a constant factor, here "
+    "1.04, and meet 10 and 100 only because of the base, 10,000, and the width."),
 )
 
 # %% [markdown]
@@ -384,9 +434,10 @@ book.test("longer", right_answers, values=(8, 16, 17, 20, 24, 32, 64, 128))
 
 # %% tags=["hide-input"]
 verdict = book.judge(
-    longer=("wrong", "02_position", "Section 3.5 says that they may. Here the last "
-    "answer is less often right from word 17 on, and far beyond even the first 7 "
-    "suffer: the rows exist, but no text has taught how to read them."),
+    longer=("wrong", "02_position", "The rows of the table go on, but no training "
+    "text has taught the model to read them. At 17 words the last answer is already "
+    "less often right, from 20 words on it is mostly wrong, and at 64 words the first "
+    "7 answers suffer too. Section 3.5 says only that sinusoids may extrapolate."),
 )
 bets["longer"].reveal(book["longer"].verdict)
 verdict
@@ -394,27 +445,28 @@ verdict
 # %% tags=["hide-input"]
 figure = ErrataLab([book["longer"]]).picture()
 first, last, chance = measured("longer")
-assert min(first[:4].min(), last[:2].min()) > 95 and last[2] < 93 and first[-1] < 70
-assert (last[3:] < 75).all() and (last[5:] < 60).all() and last[-1] < 30
+assert min(first[:4].min(), last[:2].min()) > 95 and last[2] < 93
+assert first[-2] < 90 and first[-1] < 70 and (last[3:] < 50).all()
 word, row, large = measured("start")
 assert abs(row - 8).max() < 1e-4 and 15 < word[0] < 21 and row[0] > 0.3 * word[0]
 assert large[0] == 64 and large.min() > 50
 assert abs(sinusoidal(9, 512).norm(dim=1) - 16).max() < 1e-4
 _, cosine = measured("multiples")
-assert cosine.max() < 0.98 and (cosine.diff() < 0).all()
+assert abs(cosine[0] - 0.973) + abs(cosine[-1] - 0.512) < 1e-2
 harmonics, pairs, apart = measured("fourier")
 assert abs(pairs[4] - 10) < 1e-9 and abs(pairs[5] - 100) < 1e-9  # accidents of the base
 assert abs(pairs[1:4] - harmonics[1:4]).min() > 0.5 and apart.max() < 1e-6
+assert abs(pairs[1] - 1.04) < 0.01
 figure
 
 # %% [markdown]
 # The figure shows the table of claim 9.
 # Up to 16 words, the length of training, nearly every answer is right; at 17 the last one already fails more often.
-# (From there on it goes up and down: two readers are few, and each fails at places of its own.)
-# At 128 words, even the first 7 suffer.
+# From 64 words on the first 7 answers suffer too, though their places are those of training.
+# (The curves are means of two readers, which is few: that the last answer goes up and down from 20 words on means little.)
 #
 # Three claims of this round are left: they are about order itself.
-# We flip a text end to end.
+# For claim 10 we flip a text end to end.
 
 # %%
 attend = nn.MultiheadAttention(16, 4, batch_first=True).double().eval()
@@ -426,20 +478,25 @@ def flipped(words):
     plain, turned = (attend(y, y, y)[0][0] for y in (x, x.flip(1)))
     masked, back = (attend(y, y, y, attn_mask=causal)[0][0] for y in (x, x.flip(1)))
     change = turned - plain, turned - plain.flip(0), (turned - plain).mean(dim=0)
-    names = "of the rows", "once moved along", "of the mean", "of the mean, causal"
+    names = "place by place", "word by word", "of the mean", "of the mean, causal mask"
     change = *change, (back - masked).mean(dim=0)
-    return {f"change {n}": c.abs().max() for n, c in zip(names, change, strict=True)}
+    found = {n: c.abs().max() for n, c in zip(names, change, strict=True)}
+    return {f"change {n}": largest for n, largest in found.items()}
 
 
 book.test("invariant", flipped, values=(2, 5, 10, 50))
 
 # %% tags=["hide-input"]
 book.judge(
-    invariant=("half right", "02_position", "Equivariant: rows move along with their "
-    "words. Their mean is invariant. With a causal mask not even the mean is."),
+    invariant=("half right", "02_position", "True: the mean of the rows does not "
+    "change. Not: the rows do. They are equivariant, as each row moves along with its "
+    "word. With a causal mask even the mean changes."),
 )
 
-# %%
+# %% [markdown]
+# Claim 11, if your design is written: the next cell is closed.
+
+# %% tags=["hide-input", "hide-output"]
 whole = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True).double()
 
 
@@ -449,7 +506,7 @@ def reordered(source_words):
     change, position = {}, sinusoidal(source_words, 16)
     for name, extra in (("without positions", 0), ("with positions", position)):
         difference = whole(src.flip(1) + extra, tgt) - whole(src + extra, tgt)
-        change[f"change {name}"] = difference.abs().max()
+        change[f"change of the output {name}"] = difference.abs().max()
     return change
 
 
@@ -457,25 +514,33 @@ book.test("order", reordered, values=(2, 5, 10, 50))
 
 # %% tags=["hide-input"]
 book.judge(
-    order=("right", "02_position", "The memory's rows move along, and cross-attention "
-    "sums over them: a sum has no order."),
+    order=("right", "02_position", "Without positions the flipped source changes the "
+    "output by rounding alone: the rows of the memory move along with their words, and "
+    "cross-attention sums over them. A sum has no order."),
 )
+
+# %% [markdown]
+# Claim 12 predicts an error.
+# We run the line and count how many different positions the 6 words of a text get.
+
 
 # %%
 def places(sentences):
     x, table = torch.zeros(sentences, 6, 8), sinusoidal(50, 8)[:, None]
     said, right = x + table[: x.size(0)], x + table[: x.size(1), 0]
     said, right = (len(each[-1].unique(dim=0)) for each in (said, right))
-    return {"positions in a text of 6, as said": said, "sliced by x.size(1)": right}
+    return {"positions, done as said": said, "positions, sliced by x.size(1)": right}
 
 
 book.test("axis", places, values=(1, 2, 8))
 
 # %% tags=["hide-input"]
 book.judge(
-    axis=("wrong", "02_position", "Up to max_len sentences it broadcasts: each "
-    "token gets the position of its sentence in the batch. The line is right in "
-    "PyTorch's tutorial, whose x is (length, batch, d_model). Slice by the length."),
+    axis=("wrong", "02_position", "Nothing crashes while the batch has no more "
+    "sentences than the table has rows. The table broadcasts, so that all 6 words of a "
+    "text get one position, that of their sentence in the batch. Slice by the length, "
+    "`x.size(1)`. (In PyTorch's tutorial x is (length, batch, d_model), and "
+    "`x.size(0)` is right.)"),
 )
 
 # %% tags=["hide-input"]
@@ -485,8 +550,15 @@ blind, seeing = measured("order")
 assert blind.max() < 1e-12 and seeing.min() > 1e-3
 said, right = measured("axis")
 assert (said == 1).all() and (right == 6).all()
+try:
+    torch.zeros(60, 6, 8) + sinusoidal(50, 8)[:, None][:60]
+    raise AssertionError("more sentences than rows fit")
+except RuntimeError:
+    pass
 
 # %% [markdown]
+# *Rule of this round.* Flip, shift and lengthen the input, and look for what stays, what moves along and what breaks.
+#
 # ## Round 3: queries, keys and values
 #
 # Here one letter often stands for two things.
@@ -503,32 +575,35 @@ book.say(
 # %%
 def row_sums(d_k):
     query, key = draw(1, d_k, seed=1), draw(5, d_k)
-    return {"sum of a row of QKᵀ": (query @ key.T).sum(), "of weights": 1}
+    sums = {"sum of a row of QKᵀ": (query @ key.T).sum()}
+    return sums | {"sum of a row of weights": weights(query, key).sum()}
 
 
 book.test("scores", row_sums, values=(1, 4, 16, 64))
 
 # %% tags=["hide-input"]
 book.judge(
-    scores=("wrong", "03_attention", "Those are scores. Weights, which sum to 1, exist "
-    "after the scale and the softmax."),
+    scores=("wrong", "03_attention", "The entries of QKᵀ are scores, and their sum "
+    "may be anything. Weights sum to 1: they are softmax(QKᵀ / √d_k)."),
 )
 
 # %%
 def projected(d_v):
     x, W_V = draw(5, 16), draw(16, d_v, seed=1)
     said, context = weights(x, x) @ x, weights(x, x) @ (x @ W_V)
-    widths = {"width, as said": said.shape[1], "width of the context": context.shape[1]}
-    return widths | {"apart, once times W_V": (said @ W_V - context).abs().max()}
+    width, found = said.shape[1], context.shape[1]
+    widths = {"width of the context, predicted": width, "width of the context": found}
+    return widths | {"difference, after times W_V": (said @ W_V - context).abs().max()}
 
 
 book.test("encodings", projected, values=(2, 4, 8, 16))
 
 # %% tags=["hide-input"]
 book.judge(
-    encodings=("half right", "03_attention", "Of their value vectors, x W_V. For given "
-    "weights that is the sum of encodings times W_V: another width, and only what W_V "
-    "lets through."),
+    encodings=("half right", "03_attention", "True: for given weights the context "
+    "equals the weighted sum of the encodings times W_V, up to rounding. Not: it is "
+    "the weighted sum of the value vectors, x W_V. Their width d_v can be 2 where the "
+    "encodings have 16, and only what W_V lets through arrives."),
 )
 
 # %% [markdown]
@@ -548,9 +623,10 @@ book.test("lengths", cross, values=(1, 3, 7, 20))
 
 # %% tags=["hide-input"]
 book.judge(
-    lengths=("right", "07_decoder", "Only d_k must agree, after the projections: W_Q "
-    "fits the decoder, W_K and W_V the memory. Keys and values go in, a row of each "
-    "for a source token; the context comes out, a row for each query."),
+    lengths=("right", "07_decoder", "Here 1 to 20 rows of width 6 read 7 rows of "
+    "width 8. After the projections, queries and keys must have the same d_k, and "
+    "there must be as many values as keys: a row of each for every source token. The "
+    "output has a row for each query."),
 )
 
 # %% [markdown]
@@ -571,14 +647,14 @@ book.test("lossless", noticed, values=(1, 2, 10, 100))
 
 # %% tags=["hide-input"]
 book.judge(
-    lossless=("wrong", "03_attention", "One context is d_v numbers, however long the "
-    "text: in all other directions the words may change a little and it does not "
-    "show."),
+    lossless=("wrong", "03_attention", "A context has d_v = 8 numbers, however long "
+    "the text is. Of the 800 directions in which 100 words can change a little, it "
+    "shows 8: a change in the others does not appear in it."),
 )
 
 # %% tags=["hide-input"]
 sums, ones = measured("scores")
-assert (sums - ones).abs().min() > 0.1
+assert (sums - ones).abs().min() > 0.1 and (ones - 1).abs().max() < 1e-12
 encodings, context, difference = measured("encodings")
 assert (encodings == 16).all() and context.tolist() == list(book["encodings"].values)
 assert difference.max() < 1e-12
@@ -589,6 +665,8 @@ directions, seen = measured("lossless")
 assert (seen == 8).all() and directions.tolist() == [8, 16, 80, 800]
 
 # %% [markdown]
+# *Rule of this round.* Write the shape under each letter: two things that share a letter seldom share a shape.
+#
 # ## Round 4: scale, cost, biases
 #
 # Three sentences about what may be left out.
@@ -606,6 +684,13 @@ book.say(
 # %% tags=["hide-input"]
 bet("cheap", section="Round 4: scale, cost, biases")
 
+# %% [markdown]
+# Your design for claim 19: what would you vary, and what would show that the table can see a bias at all?
+#
+# - *knob*:
+# - *measured*:
+# - *predicted*:
+
 # %%
 def largest(d_k):
     query, key = draw(200, d_k), draw(10, d_k, seed=1)
@@ -618,10 +703,10 @@ book.test("scale", largest, values=(1, 4, 16, 64, 256))
 
 # %% tags=["hide-input"]
 book.judge(
-    scale=("wrong", "03_attention", "With entries of variance 1, as at the start of a "
-    "training, unscaled scores have variance d_k: the softmax saturates, and one key "
-    "takes nearly all. A constant such as √4, some code's default, suits one width "
-    "only. (T5 divides by nothing, and begins with a smaller W_Q instead.)"),
+    scale=("wrong", "03_attention", "With entries of variance 1 the unscaled scores "
+    "have variance d_k. At d_k = 256 one key takes 94 % of the weight on average, and "
+    "the softmax is saturated. Divided by √d_k, the largest weight stays near 0.33 "
+    "from d_k = 4 on; a constant such as √4 suits one width only."),
 )
 
 # %% [markdown]
@@ -650,15 +735,19 @@ book.test("cheap", operations, values=(16, 32, 64, 128, 512))
 
 # %% tags=["hide-input"]
 verdict = book.judge(
-    cheap=("half right", "15_alternatives", "Table 1 compares the terms n²·d and n·d², "
-    "which cross at n = d. It leaves out attention's projections, 4·n·d². With them, "
-    "attention multiplies more than this recurrent layer at every length, and less "
-    "than an LSTM while n < 2d. It wins on sequential steps: O(1) against O(n)."),
+    cheap=("half right", "15_alternatives", "True: n²·d, the scores and the context, "
+    "is less than n·d² while n < d, and those are the terms that table 1 compares. "
+    "Not: attention also has four projections, 4·n·d². With them it multiplies more "
+    "than this recurrent layer at every length, and less than an LSTM while n < 2d. "
+    "What it saves is sequential steps, O(1) against O(n)."),
 )
 bets["cheap"].reveal(book["cheap"].verdict)
 verdict
 
-# %%
+# %% [markdown]
+# Claim 19 is closed until your design is written.
+
+# %% tags=["hide-input", "hide-output"]
 @torch.no_grad()
 def biased(size):
     x, change = draw(1, 5, 16), {}
@@ -674,14 +763,15 @@ book.test("key_bias", biased, values=(0.1, 1, 10, 100))
 
 # %% tags=["hide-input"]
 book.judge(
-    key_bias=("right", "03_attention", "It adds the same to all scores of a query, and "
-    "a softmax ignores what is added to all. (Where keys are turned, in rotary "
-    "positions, so is their bias, and it counts. That of the values always does.)"),
+    key_bias=("right", "03_attention", "Even a bias of size 100 changes the output by "
+    "rounding alone. It adds the same number to all scores of a query, and a softmax "
+    "ignores what is added to all. The bias of the values counts."),
 )
 
 # %% tags=["hide-input"]
 raw, constant, scaled = measured("scale")
-assert (raw.diff() > 0).all() and raw[-1] > 0.85 and scaled[1:].max() < 0.45
+assert (raw.diff() > 0).all() and abs(raw[-1] - 0.935) < 0.01
+assert abs(scaled[1:] - 0.33).max() < 0.03
 assert constant[1] == scaled[1] and constant[-1] > 0.75
 for length, expected in ((10, (1, 1)), (1, (0.355, 0.373))):
     scores = length**2 * torch.tensor([1.0, 0.0, 0.0, 0.0])  # one key is the query
@@ -695,6 +785,8 @@ keys, values = measured("key_bias")
 assert keys.max() < 1e-9 and (values.diff() > 0).all() and values[0] > 1e-3
 
 # %% [markdown]
+# *Rule of this round.* Before you leave a term out, vary its size by factors of ten; before you compare costs, count the whole layer.
+#
 # ## Round 5: heads
 #
 # What do many heads cost, and what do they give?
@@ -706,15 +798,15 @@ book.say(
     more_heads="Sixty-four heads have as many parameters as one.",
     w_o="W_O leaves the dimension as it is: concatenated heads have the width of the "
     "model.",
-    unbiased="Many heads average out each other's errors: the context becomes "
-    "unbiased.",
+    unbiased="Many heads are noisy copies of one attention pattern: together they "
+    "average out each other's errors.",
 )
 
 # %% tags=["hide-input"]
 bet("more_heads", section="Round 5: heads")
 
 # %% [markdown]
-# For claim 20 we read two tables: part (A) of the paper's table 3, with 512 features in all, and our record of it in miniature, with 128 (`records/table3.json`, one run each).
+# For claim 20 we read part (A) of the paper's table 3, where all heads together have 512 features, and compare with our record of it in miniature, with 128 (`records/table3.json`, one run each).
 
 # %% tags=["hide-input"]
 from course_lib.experiments import final_results, read_record
@@ -726,16 +818,17 @@ ours = {h: ours[f"course: A {h} head{'s' * (h > 1)}"][0] for h in (1, 8, 16)}
 
 # %% tags=["nbval-check-output"]
 def in_tables(heads):
-    return {"BLEU, the paper's table 3": PAPER[heads], "ours": ours[heads]}
+    return {"BLEU, the paper's table 3": PAPER[heads]}
 
 
-book.test("always", in_tables, values=(1, 8, 16))
+book.test("always", in_tables, values=(1, 4, 8, 16, 32))
 
 # %% tags=["hide-input"]
 book.judge(
-    always=("wrong", "04_multi_head", "From 1 to 8 both gain, from 8 to 16 neither, "
-    "and with 32 the paper's loses 0.4 BLEU: each head is narrower. (Their number must "
-    "divide d_model where d_k = d_model / h; not the reverse, as is also printed.)"),
+    always=("wrong", "04_multi_head", "In the paper's table 3 BLEU rises from 24.9 to "
+    "25.8 with 8 heads, stays there with 16, and falls to 25.4 with 32, while each "
+    "head gets narrower. In our miniature 16 heads score 0.8 below 8, but in one run "
+    "each. (Their number must divide d_model, not the reverse.)"),
 )
 
 
@@ -749,8 +842,9 @@ book.test("more_heads", parameters, values=(1, 8, 64))
 
 # %% tags=["hide-input"]
 verdict = book.judge(
-    more_heads=("right", "04_multi_head", "Each head has width d_model / h; the "
-    "projections stay d_model × d_model."),
+    more_heads=("right", "04_multi_head", "The layer has 1,050,624 parameters with 1, "
+    "8 and 64 heads. Each head has width d_model / h, so the projections stay d_model "
+    "× d_model."),
 )
 bets["more_heads"].reveal(book["more_heads"].verdict)
 verdict
@@ -759,21 +853,23 @@ verdict
 def mixed(layer):
     W_O = model.decoder.layers[layer].cross_attn.output_proj.weight
     out, side_by_side = W_O.shape
-    return {"in": side_by_side, "out": out, "rank": torch.linalg.matrix_rank(W_O)}
+    widths = {"width of the heads side by side": side_by_side, "width after W_O": out}
+    return widths | {"rank of W_O": torch.linalg.matrix_rank(W_O)}
 
 
 book.test("w_o", mixed, values=(0, 1))
 
 # %% tags=["hide-input"]
 book.judge(
-    w_o=("right", "04_multi_head", "In the paper 8 × 64 = 512 already; here W_O is "
-    "128 × 128. Of full rank, it reduces nothing: it mixes what the heads say."),
+    w_o=("right", "04_multi_head", "Side by side, the paper's heads are 8 × 64 = 512 "
+    "wide, and these are 4 × 32 = 128. W_O maps 128 dimensions to 128, with full rank: "
+    "it reduces nothing, it mixes what the heads bring."),
 )
 
 # %% [markdown]
-# Claim 23 treats heads as measurements of one thing, each with an error of its own.
-# Then their mean would be the best measurement.
-# So `averaging` replaces the weights of each cross-attention head of the translator by the mean over its layer, first in part, then altogether.
+# Claim 23 takes heads for measurements of one thing, each with an error of its own.
+# Then their mean would be the best measurement, and the loss would not rise.
+# So `heads_mixed` replaces the weights of each cross-attention head of the translator by the mean over its layer, first in part, then altogether.
 
 # %% tags=["hide-input"]
 def averaging(part):
@@ -787,14 +883,14 @@ def averaging(part):
     return hook
 
 
-# %%
+# %% tags=["hide-input"]
 everything, loss = batch_of(corpus.test), nn.CrossEntropyLoss(ignore_index=pad_id)
 
 
 @torch.no_grad()
 def heads_mixed(part_averaged):
     losses, modules = {}, [layer.cross_attn.fused for layer in model.decoder.layers]
-    for name, part in (("own weights", 0), ("averaged", part_averaged)):
+    for name, part in (("predicted at most", 0), ("averaged weights", part_averaged)):
         hooks = [module.register_forward_hook(averaging(part)) for module in modules]
         logits = model(everything.src, everything.tgt_in)
         losses[f"loss, {name}"] = loss(logits.mT, everything.tgt_out)
@@ -803,19 +899,22 @@ def heads_mixed(part_averaged):
     return losses
 
 
+# %%
 book.test("unbiased", heads_mixed, values=(0, 0.25, 0.5, 0.75, 1))
 
 # %% tags=["hide-input"]
 book.judge(
-    unbiased=("wrong", "04_multi_head", "W_O adds up what the heads bring, each by "
-    "matrices of its own; nobody averages their weights. Averaged, this model loses: "
-    "it uses their differences."),
+    unbiased=("wrong", "04_multi_head", "If the heads were copies of one pattern, the "
+    "mean of their weights would serve each of them at least as well. With the mean "
+    "the loss about doubles: the model uses the differences. W_O adds up what the "
+    "heads bring, each by matrices of its own. (No row measures a bias, as there is no "
+    "true context to compare with.)"),
 )
 
 # %% tags=["hide-input"]
-papers, in_small = measured("always")
-assert papers[1] > papers[0] and in_small[1] > in_small[0]
-assert papers[2] <= papers[1] and in_small[2] < in_small[1] and PAPER[32] < PAPER[8]
+assert measured("always")[0].tolist() == [24.9, 25.5, 25.8, 25.8, 25.4]
+assert 0.7 < ours[8] - ours[16] < 0.85 and ours[1] < ours[16]
+assert model.config.num_heads == 4
 for heads in (1, 4, 5, 12, 24):  # of 12 features
     try:
         built = bool(nn.MultiheadAttention(12, heads))
@@ -830,9 +929,11 @@ own, averaged_loss = measured("unbiased")
 with torch.no_grad():
     untouched = loss(model(everything.src, everything.tgt_in).mT, everything.tgt_out)
 assert abs(own - untouched).max() < 1e-9 and averaged_loss[0] == own[0]
-assert (averaged_loss.diff() > 0).all() and averaged_loss[-1] > 1.5 * own[-1]
+assert (averaged_loss.diff() > 0).all() and 1.5 < averaged_loss[-1] / own[-1] < 2.5
 
 # %% [markdown]
+# *Rule of this round.* Compare numbers of heads with the same parameters in all, and read *more* at its far end.
+#
 # ## Round 6: masks
 #
 # Masks fail in silence, so every experiment counts what leaks or what is lost.
@@ -848,19 +949,28 @@ book.say(
     nothing="The causal mask is needed because the translation starts with nothing.",
 )
 
+# %% [markdown]
+# Your design for claim 26: at which number of hidden keys would you look?
+#
+# - *knob*:
+# - *measured*:
+# - *predicted*:
+
 # %% tags=["nbval-check-output"]
 def hidden_above(diagonal):
     seen = ~torch.ones(6, 6).triu(diagonal).bool()  # (queries, keys)
     blind, cheats = ~seen.any(dim=1), seen.triu(1).any(dim=1)
-    return {"queries without a key": blind.sum(), "that see their future": cheats.sum()}
+    found = {"queries without a key": blind.sum()}
+    return found | {"queries that see their future": cheats.sum()}
 
 
 book.test("triangle", hidden_above, values=(0, 1, 2))
 
 # %% tags=["hide-input"]
 book.judge(
-    triangle=("half right", "05_masks", "Strictly above the diagonal, and on the "
-    "scores; with the diagonal the first query has nothing to attend to."),
+    triangle=("half right", "05_masks", "True: what lies strictly above the diagonal "
+    "is masked, on the scores. Not: the diagonal itself, which belongs to the upper "
+    "triangle. With the diagonal masked, the first query has no key."),
 )
 
 # %%
@@ -868,45 +978,53 @@ def zeroed(hidden_keys):
     hidden, scores, found = torch.arange(6) < hidden_keys, draw(6), {}
     louder = scores + 3 * hidden  # only hidden keys change
     after, other = (x.softmax(dim=0).masked_fill(hidden, 0) for x in (scores, louder))
-    found |= {"sum, 0 after": after.sum(), "leak, 0 after": (other - after).abs().max()}
     hide = [x.masked_fill(hidden, -math.inf).softmax(dim=0) for x in (scores, louder)]
-    leak = (hide[1] - hide[0]).abs().max()
-    return found | {"sum, −∞ before": hide[0].sum(), "leak, −∞ before": leak}
+    for name, one, two in (("done as said", after, other), ("−∞ before", *hide)):
+        found[f"sum of the weights, {name}"] = one.sum()
+        found[f"leak of a hidden score, {name}"] = (two - one).abs().max()
+    return found
 
 
 book.test("afterwards", zeroed, values=(0, 1, 3, 5))
 
 # %% tags=["hide-input"]
 book.judge(
-    afterwards=("wrong", "05_masks", "Hidden keys stay in the denominator: the rest "
-    "sums to less than 1, and what is hidden, the future too, still leaks. Put −∞ "
-    "before (or divide what is left by its sum)."),
+    afterwards=("wrong", "05_masks", "Hidden keys stay in the denominator: with three "
+    "of six hidden, the others sum to 0.3 instead of 1, and a hidden score still "
+    "changes their weights. Put −∞ before the softmax. That needs one key that stays "
+    "open: with none, the softmax of −∞ alone is NaN."),
 )
 
-# %%
+# %% [markdown]
+# Claim 26 is closed until your design is written.
+
+# %% tags=["hide-input", "hide-output"]
 def minus_1e9(hidden_keys):
     hidden = torch.arange(5) < hidden_keys
     shares = draw(5).masked_fill(hidden, -1e9).softmax(dim=0)
-    return {"as said": 0, "weight on hidden keys": shares[hidden].sum()}
+    said = {"weight on hidden keys, predicted": 0}
+    return said | {"weight on hidden keys": shares[hidden].sum()}
 
 
 book.test("minus", minus_1e9, values=(0, 1, 3, 4, 5))
 
 # %% tags=["hide-input"]
 book.judge(
-    minus=("half right", "05_masks", "It fails where all keys are hidden: they get all "
-    "the weight, silently. And float16, which ends at 65,504, cannot hold it."),
+    minus=("half right", "05_masks", "True: with up to 4 of 5 keys hidden, the hidden "
+    "ones get a weight of 0. Not: with all of them hidden, they get all the weight, "
+    "without an error. And float16, which ends at 65,504, cannot hold −1e9."),
 )
 
 # %% [markdown]
-# For claim 27: as many sentences as words, sentence *i* with *i* + 1 real words.
+# Claim 27 predicts an error, or no attention on padding.
+# We take as many sentences as words, sentence *i* with *i* + 1 real words.
 
 
 # %%
 def two_axes(sentences):
     real = torch.ones(sentences, sentences).tril().bool()  # (batch, keys)
     scores, share = draw(sentences, sentences, sentences), {}  # (batch, queries, keys)
-    for name, mask in (("as said", real), ("(batch, 1, keys)", real[:, None])):
+    for name, mask in (("done as said", real), ("(batch, 1, keys)", real[:, None])):
         shares = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
         lost = shares.masked_fill(real[:, None], 0).sum(dim=-1)  # (batch, queries)
         share[f"attention on padding, {name}"] = lost.mean()
@@ -917,9 +1035,10 @@ book.test("shape", two_axes, values=(2, 4, 8, 16))
 
 # %% tags=["hide-input"]
 book.judge(
-    shape=("wrong", "05_masks", "With as many sentences as words, the axis of the "
-    "sentences lands on that of the queries, silently: query i of each sentence gets "
-    "the mask of sentence i. Make it (batch, 1, 1, keys) for scores with heads."),
+    shape=("wrong", "05_masks", "With as many sentences as words there is no error, "
+    "and 15 to 24 % of the attention goes to padding: the axis of the sentences lands "
+    "on that of the queries, and query i of each sentence gets the mask of sentence i. "
+    "Make it (batch, 1, 1, keys) for scores with heads."),
 )
 
 # %% [markdown]
@@ -938,21 +1057,22 @@ text, causal = draw(1, 8, 16), torch.ones(8, 8).triu(1).bool()
 def newest_row(words_read):
     n, off = words_read, {}
     so_far = stack(text[:, :n], causal[:n, :n])[0, -1]
-    off["all at once, with the mask"] = stack(text, causal)[0, n - 1] - so_far
-    off["all at once, without"] = stack(text)[0, n - 1] - so_far
-    off["writing without the mask"] = stack(text[:, :n])[0, -1] - so_far
-    return {f"off, {name}": each.abs().max() for name, each in off.items()}
+    off["all words, with the mask"] = stack(text, causal)[0, n - 1] - so_far
+    off["all words, without it"] = stack(text)[0, n - 1] - so_far
+    off["words so far, without it"] = stack(text[:, :n])[0, -1] - so_far
+    return {f"change, {name}": each.abs().max() for name, each in off.items()}
 
 
 book.test("nothing", newest_row, values=(1, 2, 4, 7))
 
 # %% tags=["hide-input"]
 book.judge(
-    nothing=("wrong", "05_masks", "Without it, training on a whole sentence shows each "
-    "position its answer. With it every row depends on its prefix only, so one pass "
-    "computes all positions, and writing reproduces the same rows (so a cache works). "
-    "Writing without it, each new word changes the earlier rows, and from the "
-    "second layer on the newest row reads those."),
+    nothing=("wrong", "05_masks", "The mask is there for training: without it a row "
+    "of a whole sentence differs from the row that writing computes, as it reads the "
+    "words to come. With it each row depends on its prefix only, so one pass trains "
+    "all positions, and writing gives the same rows. Writing without it gives other "
+    "rows from the second word on: each new word changes the earlier rows, and the "
+    "second layer reads those."),
 )
 
 # %% tags=["hide-input"]
@@ -961,13 +1081,15 @@ assert empty.tolist() == [1, 0, 0] and ahead.tolist() == [0, 0, 5]
 after, leak, before, tight = measured("afterwards")
 assert (after[1:] < 0.9).all() and abs(before - 1).max() < 1e-12
 assert (leak[1:] > 0.01).all() and leak[0] == 0 and tight.max() == 0
+assert abs(after[2] - 0.3) < 0.01
+assert torch.full((6,), -math.inf).softmax(dim=0).isnan().all()
 
 # %% tags=["hide-input"]
 _, shares = measured("minus")
 assert shares[:-1].max() == 0 and shares[-1] == 1
 assert torch.finfo(torch.float16).max == 65504
 wrong, right = measured("shape")
-assert wrong.min() > 0.05 and right.max() == 0
+assert 0.15 < wrong.min() and wrong.max() < 0.245 and right.max() == 0
 masked, free, writing = measured("nothing")
 assert masked.max() < 1e-12 and free.min() > 1e-3
 assert writing[0] < 1e-12 and writing[1:].min() > 1e-3
@@ -976,6 +1098,8 @@ with torch.no_grad():  # with one layer nobody could tell
     assert (one(text)[0, -1] - one(text, causal)[0, -1]).abs().max() < 1e-12
 
 # %% [markdown]
+# *Rule of this round.* Try a mask at its extremes: nothing hidden, all hidden, and as many sentences as words.
+#
 # ## Round 7: layers and stacks
 #
 # The paper's figure 1 is copied often, and seldom exactly.
@@ -996,16 +1120,19 @@ bet("final_norm", section="Round 7: layers and stacks")
 def normalized(spread):
     x = 3 + spread * draw(8)  # the features of a token
     said, torchs = (x - x.mean()) / x.std(), F.layer_norm(x, (8,))
-    return {"size, as said": said.norm() / 8**0.5, "torch's": torchs.norm() / 8**0.5}
+    found = {"size, done as said": said.norm() / 8**0.5}
+    return found | {"size, torch's LayerNorm": torchs.norm() / 8**0.5}
 
 
 book.test("layer_norm", normalized, values=(1, 0.1, 0.01, 0.001, 0.0001))
 
 # %% tags=["hide-input"]
 book.judge(
-    layer_norm=("half right", "06_encoder", "Per token, over its features; but the "
-    "biased variance, and ε under the root (The Annotated Transformer adds ε to an "
-    "unbiased deviation). Without ε equal features give 0 / 0."),
+    layer_norm=("half right", "06_encoder", "True: LayerNorm takes each token's "
+    "features, subtracts their mean and divides by their deviation. Not: `x.std()` is "
+    "unbiased, which leaves a size of 0.935 instead of 1 for 8 features, and without ε "
+    "equal features give 0 / 0. LayerNorm takes the biased variance, with ε under the "
+    "root."),
 )
 
 # %% [markdown]
@@ -1031,24 +1158,25 @@ def top_of(num_layers, norm_first, moved=0.0):
 # %%
 def two_sizes(layers):
     post, pre = top_of(layers, False), top_of(layers, True)
-    return {"size at the top, post-norm": post.std(), "pre-norm": pre.std()}
+    return {"size at the top, post-norm": post.std(), "size, pre-norm": pre.std()}
 
 
 book.test("pre_norm", two_sizes, values=(1, 4, 16))
 
 # %% tags=["hide-input"]
 book.judge(
-    pre_norm=("wrong", "06_encoder", "Post-norm (the paper) and pre-norm (the code of "
-    "The Annotated Transformer beside it): at initialization only post-norm keeps the "
-    "size. Both exist; say which."),
+    pre_norm=("wrong", "06_encoder", "In fresh stacks of 16 layers, the output of "
+    "post-norm has size 1 and that of pre-norm more than 4: they are different layers. "
+    "The paper has post-norm, LayerNorm(x + Sublayer(x)). The code of The Annotated "
+    "Transformer has pre-norm, so say which one you mean."),
 )
 
 # %%
 def one_more(layers):
     whole = nn.Transformer(32, 4, layers, layers, 64, batch_first=True)
     norms = sum(isinstance(part, nn.LayerNorm) for part in whole.modules())
-    tops = {"fresh": top_of(layers, False), "moved": top_of(layers, False, 0.3)}
-    found = {"LayerNorms, figure 1": 5 * layers, "nn.Transformer": norms}
+    tops = {"fresh": top_of(layers, False), "gains moved": top_of(layers, False, 0.3)}
+    found = {"LayerNorms by figure 1": 5 * layers, "LayerNorms counted": norms}
     for name, x in (tops | {"pre-norm": top_of(layers, True)}).items():
         share = (F.layer_norm(x, (32,)) - x).norm() / x.norm()
         found[f"% changed by one more, {name}"] = 100 * share
@@ -1059,9 +1187,11 @@ book.test("final_norm", one_more, values=(1, 4, 16))
 
 # %% tags=["hide-input"]
 verdict = book.judge(
-    final_norm=("right", "08_transformer", "One behind each stack. A fresh post-norm "
-    "stack hardly notices; once gains and biases have moved, it does. Pre-norm needs "
-    "it: its sums have grown."),
+    final_norm=("right", "08_transformer", "Figure 1 has 2 in an encoder layer and 3 "
+    "in a decoder layer. The count shows two more at every depth, one behind each "
+    "stack. A fresh post-norm stack hardly changes by it; once gains and biases have "
+    "moved, it changes by more than 10 %. Pre-norm needs it, because its sums have "
+    "grown."),
 )
 bets["final_norm"].reveal(book["final_norm"].verdict)
 verdict
@@ -1072,13 +1202,15 @@ assert abs(said - math.sqrt(7 / 8)).max() < 1e-6 and abs(torchs[0] - 1) < 1e-3
 equal = torch.ones(8)
 assert torchs[-1] < 0.1 and ((equal - equal.mean()) / equal.std()).isnan().all()
 after, before = measured("pre_norm")
-assert abs(after - 1).max() < 1e-2 and before[-1] > 3 and (before.diff() > 0).all()
+assert abs(after - 1).max() < 1e-2 and before[-1] > 4 and (before.diff() > 0).all()
 figure_1, torchs, fresh, moved, pre = measured("final_norm")
 assert (torchs - figure_1 == 2).all()
-assert fresh.max() < 0.1 and min(moved.min(), pre.min()) > 3
+assert fresh.max() < 0.1 and min(moved.min(), pre.min()) > 10
 assert isinstance(whole.encoder.norm, nn.LayerNorm) and not layer.norm_first
 
 # %% [markdown]
+# *Rule of this round.* Compare two formulas of a layer in a deep stack, and with gains that have moved: one fresh layer hides the difference.
+#
 # ## Round 8: from the encoder to the decoder
 #
 # What goes from one stack to the other, and what is new there?
@@ -1099,22 +1231,24 @@ def on_top(d_model):
     encoder, decoder = (kind(d_model, 4, dim_feedforward=4 * d_model) for kind in kinds)
     parts = encoder, decoder, decoder.multihead_attn, decoder.norm3
     less, more, *new = (sum(p.numel() for p in part.parameters()) for part in parts)
-    return {"parameters added": more - less, "of cross-attention, norm": sum(new)}
+    found = {"parameters added": more - less}
+    return found | {"parameters of cross-attention and its norm": sum(new)}
 
 
 book.test("added", on_top, values=(64, 512))
 
 # %% tags=["hide-input"]
 book.judge(
-    added=("wrong", "07_decoder", "The added one is encoder-decoder attention. The "
-    "self-attention was there before; it only gets the mask."),
+    added=("wrong", "07_decoder", "All that is added is encoder-decoder attention and "
+    "its LayerNorm, parameter for parameter. The encoder layer has self-attention too; "
+    "in the decoder it gets a mask, which has no parameters."),
 )
 
 # %% [markdown]
-# Claim 33: we wire the layers of a fresh `nn.Transformer` in both ways, and compare with the whole.
+# For claim 33, `wired` connects the layers of a fresh `nn.Transformer` in both ways, and compares the output with that of the whole.
 
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def wired(num_layers):
     options = dict(dropout=0.0, batch_first=True)
@@ -1128,7 +1262,8 @@ def wired(num_layers):
         for layer, memory in zip(whole.decoder.layers, memories, strict=True):
             z = layer(z, whole.encoder.norm(memory))
         off.append((whole.decoder.norm(z) - whole(outputs[0], y)).abs().max())
-    return {"off, as said": off[0], "off, the last output for all": off[1]}
+    said = {"change of the output, done as said": off[0]}
+    return said | {"change of the output, last encoder layer for all": off[1]}
 
 
 # %%
@@ -1136,11 +1271,15 @@ book.test("corresponding", wired, values=(1, 2, 4, 6))
 
 # %% tags=["hide-input"]
 book.judge(
-    corresponding=("wrong", "07_decoder", "Every decoder layer reads the output of the "
-    "last encoder layer. With one layer each, nobody could tell."),
+    corresponding=("wrong", "07_decoder", "With 2, 4 and 6 layers the output differs "
+    "from that of `nn.Transformer`. It is the same if every decoder layer reads the "
+    "output of the last encoder layer. With one layer each, nobody could tell."),
 )
 
-# %%
+# %% [markdown]
+# For claim 34, `key_angle` compares the keys that a decoder layer makes of the memory with two others.
+
+# %% tags=["hide-input"]
 @torch.no_grad()
 def key_angle(decoder_layer):
     x, (first, last) = model.src_embedding(batch.src), model.encoder.layers
@@ -1153,12 +1292,15 @@ def key_angle(decoder_layer):
     return {f"cosine to {name}": each for name, each in cosine.items()}
 
 
+# %%
 book.test("last_keys", key_angle, values=(0, 1))
 
 # %% tags=["hide-input"]
 book.judge(
-    last_keys=("right", "07_decoder", "The encoder hands over its output, not the K "
-    "and V of its last layer; W_K and W_V belong to each decoder layer."),
+    last_keys=("right", "07_decoder", "The two decoder layers make keys of one "
+    "memory, and their mean cosine to each other, and to the keys of the last encoder "
+    "layer, is near 0. The encoder hands over its output; W_K and W_V belong to each "
+    "decoder layer."),
 )
 
 # %% tags=["nbval-check-output"]
@@ -1172,7 +1314,8 @@ book.test("empty", rows_out, values=(0, 1, 2, 3))
 
 # %% tags=["hide-input"]
 book.judge(
-    empty=("right", "07_decoder", "Without a query there is no row. It starts from "
+    empty=("right", "07_decoder", "Attention returns a row for each query, and a row "
+    "predicts a token. With no token read there is no row, so the decoder starts from "
     "`<s>`."),
 )
 
@@ -1181,10 +1324,12 @@ more, cross_attn = measured("added")
 assert torch.equal(more, cross_attn)
 said, right = measured("corresponding")
 assert right.max() < 1e-12 and said[0] < 1e-12 and said[1:].min() > 1e-3
-assert all(row.abs().max() < 0.5 for row in measured("last_keys"))
+assert all(row.abs().max() < 0.1 for row in measured("last_keys"))
 assert measured("empty")[0].tolist() == [0, 1, 2, 3]
 
 # %% [markdown]
+# *Rule of this round.* Rewire or count a stack of at least two layers; a drawing of one layer cannot tell what connects them.
+#
 # ## Round 9: what the decoder may see
 #
 # Mostly, it is a matter of one position.
@@ -1194,15 +1339,23 @@ book.say(
     "Inside the decoder",
     all_positions="In the decoder's self-attention, each position attends to itself "
     "as well, not only to those before it.",
-    t_plus_1="The mask keeps word t + 1 from being used to predict word t.",
+    t_plus_1="It is enough that the mask hides word t + 1, and all later ones, when "
+    "word t is predicted.",
     whole="In training the decoder is fed the whole target; the causal mask does the "
     "rest.",
-    word_by_word="One pass over a whole sentence gives the gradient that learning word "
-    "by word would give.",
+    word_by_word="One pass over a whole sentence gives the gradient that passes word "
+    "by word, all with the same weights, add up to.",
     row_t="Row t of the cross-attention explains word t, which the decoder reads "
     "there.",
     axes="From the numbers alone one can tell if a plot has source and target swapped.",
 )
+
+# %% [markdown]
+# Your design for claim 41: what would you add up, and over which axis?
+#
+# - *knob*:
+# - *measured*:
+# - *predicted*:
 
 # %%
 from course_lib import record_attention
@@ -1215,50 +1368,74 @@ seen = maps.decoder[0][0, 0] > 0  # (queries, keys)
 
 
 def open_keys(position):
-    return {"positions before it": position, "attended to": seen[position].sum()}
+    read = seen[position].sum()
+    return {"positions before it": position, "positions attended to": read}
 
 
 book.test("all_positions", open_keys, values=range(0, 12, 2))
 
 # %% tags=["hide-input"]
 book.judge(
-    all_positions=("right", "05_masks", "The mask hides what is strictly above the "
-    "diagonal. (Only the encoder's self-attention and the cross-attention reach all "
-    "positions.)"),
+    all_positions=("right", "05_masks", "With t positions before it, a position "
+    "attends to t + 1. The mask hides what is strictly above the diagonal."),
 )
+
+# %% [markdown]
+# Claims 37 and 38 ask which inputs a row depends on.
+# `inputs_read` tells by the gradient: it is 0 at an input that the row does not read.
+# Position 0 holds `<s>` and predicts word 1, so row t − 1 predicts word t.
+# For claim 37 one decoder layer reads under a mask as said, and under the causal one.
+
+
+# %% tags=["hide-input"]
+def inputs_read(part, fed, row, first_hidden=1):
+    """The inputs of the decoder, or a part of it, that a row depends on: (tgt_len,)."""
+    x = model.tgt_embedding(fed).detach().requires_grad_()
+    seen = ~torch.ones(1, 1, *2 * fed.shape[1:]).triu(first_hidden).bool()
+    out = part(x, model.encode(src).detach(), seen)  # (1, tgt_len, d_model)
+    (out[0, row] @ draw(out.shape[-1])).backward()
+    return x.grad[0].abs().sum(dim=-1) > 0
+
 
 # %%
 def used(t):
-    x = model.tgt_embedding(tgt_in).detach().requires_grad_()
-    past = torch.ones(len(seen), len(seen)).tril().bool()[None, None]
-    hidden = model.decoder(x, model.encode(src), past)  # (batch, tgt_len, d_model)
-    hidden[0, t - 1].sum().backward()  # position 0 predicts word 1
-    inputs = (x.grad[0].abs().sum(dim=-1) > 0).sum()  # <s> is one of them
-    return {"words used for word t, as said": t, "words used": inputs - 1}
+    found = {}
+    for name, first_hidden in (("done as said", 2), ("causal mask", 1)):
+        read = inputs_read(model.decoder.layers[0], tgt_in, t - 1, first_hidden)
+        found[f"words read for word t, {name}"] = read[1:].sum()  # without <s>
+        found[f"is word t one of them, {name}"] = read[t]
+    return found
 
 
 book.test("t_plus_1", used, values=(1, 2, 3, 5, 8))
 
 # %% tags=["hide-input"]
 book.judge(
-    t_plus_1=("half right", "05_masks", "True, and too little: that would allow word "
-    "t, the answer. To predict y_t only y_<t may be used."),
+    t_plus_1=("wrong", "05_masks", "Done as said, the row that predicts word t reads "
+    "t words, and word t, the answer, is one of them. The causal mask leaves it t − 1: "
+    "to predict y_t only y_<t may be used."),
 )
+
+# %% [markdown]
+# For claim 38 the whole decoder reads the target, with the causal mask, once as it is and once shifted right.
+# The answer of position p is then input p, or input p + 1.
+
 
 # %%
 def visible(position):
-    fed = {"fed whole": tgt_out, "shifted right": tgt_in}
-    answer = tgt_out[0, position]
-    see = {n: (row[0, : position + 1] == answer).any() for n, row in fed.items()}
-    return {f"answer visible, {name}": each for name, each in see.items()}
+    whole = inputs_read(model.decoder, tgt_out, position)[position]
+    shifted = inputs_read(model.decoder, tgt_in, position)[position + 1]
+    return {"answer read, done as said": whole, "answer read, shifted right": shifted}
 
 
 book.test("whole", visible, values=(0, 1, 2, 3, 4))
 
 # %% tags=["hide-input"]
 book.judge(
-    whole=("half right", "07_decoder", "The decoder reads `<s>` and all but the last "
-    "token; its labels end in `</s>`. Unshifted, the diagonal shows every answer."),
+    whole=("half right", "07_decoder", "True: the causal mask hides all later inputs. "
+    "Not: it hides no row's own input, and if the target is fed unshifted, that is the "
+    "answer, at every position. So the decoder reads `<s>` and all but the last token, "
+    "and its labels end in `</s>`."),
 )
 
 # %%
@@ -1271,19 +1448,20 @@ def gradient(losses):
 def passes(words):
     read, true = tgt_in[:, :words], tgt_out[0, :words]
     at_once = gradient(F.cross_entropy(model(src, read)[0], true, reduction="none"))
-    steps = (model(src, read[:, : t + 1])[0, -1] for t in range(words))
+    steps = [model(src, read[:, : t + 1])[0, -1] for t in range(words)]
     by_word = gradient(map(F.cross_entropy, steps, true))
     off = (at_once - by_word).norm() / by_word.norm()
-    return {"passes, word by word": words, "at once": 1, "gradients differ by": off}
+    return {"passes, word by word": len(steps), "relative difference of gradients": off}
 
 
 book.test("word_by_word", passes, values=(1, 2, 4, 8))
 
 # %% tags=["hide-input"]
 book.judge(
-    word_by_word=("right", "07_decoder", "The mask makes the rows independent of what "
-    "follows, so, with the same weights for all words, the losses add up. Only "
-    "inference goes word by word."),
+    word_by_word=("right", "07_decoder", "The gradients differ by rounding alone. The "
+    "mask makes each row depend on its prefix only, so the losses of one pass are "
+    "those of the passes word by word, and the gradient of a sum is the sum of the "
+    "gradients. Only inference has to go word by word."),
 )
 
 # %% [markdown]
@@ -1320,11 +1498,16 @@ book.test("row_t", found, values=(0, 1))
 
 # %% tags=["hide-input"]
 book.judge(
-    row_t=("wrong", "12_reading_attention", "Query t holds y_t and predicts y_{t+1}. "
-    "Name rows by what they predict, or say which."),
+    row_t=("wrong", "12_reading_attention", "The row that predicts a word finds its "
+    "source word in more than 80 % of the links, the row below, which reads the word, "
+    "in fewer than 10 %. Query t holds y_t and predicts y_{t+1}, so say by which of "
+    "the two a plot names its rows."),
 )
 
-# %%
+# %% [markdown]
+# Claim 41 is closed until your design is written.
+
+# %% tags=["hide-input", "hide-output"]
 def sums(words):
     shares = weights(draw(words, 8), draw(words, 8, seed=1))  # (target, source)
     off = {"source": shares.sum(dim=1) - 1, "target": shares.sum(dim=0) - 1}
@@ -1335,25 +1518,30 @@ book.test("axes", sums, values=(2, 4, 8, 16))
 
 # %% tags=["hide-input"]
 book.judge(
-    axes=("right", "12_reading_attention", "Each query shares out 1: sums over the "
-    "source are 1. Rows are target queries, columns source keys."),
+    axes=("right", "12_reading_attention", "Each query shares out a weight of 1: sums "
+    "over the source are 1 up to rounding, sums over the target are not. Rows are "
+    "target queries, columns source keys."),
 )
 
 # %% tags=["hide-input"]
 before, attended = measured("all_positions")
 assert torch.equal(attended, before + 1)
-said, words_used = measured("t_plus_1")
-assert torch.equal(words_used, said - 1)
+said, answer_read, words_used, answer_used = measured("t_plus_1")
+asked_for = torch.tensor(book["t_plus_1"].values, dtype=torch.float64)
+assert torch.equal(said, asked_for) and torch.equal(words_used, asked_for - 1)
+assert answer_read.min() == 1 and answer_used.max() == 0
 whole_target, shifted = measured("whole")
 assert whole_target.min() == 1 and shifted.max() == 0
-_, _, off = measured("word_by_word")
+_, off = measured("word_by_word")
 assert off.max() < 1e-9
 predicts, reads = measured("row_t")[0]
-assert predicts > 75 and reads < 25
+assert predicts > 80 and reads < 10
 source, target = measured("axes")
 assert source.max() < 1e-12 and target.min() > 0.01
 
 # %% [markdown]
+# *Rule of this round.* For each row, say which token it reads and which one it predicts.
+#
 # ## Round 10: training
 #
 # The longest round: recipes lose a letter or a line each time that they are copied.
@@ -1380,15 +1568,16 @@ from course_lib.training import TrainConfig, paper_rate
 def rates(step):
     said = 512**-0.5 * min(512**-0.5, step * 4000**-1.5)
     right = paper_rate(step, d_model=512, warmup_steps=4000)
-    return {"rate, as said": said, "rate, equation 3": right}
+    return {"rate, done as said": said, "rate, equation 3": right}
 
 
 book.test("rate", rates, values=(1000, 4000, 8000, 11_181, 20_000, 100_000))
 
 # %% tags=["hide-input"]
 book.judge(
-    rate=("wrong", "09_training", "The first term is i^−0.5. With one wrong letter "
-    "the rate grows to 1.95e-3 at step 11,181 and stays; right, it peaks at 6.99e-4."),
+    rate=("wrong", "09_training", "Done as said, the rate grows to 1.95e-3 at step "
+    "11,181 and stays there. The first term of equation 3 is i^−0.5: with it the rate "
+    "peaks at 6.99e-4 at step 4,000 and then falls."),
 )
 
 # %% [markdown]
@@ -1400,17 +1589,19 @@ book.judge(
 def remembered(steps_ago):
     usual = torch.optim.Adam([torch.zeros(1)]).defaults["betas"][1]
     paper = TrainConfig().betas[1]
-    return {f"β₂ = {usual}": usual**steps_ago, f"β₂ = {paper}": paper**steps_ago}
+    return {f"share left, β₂ = {each}": each**steps_ago for each in (usual, paper)}
 
 
 book.test("adam", remembered, values=(1, 10, 50, 100, 500))
 
 # %% tags=["hide-input"]
 book.judge(
-    adam=("half right", "09_training", "Among others d_k = d_v = 64, batches of 25,000 "
-    "tokens, 37,000 shared subwords, β₂ 0.98, ε 1e-9, 4,000 steps of warm-up, "
-    "label smoothing 0.1, the last 5 checkpoints averaged (20 for big), and to decode "
-    "beam 4 and α 0.6."),
+    adam=("half right", "09_training", "True: those are the sizes of the base model "
+    "and its optimizer. Not: the settings are missing. With torch's default β₂ a "
+    "gradient of 100 steps ago still counts 0.9, with the paper's 0.98 it counts 0.13. "
+    "Further: ε 1e-9, 4,000 steps of warm-up, label smoothing 0.1, d_k = d_v = 64, "
+    "37,000 shared subwords, batches of about 25,000 source and 25,000 target tokens, "
+    "the last 5 checkpoints averaged, and to decode beam 4 and α 0.6."),
 )
 
 # %%
@@ -1418,16 +1609,17 @@ def rows_in_training(dropout):
     layer = nn.MultiheadAttention(16, 4, dropout=dropout, batch_first=True)
     x = torch.randn(8, 30, 16)
     totals = layer(x, x, x, average_attn_weights=False)[1].sum(dim=-1)
-    return {"smallest sum": totals.min(), "largest sum": totals.max()}
+    return {"smallest sum of a row": totals.min(), "largest sum": totals.max()}
 
 
 book.test("dropped", rows_in_training, values=(0, 0.1, 0.3))
 
 # %% tags=["hide-input"]
 book.judge(
-    dropped=("right", "06_encoder", "torch drops weights after the softmax, and inner "
-    "feed-forward activations as well; the paper drops sub-layer outputs and "
-    "embeddings."),
+    dropped=("right", "06_encoder", "Dropout sets some weights to 0 and scales the "
+    "others up: at 0.1 the sums already range from below 0.9 to above 1.05. torch "
+    "drops weights and inner feed-forward activations as well; the paper drops "
+    "sub-layer outputs and embeddings."),
 )
 
 # %% [markdown]
@@ -1466,21 +1658,23 @@ book.test("accumulation", kilobytes, values=(1, 2, 4, 8, 16, 32))
 
 # %% tags=["hide-input"]
 book.judge(
-    accumulation=("half right", "09_training", "Of activations only: weights, "
-    "gradients and moments stay."),
+    accumulation=("half right", "09_training", "True: the activations shrink, with 32 "
+    "micro-batches to a 32nd. Not: weights, gradients and Adam's moments stay at 800 "
+    "kB."),
 )
 
 # %% [markdown]
 # For claim 46, a small regression (`fitted`) takes 50 steps with losses divided by n, and 50 with losses that are not.
 # Do the weights end in one place?
+# And how long is the first step of SGD, compared with the one that it takes if the losses are divided?
 
 
 # %% tags=["hide-input"]
-def fitted(n, divisor, kind, clip):
+def fitted(n, divisor, kind, clip, steps=50):
     w = torch.zeros(4).double().requires_grad_()
     optimizer, x = kind([w], lr=0.03), draw(40, 4)
     y = x.sum(dim=1) + draw(40, seed=1)
-    for _ in range(50):
+    for _ in range(steps):
         optimizer.zero_grad()
         for rows in torch.arange(40).chunk(n):
             ((x[rows] @ w - y[rows]).square().mean() / divisor).backward()
@@ -1491,21 +1685,23 @@ def fitted(n, divisor, kind, clip):
 
 # %%
 def undivided(n):
-    apart, adam = {}, torch.optim.Adam
-    runs = {"Adam": (adam, math.inf), "Adam, clipped": (adam, 0.5)}
-    for name, run in (runs | {"SGD": (torch.optim.SGD, math.inf)}).items():
-        change = fitted(n, n, *run) - fitted(n, 1, *run)
-        apart[f"weights apart, {name}"] = change.abs().max()
-    return apart
+    change, adam, sgd = {}, torch.optim.Adam, (torch.optim.SGD, math.inf)
+    runs = {"Adam": (adam, math.inf), "Adam, clipped": (adam, 0.5), "SGD": sgd}
+    for name, run in runs.items():
+        difference = fitted(n, n, *run) - fitted(n, 1, *run)
+        change[f"change of the weights, {name}"] = difference.abs().max()
+    first, usual = (fitted(n, divisor, *sgd, steps=1).norm() for divisor in (1, n))
+    return change | {"first step of SGD, times as long": first / usual}
 
 
 book.test("undivided", undivided, values=(1, 2, 4, 8))
 
 # %% tags=["hide-input"]
 book.judge(
-    undivided=("half right", "09_training", "Adam divides by the size of the gradient: "
-    "the weights agree, but for ε. Clipped, they do not; and a step of SGD is n times "
-    "as long. (Step at `(i + 1) % n == 0`: `i % n == 0` steps after one batch.)"),
+    undivided=("half right", "09_training", "True: Adam divides by the size of the "
+    "gradient, so the weights agree but for ε. Not: with clipped gradients they do not "
+    "agree, and the first step of SGD is n times as long. (Another slip: `i % n == 0` "
+    "steps after one batch; step at `(i + 1) % n == 0`.)"),
 )
 
 # %%
@@ -1514,7 +1710,7 @@ def losses(padding):
     read, true = (F.pad(x, (0, padding)) for x in (batch.tgt_in, batch.tgt_out))
     logits = model(batch.src, read).transpose(1, 2)  # (batch, vocab, tgt_len)
     each = F.cross_entropy(logits, true, reduction="none")
-    real = {"over real tokens": each[true != pad_id].mean()}
+    real = {"loss over real tokens": each[true != pad_id].mean()}
     return {"loss over all places": each.mean()} | real
 
 
@@ -1522,25 +1718,28 @@ book.test("pad_loss", losses, values=(0, 5, 10, 20, 40))
 
 # %% tags=["hide-input"]
 book.judge(
-    pad_loss=("right", "09_training", "Padding positions are not predictions; "
-    "averaging over them makes the loss depend on the batch's padding."),
+    pad_loss=("right", "09_training", "The loss over all places more than triples "
+    "with 40 places of padding, that over real tokens stays. Padding is no prediction, "
+    "so leave it out of the mean."),
 )
 
 # %%
 def perfect_loss(smoothing, vocab=2000):
     wanted = torch.full((vocab,), smoothing / vocab, dtype=torch.float64)
     wanted[0] += 1 - smoothing  # of the true token
-    floor = {"cross-entropy when it says just that": -(wanted * wanted.log()).sum()}
-    return floor | {"KL divergence": F.kl_div(wanted.log(), wanted, reduction="sum")}
+    divergence = F.kl_div(wanted.log(), wanted, reduction="sum")
+    floor = {"lowest cross-entropy": -(wanted * wanted.log()).sum()}
+    return floor | {"lowest KL divergence": divergence}
 
 
 book.test("smoothing", perfect_loss, values=(0.001, 0.01, 0.1, 0.2))
 
 # %% tags=["hide-input"]
 book.judge(
-    smoothing=("right", "09_training", "Its floor is the entropy of the smoothed "
-    "target: above 1 for ε = 0.1 and 2,000 subwords. The KL divergence (as in The "
-    "Annotated Transformer) subtracts it, and can reach 0."),
+    smoothing=("right", "09_training", "The best prediction is the smoothed target "
+    "itself, and its cross-entropy is then the target's entropy: 1.08 for ε = 0.1 and "
+    "2,000 subwords. The KL divergence, which The Annotated Transformer uses, "
+    "subtracts that entropy and can reach 0."),
 )
 
 # %% tags=["hide-input"]
@@ -1548,7 +1747,7 @@ from course_lib import ModelConfig, beam_search
 
 said, right = measured("rate")
 assert f"{right.max():.2e}" == "6.99e-04" and right.argmax() == 1
-assert said.max() == said[3] == said[-1] > rates(11_180)["rate, as said"]
+assert said.max() == said[3] == said[-1] > rates(11_180)["rate, done as said"]
 assert f"{said.max():.2e}" == "1.95e-03"
 base, recipe = ModelConfig(vocab_size=37_000), TrainConfig()
 sizes = (base.d_model, base.num_heads, base.num_layers, base.d_ff, base.dropout)
@@ -1560,27 +1759,31 @@ assert (search["beam_size"], search["length_penalty"]) == (4, 0.6)
 
 # %% tags=["hide-input"]
 usual, paper = measured("adam")
-assert usual[3] > 0.9 and paper[3] < 0.15
+assert abs(usual[3] - 0.9) < 0.01 and abs(paper[3] - 0.13) < 0.01
 smallest, largest_sum = measured("dropped")
 assert abs(smallest[0] - 1) < 1e-5 and smallest[1:].max() < 0.9
 assert largest_sum[1:].min() > 1.05 and isinstance(layer.dropout, nn.Dropout)  # inner
 parameters_kb, activations = measured("accumulation")
-assert len(set(parameters_kb.tolist())) == 1
+assert len(set(parameters_kb.tolist())) == 1 and round(parameters_kb[0].item()) == 800
 parts = torch.tensor(book["accumulation"].values)
 assert ((activations[0] / activations / parts - 1).abs() < 0.1).all()
 slipped = [i for i in range(100) if i % 4 == 0]  # the first step after one batch
 assert slipped[0] == 0 and slipped[-1] < 99  # and some left over
 
 # %% tags=["hide-input"]
-adam, clipped, sgd = measured("undivided")
+adam, clipped, sgd, longer = measured("undivided")
+assert (longer - torch.tensor(book["undivided"].values)).abs().max() < 1e-9
 assert adam.max() < 1e-6 and max(clipped[0], sgd[0]) < 1e-12
 assert min(clipped[1:].min(), sgd[1:].min()) > 0.01
 all_places, real = measured("pad_loss")
 assert (all_places.diff() > 0).all() and real.max() - real.min() < 1e-9
+assert all_places[-1] > 3 * all_places[0]
 floor, divergence = measured("smoothing")
-assert floor.min() > 0 and floor[2] > 1 and divergence.abs().max() < 1e-9
+assert floor.min() > 0 and abs(floor[2] - 1.08) < 0.01 and divergence.abs().max() < 1e-9
 
 # %% [markdown]
+# *Rule of this round.* Ask of a recipe which setting it leaves out, and of a trick which optimizer, clipping and mean it needs.
+#
 # ## Round 11: decoding and scores
 #
 # Much can still go wrong between a model's logits and the score that is printed.
@@ -1605,7 +1808,8 @@ bet("cache", section="Round 11: decoding and scores")
 
 # %% tags=["hide-input"]
 src_all, start = everything.src, everything.tgt_in[:, :1]
-scored = {"logits": lambda x: x, "log-probabilities": lambda x: x.log_softmax(dim=-1)}
+scored = {"done as said": lambda x: x}
+scored["log-probabilities"] = lambda x: x.log_softmax(dim=-1)
 
 
 # %% tags=["hide-input"]
@@ -1619,10 +1823,10 @@ def two_tokens(training_step):
     for name, score in scored.items():
         best = torch.stack([score(x).amax(dim=-1) for x in second], dim=1)  # (batch, 4)
         total = score(first).gather(1, ids) + best
-        found[f"the 2nd token adds, {name}"] = best.mean()
+        found[f"mean score of the 2nd token, {name}"] = best.mean()
         orders.append(total[:, :, None] > total[:, None])  # (batch, 4, 4)
     swapped = (orders[0] != orders[1]).double().sum(dim=(1, 2)).mean() / 12
-    return found | {"% of the pairs that swap": 100 * swapped}
+    return found | {"% of the pairs in another order": 100 * swapped}
 
 
 # %%
@@ -1630,9 +1834,10 @@ book.test("logits", two_tokens, values=(156, 244, 382, 597, 933))
 
 # %% tags=["hide-input"]
 book.judge(
-    logits=("wrong", "11_decoding", "Softmax normalizes each step by a sum of its own, "
-    "which logits leave out: hypotheses change their order, even those of one length. "
-    "And each further token adds a large logit, while no log-probability is above 0."),
+    logits=("wrong", "11_decoding", "A softmax divides each step by a sum of its own, "
+    "which logits leave out. So even hypotheses of one length change their order, a "
+    "few pairs in 100 here. And each further token adds a large logit, so that long "
+    "hypotheses win, while no log-probability is above 0."),
 )
 
 # %%
@@ -1649,15 +1854,17 @@ def ended(beam_size):
         last = max(node.step for node in ends)
         said += max(node.total for node in ends if node.step == last) / 20
         right += max(node.total for node in ends) / 20
-    return {"log-probability of the winner, as said": said, "all compete": right}
+    found = {"log-probability of the winner, done as said": said}
+    return found | {"the same, if all compete": right}
 
 
 book.test("finished", ended, values=(1, 2, 4, 8))
 
 # %% tags=["hide-input"]
 book.judge(
-    finished=("wrong", "11_decoding", "A finished hypothesis keeps competing; dropped, "
-    "more probable outputs are lost."),
+    finished=("wrong", "11_decoding", "A hypothesis that has ended keeps competing. "
+    "If only those of the last step may win, the winners of beams of 2 to 8 are less "
+    "probable, by more than half a unit of log-probability."),
 )
 
 # %% tags=["hide-input"]
@@ -1684,24 +1891,27 @@ book.test("teacher", on_its_own, values=list(written))
 
 # %% tags=["hide-input"]
 book.judge(
-    teacher=("half right", "07_decoder", "It ranks these five checkpoints alike, but "
-    "is too high for each: its beginning is corrected at every step. Score what the "
-    "model writes on its own, with sacreBLEU and its signature."),
+    teacher=("half right", "07_decoder", "True: it ranks these five checkpoints as "
+    "their own writing does. Not: it is too high for each of them, as every step reads "
+    "the reference's beginning. Score what the model writes on its own, with sacreBLEU "
+    "and its signature."),
 )
 
 # %%
 def averaged(training_step):
     free, _ = written[training_step]
     alone = [bleu([x], [y]).score for x, y in zip(free, references, strict=True)]
-    return {"as said": sum(alone) / len(alone), "BLEU": bleu(free, references).score}
+    whole_corpus = bleu(free, references).score
+    return {"BLEU, done as said": sum(alone) / len(alone), "BLEU": whole_corpus}
 
 
 book.test("average", averaged, values=list(written))
 
 # %% tags=["hide-input"]
 book.judge(
-    average=("wrong", "10_translation", "BLEU counts n-grams over the corpus; the mean "
-    "is another number."),
+    average=("wrong", "10_translation", "BLEU counts the n-grams of all sentences "
+    "together. The mean of the sentences' BLEU is another number, for these "
+    "checkpoints by up to several points."),
 )
 
 # %% tags=["nbval-check-output"]
@@ -1714,52 +1924,61 @@ book.test("perfect", of_itself, values=range(1, 7))
 
 # %% tags=["hide-input"]
 book.judge(
-    perfect=("right", "10_translation", "Alone, a sentence of fewer than four tokens "
-    "has no 4-gram to match. (sacreBLEU's `sentence_bleu` leaves out what cannot be "
-    "there, and gives 100.)"),
+    perfect=("right", "10_translation", "A text of 1 to 3 words has no 4-gram to "
+    "match, and alone it has a BLEU of 0; from 4 words on it has 100. (sacreBLEU's "
+    "`sentence_bleu` leaves out the orders that cannot occur, and gives 100.)"),
 )
 
 # %% [markdown]
-# Claim 54: the reference of one sentence, read in one pass, and token by token with a cache.
+# For claim 54 the decoder reads the reference of one sentence token by token, with a cache and again from the beginning; `cached` counts the rows that a layer computes.
+
+
+# %% tags=["hide-input"]
+@torch.no_grad()
+def cached(tokens_read):
+    held, kept, counted = model.encode(src), model.new_cache(), []
+    count = model.decoder.layers[0].register_forward_hook(
+        lambda layer, inputs, out: counted.append(out.shape[1])
+    )
+    tokens, ends = tgt_in[:, :tokens_read].split(1, dim=1), range(1, tokens_read + 1)
+    new = [model.decode(token, held, src, cache=kept)[:, -1] for token in tokens]
+    again = [model.decode(tgt_in[:, :end], held, src)[:, -1] for end in ends]
+    count.remove()
+    rows = {"rows computed, cached": sum(counted[:tokens_read])}
+    rows["rows computed, without a cache"] = sum(counted[tokens_read:])
+    change = (torch.stack(new) - torch.stack(again)).abs().max()
+    return rows | {"largest change of an output": change}
 
 
 # %%
-@torch.no_grad()
-def cached(tokens_read):
-    read, held, kept = tgt_in[:, :tokens_read], model.encode(src), model.new_cache()
-    rows = [model.decode(t, held, src, cache=kept) for t in read.split(1, dim=1)]
-    off = (torch.cat(rows, dim=1) - model.decode(read, held, src)).abs().max()
-    again = tokens_read * (tokens_read + 1) // 2
-    rows = {"rows computed, cached": tokens_read, "without a cache": again}
-    return rows | {"largest change of a logit": off}
-
-
 book.test("cache", cached, values=(1, 2, 4, 8))
 
 # %% tags=["hide-input"]
 verdict = book.judge(
-    cache=("wrong", "11_decoding", "Only rounding. With a causal mask no earlier row "
-    "changes when a token is added, so keys and values can be kept. (In half "
-    "precision, rounding can tip a close decision.)"),
+    cache=("wrong", "11_decoding", "The outputs differ by rounding alone. With a "
+    "causal mask no earlier row changes when a token is added, so its keys and values "
+    "can be kept: for 8 tokens, 8 rows are computed instead of 36."),
 )
 bets["cache"].reveal(book["cache"].verdict)
 verdict
 
 # %% tags=["hide-input"]
 raw, log_probs, swapped = measured("logits")
-assert raw.min() > 1 and log_probs.max() < 0 and swapped.min() > 0
+assert raw.min() > 1 and log_probs.max() < 0 and 1 < swapped.min() < swapped.max() < 15
 late, compete = measured("finished")
-assert abs(late[0] - compete[0]) < 1e-6 and (compete - late)[1:].min() > 0.2
+assert abs(late[0] - compete[0]) < 1e-6 and (compete - late)[1:].min() > 0.5
 forced, free = measured("teacher")
 assert (forced > free).all() and torch.equal(forced.argsort(), free.argsort())
 mean, whole_corpus = measured("average")
-assert torch.equal(whole_corpus, free) and (mean - free).abs().max() > 1
+assert torch.equal(whole_corpus, free) and (mean - free).abs().max() > 2
 computed, again, off = measured("cache")
-assert off.max() < 1e-12 and again[-1] > 4 * computed[-1]
+assert off.max() < 1e-12 and (computed[-1], again[-1]) == (8, 36)
 itself = measured("perfect")[0]
 assert itself[:3].max() == 0 and itself[3:].min() > 99.9
 
 # %% [markdown]
+# *Rule of this round.* Of a score, say what it is computed on: one step or the whole, one sentence or the corpus, the reference's beginning or the model's own.
+#
 # ## Round 12: misprints
 #
 # Formulas do not survive copying.
@@ -1782,11 +2001,12 @@ book.say(
 def residual(d_model):
     dimension, position = torch.arange(d_model), torch.arange(500).double()[:, None]
     missed = {}
-    for name, exponent in (("as said", dimension), ("in pairs", dimension // 2 * 2)):
+    exponents = {"done as said": dimension, "in pairs": dimension // 2 * 2}
+    for name, exponent in exponents.items():
         angle = position / 10000 ** (exponent / d_model)
         table = torch.where(dimension % 2 == 0, angle.sin(), angle.cos())
         best = torch.linalg.lstsq(table[:-3], table[3:], driver="gelsd").solution
-        missed[f"off, {name}"] = (table[:-3] @ best - table[3:]).abs().max()
+        missed[f"largest error, {name}"] = (table[:-3] @ best - table[3:]).abs().max()
     return missed
 
 
@@ -1794,25 +2014,28 @@ book.test("pairs", residual, values=(16, 64, 128))
 
 # %% tags=["hide-input"]
 book.judge(
-    pairs=("wrong", "02_position", "2⌊i/2⌋ / d_model: a sine and its cosine share an "
-    "angle. Otherwise no linear map fits; the best misses by about 1. (An odd d_model "
-    "lacks a column for its last cosine, and crashes; and in Python a power is `**`: "
-    "`10000 ^ 2` is 10,002.)"),
+    pairs=("wrong", "02_position", "The exponent is 2⌊i/2⌋ / d_model: a sine and its "
+    "cosine share an angle, and a linear map leads from each position to the one three "
+    "words on. Done as said, the best map misses by about 1. (Two more slips: an odd "
+    "d_model lacks a column for its last cosine, and in Python `10000 ^ 2` is 10,002; "
+    "a power is `**`.)"),
 )
 
 # %% tags=["nbval-check-output"]
 def wavelengths(dimension):
     counted = {"pairs": dimension // 2, "dimensions": dimension}
     lengths = {name: 10000 ** (2 * i / 512) for name, i in counted.items()}
-    return {f"over 2π, i counts {name}": length for name, length in lengths.items()}
+    return {f"wavelength / 2π, i counts {n}": length for n, length in lengths.items()}
 
 
 book.test("dimension", wavelengths, values=(0, 128, 256, 510))
 
 # %% tags=["hide-input"]
 book.judge(
-    dimension=("half right", "02_position", "So says section 3.5. But i counts pairs, "
-    "0 to d_model / 2 − 1 (not dimensions), so the last wavelength is 9,647 · 2π."),
+    dimension=("half right", "02_position", "True: the wavelengths form a geometric "
+    "progression from 2π, and 10,000 · 2π is the end that section 3.5 names. Not: i "
+    "counts pairs, 0 to d_model / 2 − 1, so the last wavelength is 9,647 · 2π. If i "
+    "counted dimensions, it would be 9.31e7 · 2π."),
 )
 
 # %% tags=["hide-input"]
@@ -1833,9 +2056,11 @@ for width in (6, 7, 8, 9):  # an odd width has one angle more than columns
     assert len(range(0, width, 2)) - columns == width % 2
 
 # %% [markdown]
+# *Rule of this round.* Put the first and the last index into a printed formula, and test the property that the text promises.
+#
 # ## Round 13: past the paper
 #
-# Three claims of recent years.
+# Three claims about what came after the paper.
 
 # %% tags=["hide-input"]
 book.say(
@@ -1843,48 +2068,76 @@ book.say(
     explains="The attention map shows what the output depends on.",
     rotary="Rotary positions extrapolate: they know the offset alone, so they work at "
     "any length.",
-    int8="A model with int8 weights is faster.",
+    int8="Storing weights in int8 makes a linear layer faster.",
 )
 
 # %% tags=["hide-input"]
 bet("explains", section="Round 13: past the paper")
 
 # %% [markdown]
-# Claim 57 in numbers: for each of the eight heads of cross-attention, how often does its strongest weight find the right source word (as in claim 40), and how much worse does the translator get if the head says nothing?
-# If a map showed how much the output depends on a head, heads that find equally much would be worth equally much.
+# For claim 57 we take the map of claim 40: the translator's last cross-attention, the mean of its heads, for 50 sentences.
+# If it shows what a word depends on, then the token with the highest weight should be the one that the word misses most.
+# So `harm_of_each` replaces one source token after the other by `<unk>`, and notes by how much the loss of each predicted word rises: its harm.
+
+
+# %% tags=["hide-input"]
+@torch.no_grad()
+def harm_of_each():
+    """By how much each target token's loss rises without each source token."""
+    by_token = nn.CrossEntropyLoss(ignore_index=pad_id, reduction="none")
+    before, harm = by_token(model(half.src, half.tgt_in).mT, half.tgt_out), []
+    for place in range(half.src.shape[1]):
+        without = half.src.index_fill(1, torch.tensor(place), 3)  # <unk>
+        without = without.where(half.src != pad_id, pad_id)
+        after = by_token(model(without, half.tgt_in).mT, half.tgt_out)
+        harm.append(after - before)
+    return torch.stack(harm, dim=-1)  # (batch, tgt_len, src_len)
+
+
+def of_words(x):
+    """Of (batch, tgt_len, …) the places that predict a token: (words, …)."""
+    return x[half.tgt_out != pad_id]
+
+
+# %% tags=["hide-input"]
+pads = of_words((half.src == pad_id)[:, None].expand_as(maps.cross[-1][:, 0]))
+share = of_words(maps.cross[-1].mean(dim=1))  # (words, src_len)
+harm = of_words(harm_of_each())
+by_weight = share.masked_fill(pads, -1).argsort(dim=-1, descending=True)
+most = harm.masked_fill(pads, -math.inf).argmax(dim=-1)  # (words,): source places
+at_random = harm.masked_fill(pads, math.nan).nanmean(dim=-1)
+
+# %% [markdown]
+# The folded cells hold, for each predicted word, `by_weight`, the source places from the highest weight on, and `most`, the place that does most harm.
+# `at_random` is the mean harm over all source tokens: what the loss of a random one does on average.
 
 
 # %%
-@torch.no_grad()
-def silenced(cross_head):
-    layer, head = divmod(cross_head, 4)
-
-    def without(module, inputs, context):
-        return context.index_fill(1, torch.tensor(head), 0)  # (batch, heads, …)
-
-    links = links_found(maps.cross[layer][:, head].argmax(dim=-1))
-    module = model.decoder.layers[layer].cross_attn.fused
-    whole = loss(model(half.src, half.tgt_in).mT, half.tgt_out)
-    hook = module.register_forward_hook(without)
-    less = loss(model(half.src, half.tgt_in).mT, half.tgt_out)
-    hook.remove()
-    return {"% of the links found": links, "loss added without it": less - whole}
+def of_rank(rank):
+    token = by_weight[:, rank - 1 : rank]  # (words, 1)
+    found = {"mean weight": share.gather(1, token).mean()}
+    found["mean harm without this token"] = harm.gather(1, token).mean()
+    found["mean harm without a token at random"] = at_random.mean()
+    hit = (token[:, 0] == most).double().mean()
+    return found | {"% of the words that it harms most": 100 * hit}
 
 
-book.test("explains", silenced, values=range(8))
+book.test("explains", of_rank, values=(1, 2, 3, 4, 5))
 
 # %% tags=["hide-input"]
 verdict = book.judge(
-    explains=("half right", "12_reading_attention", "Heads that find more words tend "
-    "to be worth more. But 3 and 4 find equally many and differ more than tenfold in "
-    "what they are worth. A map shows where a head looks, not how much is made of it: "
-    "that takes an intervention."),
+    explains=("half right", "12_reading_attention", "True: without the token of its "
+    "highest weight the loss of a word rises by about 5 on average, and in four of "
+    "five cases no other token does more harm. Not: in one of five cases another does, "
+    "and half of those times its harm is above 0.5. Nor does the weight say how much: "
+    "where it is above 0.5, the loss of one word in eight (mostly `</s>`) hardly "
+    "rises. What the output depends on takes an intervention."),
 )
 bets["explains"].reveal(book["explains"].verdict)
 verdict
 
 # %% [markdown]
-# Claim 58 reads the record of lesson 13: readers trained on 16 words, right answers on longer stories, mean of three seeds.
+# Claim 58 reads the record of lesson 13: readers trained on 16 words, right answers on longer stories, mean of three seeds, with two widths of the heads and two bases of the wavelengths.
 
 # %%
 accuracy = final_results(read_record("records/positions.json"), "accuracy")
@@ -1892,31 +2145,35 @@ accuracy = final_results(read_record("records/positions.json"), "accuracy")
 
 def at_length(words):
     place, shares = (16, 32, 64).index(words), {}
-    for d_k in (8, 16):
-        runs = accuracy[f"rotary, d_k {d_k}, base 10000"]
-        shares[f"% right, heads of {d_k}"] = 100 * sum(run[place] for run in runs) / 3
-    return {"% right, as said": 100} | shares
+    for d_k, base in ((8, 10000), (16, 10000), (8, 100), (16, 100)):
+        runs = accuracy[f"rotary, d_k {d_k}, base {base}"]
+        right = 100 * sum(run[place] for run in runs) / 3
+        shares[f"% right, heads of {d_k}, base {base:,}"] = right
+    return {"% right, predicted": 100} | shares
 
 
 book.test("rotary", at_length, values=(16, 32, 64))
 
 # %% tags=["hide-input"]
 book.judge(
-    rotary=("half right", "13_positions_past_the_paper", "It depends on their "
-    "wavelengths: at four times the trained length these readers are right in 97 or in "
-    "43 of 100 cases, as their heads are 8 or 16 wide. An offset that was never seen "
-    "may look like a near one."),
+    rotary=("wrong", "13_positions_past_the_paper", "At four times the trained "
+    "length, readers with heads of 16 are right in 43 of 100 cases, with heads of 8 in "
+    "97. With base 100, heads of 16 rise to 71 and heads of 8 fall to 51. Offsets that "
+    "were never seen are not safe by themselves: width and base set the wavelengths, "
+    "and lesson 13 tests how they matter."),
 )
 
 # %% tags=["hide-input"]
 from time import perf_counter
 
-from course_lib.compression import quantized
+from course_lib.compression import quantized, weight_bytes
 
 layer = nn.Linear(1024, 1024)
 variants = {"float32": layer, "int8 weights": quantized(nn.Sequential(layer))[0]}
+kilobytes = {name: weight_bytes(each) / 1000 for name, each in variants.items()}
 
 
+# %% tags=["hide-input"]
 @torch.no_grad()
 def microseconds(tokens):
     x, best = torch.randn(tokens, 1024), {}
@@ -1926,38 +2183,53 @@ def microseconds(tokens):
             variant(x)
             spent = 1e6 * (perf_counter() - started)
             best[name] = min(spent, best.get(name, spent))
-    return {f"µs, {name}": each for name, each in best.items()}
+    found = {f"µs a call, {name}": each for name, each in best.items()}
+    return found | {f"kB, {name}": size for name, size in kilobytes.items()}
 
 
 # %% [markdown]
-# For claim 59 `microseconds` times one linear layer, 1,024 to 1,024 features, in both forms; the fastest of 30 calls counts.
+# For claim 59 `microseconds` times one linear layer, 1,024 to 1,024 features, in both forms, on a CPU; the fastest of 30 calls counts.
 
 # %%
 book.test("int8", microseconds, values=(1, 8, 64))
 
 # %% tags=["hide-input"]
 book.judge(
-    int8=("half right", "14_cost_and_memory", "It is smaller. If it is faster depends "
-    "on the kernel: this one turns all weights back into float32 at each call."),
+    int8=("wrong", "14_cost_and_memory", "The weights take about a quarter of the "
+    "bytes, but here a call with one token takes longer: this kernel turns all weights "
+    "back into float32 each time. Speed needs a kernel that multiplies integers well."),
 )
 
 # %% tags=["hide-input"]
-found_links, costs = measured("explains")
-assert abs(found_links[3] - found_links[4]) < 3 and costs[4] > 10 * costs[3]
-assert (found_links[[5, 7]] > found_links[4] + 5).all()
-assert (costs[[5, 7]] < costs[4]).all()
-_, narrow, wide = measured("rotary")
-assert narrow[2] > 90 and wide[2] < 50 and min(narrow[0], wide[0]) > 98
-floats, integers = measured("int8")
-assert integers[0] > 1.2 * floats[0]
+weight, without, chance_harm, hits = measured("explains")
+assert without[0] > 5 * without[1] and without[0] > 5 * chance_harm[0]
+assert 75 < hits[0] < 86 and hits[1:].max() < 15 and 4 < without[0] < 6.5
+top_share, top_harm = (x.gather(1, by_weight[:, :1])[:, 0] for x in (share, harm))
+idle = (top_share > 0.5) & (top_harm < 0.1)  # its loss hardly rises
+ends = of_words(half.tgt_out) == model.config.eos_id
+assert 0.1 < idle.sum() / (top_share > 0.5).sum() < 0.16
+assert (idle & ends).sum() > 0.6 * idle.sum()
+missed = most != by_weight[:, 0]
+worst = harm.gather(1, most[:, None])[missed, 0]
+assert 0.4 < (worst > 0.5).double().mean() < 0.6
+
+# %% tags=["hide-input"]
+_, *heads = (row.round().tolist() for row in measured("rotary"))
+assert [row[2] for row in heads] == [97, 43, 51, 71]
+assert min(row[0] for row in heads) > 98
+floats, integers, whole_kb, int8_kb = measured("int8")
+assert integers[0] > 1.1 * floats[0] and 0.24 < int8_kb[0] / whole_kb[0] < 0.27
 
 # %% [markdown]
+# *Rule of this round.* Where a claim names a cause, change the cause alone and measure what follows; one case where nothing follows is enough.
+#
 # ## All of them, to play
 #
 # Every claim once more.
-# First you see only the sentence.
+# In a running notebook you first see only the sentence.
 # Judge it, and the verdict appears, with the experiment's numbers; the slider is its knob.
 # The list remembers what you answered.
+# (The stored picture, for a page without a kernel, shows claim 1 when it has been judged.)
 
 # %%
 lab = ErrataLab(book.claims)
@@ -1974,7 +2246,19 @@ for plain, claim in zip(lab.claims, book.claims, strict=True):
 #
 # You will read the next bold sentence soon.
 # Write it down, look for a knob, and let two numbers meet: what the sentence predicts, and what comes out.
-# Here is one to begin with; the verdict is yours.
+# Here are three to begin with; the verdicts are yours.
+
+# %% tags=["hide-input"]
+book.say(
+    "Yours",
+    half="Twice the temperature makes a model half as certain.",
+    beam="A wider beam never returns a less probable output.",
+    wide="A model twice as wide has twice as many parameters.",
+)
+
+# %% [markdown]
+# Claim 60 has its experiment.
+# For the others write one: claim 61 can look into the trees of claim 50, sentence by sentence, and claim 62 can count the parameters of `nn.Transformer`.
 
 
 # %%
@@ -1982,10 +2266,9 @@ def certainty(temperature):
     scores = torch.tensor([3.0, 2.0, 1.0, 0.0])
     said = scores.softmax(dim=0).max() / temperature
     found = (scores / temperature).softmax(dim=0).max()
-    return {"largest probability, as said": said, "largest probability": found}
+    return {"largest probability, predicted": said, "largest probability": found}
 
 
-book.say("Yours", half="Twice the temperature makes a model half as certain.")
 book.test("half", certainty, values=(1, 2, 4, 8))
 
 # %% [markdown]
@@ -2022,7 +2305,7 @@ for text, names in sources.items():
 Page("\n".join(rows))
 
 # %% [markdown]
-# 17 are right, 17 half right and 25 wrong: no single answer would have carried you far.
+# 17 are right, 14 half right and 28 wrong: one answer for all of them would have been right for fewer than half.
 
 # %% tags=["nbval-check-output"]
 book.summary()
@@ -2031,11 +2314,14 @@ book.summary()
 from pathlib import Path
 
 verdicts = Counter(claim.verdict for claim in book.claims if claim.verdict)
-assert verdicts == {"right": 17, "half right": 17, "wrong": 25}
-numbered = {2: "words", 3: "splits", 9: "longer", 15: "lengths", 16: "lossless"}
-numbered |= {18: "cheap", 20: "always", 23: "unbiased", 27: "shape", 28: "nothing"}
-numbered |= {30: "pre_norm", 31: "final_norm", 33: "corresponding", 40: "row_t"}
-numbered |= {45: "accumulation", 46: "undivided", 49: "logits", 50: "finished"}
+assert verdicts == {"right": 17, "half right": 14, "wrong": 28}
+numbered = {2: "words", 3: "splits", 9: "longer", 10: "invariant", 11: "order"}
+numbered |= {12: "axis", 15: "lengths", 16: "lossless", 18: "cheap", 19: "key_bias"}
+numbered |= {20: "always", 23: "unbiased", 24: "triangle", 26: "minus", 27: "shape"}
+numbered |= {28: "nothing", 30: "pre_norm", 31: "final_norm", 33: "corresponding"}
+numbered |= {34: "last_keys", 35: "empty", 37: "t_plus_1", 38: "whole", 40: "row_t"}
+numbered |= {41: "axes", 42: "rate", 45: "accumulation", 46: "undivided", 49: "logits"}
+numbered |= {50: "finished", 60: "half", 61: "beam", 62: "wide", 4: "masked"}
 numbered |= {54: "cache", 55: "pairs", 57: "explains", 58: "rotary", 59: "int8"}
 assert all(book[name].number == number for number, name in numbered.items())
 for claim in book.claims:
@@ -2058,10 +2344,10 @@ Predictions()
 # ## Summary
 #
 # A sentence about a model becomes an experiment when it predicts a number: choose a knob, measure, compare.
-# Many wrong sentences are half of a right one: invariant for equivariant, the upper triangle for what lies strictly above the diagonal, QKᵀ for the softmax of it.
-# The dangerous ones never crash: padding without a mask, a mask that broadcasts along the wrong axis, positions of the batch, a schedule with one wrong letter.
-# A test with easy numbers finds nothing: equal lengths or a single layer hide what the next model shows.
-# And a sentence that sounds wrong may be right: the key bias does nothing, and masked padding is not there.
+# A claim is half right where it lost a condition: the mean of the rows is invariant (10), the upper triangle is masked without its diagonal (24), Adam forgives an undivided loss if nothing is clipped (46).
+# The dangerous mistakes never crash: padding without a mask (1), positions of the batch (12), a mask that broadcasts along the wrong axis (27), a schedule with one wrong letter (42).
+# A test with easy numbers finds nothing: a single layer cannot tell what claims 28 and 33 get wrong, nor a mask with one key still open what claim 26 does.
+# And a sentence that sounds wrong may be right: the key bias does nothing (19), and masked padding is not there (4).
 #
 # **Practice**: the [capstone](assignments/release/19_capstone/19_capstone.ipynb), a translator from an empty file; and the next bold sentence that you read, with a knob and two numbers.
 # **What moved**: the [twelve questions](assignments/release/99_concepts_after/99_concepts_after.ipynb) from before the course, asked again.
