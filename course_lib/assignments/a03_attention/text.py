@@ -165,8 +165,9 @@ check("03.additive", additive)
 
 # %% [markdown] tags=["answer"]
 # The variance of a score is 64 instead of 1, its standard deviation 8.
-# The softmax of such scores puts nearly all weight on the largest.
-# There the derivative of the softmax is near 0, so hardly any gradient reaches most queries and keys through it.
+# The softmax of such scores often puts nearly all weight on the largest: many queries start saturated, on a key that
+# chance has chosen. There the derivative of the softmax is near 0, so hardly any gradient reaches those queries to
+# change it. And every step of the training moves the scores 8 times as far, which saturates more of them.
 #
 # === BEGIN MARK SCHEME ===
 # 1 point: variance d_k, or standard deviation √d_k. 1 point: saturation and what it does to the gradient.
