@@ -106,7 +106,7 @@ def _draw(axes: Axes, tree: Any, index: int, boxes: dict, text: Text, role: str)
     """One box with its text, and the edge that leads to it."""
     left, middle, wide = boxes[index]
     text.set_position((left + wide / 2, middle))
-    shape = dict(boxstyle="round,pad=0,rounding_size=0.06", gid=f"box {index}", zorder=2)
+    shape = dict(clip_on=False, boxstyle="round,pad=0,rounding_size=0.06", gid=f"box {index}", zorder=2)
     axes.add_patch(FancyBboxPatch((left, middle - HEIGHT / 2), wide, HEIGHT, **shape, **LOOKS[role]))
     parent = tree.nodes[index].parent
     if parent is not None:
