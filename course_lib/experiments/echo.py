@@ -97,6 +97,7 @@ GRID = Grid(
         "state space, untied": RATES | dict(architecture="state space", output="untied"),
         "LSTM": RATES | dict(architecture="lstm"),
         "LSTM, untied": RATES | dict(architecture="lstm", output="untied"),
+        "GRU": RATES | dict(architecture="gru"),
         "LSTM with a path": RATES | dict(architecture="lstm", path=True),
         "LSTM with a path, projected": RATES | dict(architecture="lstm", path=True, output="projected"),
         "LSTM with a path, untied": RATES | dict(architecture="lstm", path=True, output="untied"),

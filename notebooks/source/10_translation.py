@@ -689,7 +689,7 @@ assert costs["LSTM with attention"]["cpu_seconds"] < 0.75 * whole["cpu_seconds"]
 # - **Beam search helps**: it moves the mean by half a point, too, but on the same weights, where the luck of the seed cancels, and each of the three times.
 # - **More noise costs almost four points or more**: dropout 0.3, or subword dropout, which splits words in ever new ways. Eight epochs may be too short for so much noise: the two long runs had dropout 0.3, too.
 # - **Post-norm**, as in the paper, does not learn at the rate that suits pre-norm; with a quarter of that rate it learns, but does not catch up. Changing one thing at a time is fair only if the other settings still suit it.
-# - **The LSTM** is more than one point ahead, each of the three times. Whether the Transformer would catch up with more epochs, these runs do not show; lesson [15](15_alternatives.ipynb#An-echo) finds what holds a new one back.
+# - **The LSTM** is more than one point ahead, each of the three times. Whether the Transformer would catch up with more epochs, these runs do not show; lesson [15](15_alternatives.ipynb#An-echo) finds a part of what holds a new one back.
 #
 # ## The translator that came with the course
 #

@@ -35,6 +35,37 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 # - A **decoder-only model** keeps the right half, without the memory. The beginning of a text goes in, and at each position the next token is predicted.
 # - An **encoder-decoder model** keeps both. Something is read, and something else is written.
 #
+# What a position may look at is set by a mask (lesson [05](05_masks.ipynb)), and the masks differ (`grid` draws one):
+
+# %% tags=["hide-input"]
+from course_lib.figures import Panel
+
+
+def grid(name, queries, keys, causal=False):
+    """The mask of one attention."""
+    mask = torch.ones(len(queries), len(keys), dtype=torch.bool)
+    return Panel(mask.tril() if causal else mask, queries, keys, name, "mask")
+
+
+# %%
+from course_lib.figures import panels
+
+read, written = "r1 r2 r3 r4".split(), "w1 w2 w3".split()
+grids = [
+    grid("encoder only", read, read),
+    grid("decoder only", written, written, causal=True),
+    grid("both: encoder", read, read),
+    grid("both: decoder", written, written, causal=True),
+    grid("both: to the memory", written, read),
+]
+panels(grids, title="Who may look where: rows look at columns", per_row=5)
+
+# %% tags=["hide-input"]
+assert [int(each.values.sum()) for each in grids] == [16, 6, 16, 6, 12]
+
+# %% [markdown]
+# Positions that are read look in both directions. Positions that are written look back only and, with a memory, at everything that was read.
+#
 # A decoder layer has three sub-layers: masked self-attention, attention to the memory, and a feed-forward network.
 # Without a memory the second has nothing to attend to, so we drop it.
 # What is left?
@@ -69,7 +100,8 @@ assert gap < 1e-6
 
 # %% [markdown]
 # So a model like GPT [@radford2018] is a stack of *encoder* layers with a causal mask.
-# Here it is, whole.
+# (The test needs the norm in front: in the paper's order the LayerNorm behind the silenced sub-layer would stay. A model without the sub-layer has no such LayerNorm.)
+# Here is such a model, whole.
 
 
 # %%
@@ -92,7 +124,7 @@ class OurLanguageModel(nn.Module):
         return self.generator(x)  # (batch, length, vocab)
 
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.families import LanguageModel
 
 sizes = dict(d_model=32, num_heads=4, num_layers=2, d_ff=64, dropout=0.0)
@@ -108,10 +140,10 @@ torch.testing.assert_close(ours(ids), theirs(ids))
 
 # %% [markdown]
 # **A common mistake**: a language model without its mask.
-# It trains without an error, and its loss soon looks splendid: it reads the answer at the next position.
+# No error is raised, and each position can read its answer one position further on.
 # One changed token shows the leak.
 
-# %%
+# %% tags=["hide-input"]
 changed = ids.clone()
 changed[:, -1] = (changed[:, -1] + 1 - 4) % 26 + 4  # another last token
 x, other = theirs.embedding(ids), theirs.embedding(changed)
@@ -128,8 +160,8 @@ assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 # %% [markdown]
 # ### Today's block
 #
-# Is GPT-2 still this block, and Llama 3?
-# Beside our language model the plan is unchanged: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
+# Do GPT-2 and Llama 3 still consist of this block?
+# Their plan is the one above: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
 # The parts changed:
 #
 # | part | the paper (2017) | GPT-2 [@radford2019] | Llama 3 [@grattafiori2024] |
@@ -138,20 +170,14 @@ assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 # | positions | sinusoids, added to the words | learned, added | rotary (lesson [13](13_positions_past_the_paper.ipynb)) |
 # | keys and values | as many heads as queries | as many | 8 heads for 32 or more ([14](14_cost_and_memory.ipynb#Fewer-keys-than-queries)) |
 # | feed-forward | ReLU, d_ff = 4 d_model | GELU, 4 d_model | gated: **SwiGLU** [@shazeer2020] |
-# | biases | in the feed-forward network | everywhere | none |
+# | biases | in the feed-forward network | everywhere but in the output layer | none |
 #
 # RMSNorm leaves out the mean: it divides by the root of the mean square.
-# GELU is a ReLU with a rounded corner.
-# A gated network (the idea is in lesson [15](15_alternatives.ipynb), too) passes one projection through SiLU, z · sigmoid(z), and multiplies the other by it, number by number.
+# GELU is a smooth ReLU, which dips slightly below zero.
+# A gated network (the idea is in lesson [15](15_alternatives.ipynb), too) passes one projection through SiLU, z · sigmoid(z), and multiplies the other by it, number by number:
 
 
 # %%
-from torch.nn.functional import scaled_dot_product_attention as attend
-from torch.nn.functional import silu
-
-from course_lib.position import Rotary
-
-
 class GatedFeedForward(nn.Module):
     """SwiGLU: one projection decides how much of another one passes."""
 
@@ -161,10 +187,19 @@ class GatedFeedForward(nn.Module):
         self.down = nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x):
-        return self.down(silu(self.gate(x)) * self.up(x))
+        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
 
 
-# %%
+# %% [markdown]
+# `LlamaBlock` (folded) puts the parts of the last column together.
+
+# %% tags=["hide-input"]
+from torch.nn.functional import scaled_dot_product_attention as attend
+
+from course_lib.position import Rotary
+
+
+# %% tags=["hide-input"]
 class LlamaBlock(nn.Module):
     def __init__(self, d_k, heads, key_heads, feed_forward):
         super().__init__()
@@ -183,7 +218,7 @@ class LlamaBlock(nn.Module):
         return x + self.feed_forward(self.norm2(x))
 
 
-# %%
+# %% tags=["hide-input"]
 torch.manual_seed(0)
 block, x = LlamaBlock(8, 8, 2, GatedFeedForward(64, 172)), torch.randn(1, 9, 64)
 other = x.clone()
@@ -209,7 +244,7 @@ assert (near - near[0]).abs().max() < 1e-4
 
 # %% [markdown]
 # With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network [@shazeer2020]. (Llama 3 takes a larger one.)
-# The block is smaller because its keys and values have fewer heads; that our layer of lesson 06 has biases everywhere counts for little.
+# The block is smaller mostly because its keys and values have fewer heads.
 #
 # ## A model that writes, letter by letter
 #
@@ -225,6 +260,41 @@ writer = train_writer(texts, seed=0)
 print(len(texts), "sentences, for example:", texts[20])
 
 # %% [markdown]
+# One step of such a training, by hand, with one sentence and a new model (`shown` prints ids as characters, a space as `_`):
+
+
+# %% tags=["hide-input"]
+def shown(ids):
+    """The first five characters of a row."""
+    read = CHARACTERS.words(ids[0, :5].tolist())
+    return " ".join(each.replace(" ", "_") for each in read)
+
+
+# %%
+torch.manual_seed(0)
+model = LanguageModel(writer.config)
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+ids = torch.tensor([CHARACTERS.closed(texts[20])])  # (1, length)
+print("read:  ", shown(ids[:, :-1]))
+print("wanted:", shown(ids[:, 1:]))
+losses = []
+for _ in range(2):
+    logits = model(ids[:, :-1])  # (1, length - 1, vocab)
+    loss = nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+print("loss before the first step {:.2f}, after it {:.2f}".format(*losses))
+
+# %% tags=["hide-input"]
+assert losses[1] < losses[0]
+
+# %% [markdown]
+# `train_writer` takes 600 such steps, each with 32 sentences, and lets the learning rate rise and fall.
+# Its model has 71,000 parameters. (In this lesson each trained stack has two layers, with d_model 64, 4 heads and d_ff 128.)
+# The models below differ in what stands in the places of `ids[:, :-1]` and `ids[:, 1:]`.
+#
 # To write, we start with `<s>`, draw a character from the predicted distribution, append it and read again.
 # Temperature, top-k and top-p are those of lesson [11](11_decoding.ipynb): `write` calls the same function.
 
@@ -244,27 +314,26 @@ for temperature in (0.3, 0.7, 1.5):
     print(f"temperature {temperature}:", *drawn(temperature), sep="\n   ")
 
 # %% [markdown]
-# Where a sentence begins and ends the model was shown, but not what a word is.
-# Yet at the lower temperatures much of what it writes is words, from a capital to a full stop.
+# Each text of the training was one sentence, so the model has seen where sentences begin and end. Nothing told it what a word is.
+# Yet at the lower temperatures much of what it writes is words.
 #
 # How good is it?
 # **Bits per character** measure its surprise: the mean of log₂(1 / probability of the right character), on sentences that it never saw.
-# (A loss in nats per subword, such as lesson 09's without smoothing, becomes bits per character when divided by ln 2 and by the mean number of characters in a subword.)
-# Such a number says little without a baseline.
-# Here is an old one, without any gradient: *count* what follows each run of up to five characters in the training texts.
+# Here is an old baseline, without any gradient: *count* what follows each run of up to eight characters in the training texts.
 
 # %%
-followers = defaultdict(Counter)  # up to five characters to what came next
+LONGEST = 8
+followers = defaultdict(Counter)  # up to eight characters to what came next
 for text in texts:
-    read = [1] * 5 + CHARACTERS.closed(text)[1:]  # five times <s>
-    for at in range(5, len(read)):
-        for back in range(6):
+    read = [1] * LONGEST + CHARACTERS.closed(text)[1:]  # eight times <s>
+    for at in range(LONGEST, len(read)):
+        for back in range(LONGEST + 1):
             followers[tuple(read[at - back : at])][read[at]] += 1
 
 for context in ("c", "e c", "the c"):
     after = followers[tuple(CHARACTERS.ids(context))]
-    shown = (f"{CHARACTERS.words([i])[0]} {n}" for i, n in after.most_common(4))
-    print(f"after “{context}”, {after.total()} times:", ", ".join(shown), "…")
+    most = (f"{CHARACTERS.words([i])[0]} {n}" for i, n in after.most_common(4))
+    print(f"after “{context}”, {after.total()} times:", ", ".join(most), "…")
 
 # %% [markdown]
 # A long context says more about what follows, but the training texts have it less often, or not at all.
@@ -284,7 +353,7 @@ def counted_prob(read, at, longest):
 
 
 # %% [markdown]
-# One training is an anecdote, so where the rest of this lesson gives a score, it reads a record of three seeds: `python -m course_lib.experiments families` makes it again. (What it looks into is a single training, with seed 0.)
+# One training is an anecdote. So where a score of a model has an interval, it comes from a record of three seeds, which `python -m course_lib.experiments families` makes again. Where it has none, it is of one training, with seed 0.
 # The record also has writers that were trained five times as long as ours.
 # Below, `seeds(side, name)` reads one of its results, seed after seed, and `told` prints their mean and its interval.
 
@@ -320,11 +389,11 @@ def told(values, form="{:.1%}", share=True):
 
 # %% tags=["hide-input"]
 bits = {}
-for longest in (0, 1, 3, 5):
+for longest in (0, 1, 3, 5, 8):
     surprise = []
     for text in unseen:
-        read = [1] * 5 + CHARACTERS.closed(text)[1:]
-        for at in range(5, len(read)):
+        read = [1] * LONGEST + CHARACTERS.closed(text)[1:]
+        for at in range(LONGEST, len(read)):
             surprise.append(-math.log2(counted_prob(read, at, longest)))
     bits[longest] = sum(surprise) / len(surprise)
     characters = "character" if longest == 1 else "characters"
@@ -337,14 +406,15 @@ of_counts.reveal(of_counts.choices[int(bits[5] < min(seeds("writer", "bits")))])
 
 # %% tags=["hide-input"]
 assert bits[1] > 3 and bits[5] < 1.3 < 1.8 < min(seeds("writer", "bits"))
+assert bits[5] + 0.04 < bits[8]
 assert all(abs(each - bits[5]) < 0.1 for each in seeds("long writer", "bits"))
+assert sum(each.numel() for each in writer.parameters()) == 70_976
 
 # %% [markdown]
 # (In parentheses: the 95 % confidence interval of the mean over seeds; those of shares are cut off at 0 and 100 %.)
-# After 600 steps our writer is far behind the counts of five characters; after 3,000 it has drawn level.
-# A small corpus made by a grammar repeats its words all the time, and there a table is hard to beat.
-# But for a context that it never met, a table can only fall back on a shorter one.
-# A model can use what it learned from similar contexts, and that pays when there is more to learn than fits a table.
+# After 600 steps our writer is far behind the counts of five characters. After 3,000 steps, where the record stops, the two are about equal; what more steps would bring, we have not measured.
+# Longer contexts do not help the counts: those of eight characters are worse than those of five.
+# A small corpus made by a grammar repeats itself, and there a table is hard to beat.
 #
 # Drawn at temperature 0.7, how many of the words are real, and how many sentences copied?
 
@@ -364,22 +434,19 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 #
 # ### From a language model to an assistant
 #
-# A model that continues texts is not yet one that answers.
-# Asked a question, it may continue with another question.
+# A model that continues texts may continue a question with another question.
 # A large one does many tasks if its text begins with a few examples of them, **in-context learning** [@brown2020], without any further training.
 # To make an assistant of it, two more trainings follow.
-# In **instruction tuning** it learns, with the loss of this lesson, from conversations in which people have written good answers; usually the loss counts the answer's tokens only. Of `<user> What is 2 + 2 ? <assistant> 4 </s>` these are `4` and `</s>`.
-# In **preference learning** people say which of two of its answers is better.
-# One way first trains a second model to predict these judgments, and uses its prediction as a reward for the first [@ouyang2022].
-# Another does without it, and raises the probability of the better answer compared with the worse one's [@rafailov2023].
-# The block, the mask and the sampling stay as they are.
+# In **instruction tuning** it learns, with the loss of this lesson, from conversations with good answers; usually the loss counts the answer's tokens only. Of `<user> What is 2 + 2 ? <assistant> 4 </s>` these are `4` and `</s>`.
+# In **preference learning** people say which of two answers is better: a second model learns to predict this and rewards the first [@ouyang2022], or the probability of the better answer is raised directly [@rafailov2023].
+# Block, mask and sampling stay as they are.
 #
 # ## A model that fills in blanks
 #
 # An encoder sees both sides of each word, so predicting the next word would teach it nothing: the answer is part of its input.
 # BERT's task [@devlin2019] hides some of the tokens and asks for them.
 # A model trained in this way is a **masked language model**.
-# It is asked for 15 % of the tokens, which are whole words here.
+# In each text, 15 % of the tokens are asked for. (Our tokens are whole words.)
 # Of these, 80 % become `<mask>`, 10 % become a random one, and 10 % stay as they are.
 # Why not always `<mask>`? The texts that the model will read later have none, so it should learn to say something about ordinary words, too.
 
@@ -408,22 +475,27 @@ assert ((wanted == row) | (wanted == -100)).all()
 assert (blanks == row)[wanted == -100].all()
 
 # %% [markdown]
+# The step of training is the one above, without a shift: `cross_entropy(model(blanks).flatten(0, 1), wanted.flatten())`.
 # The −100 is PyTorch's: `cross_entropy` leaves such targets out.
-# The library's `mask_tokens` does the same and knows all special tokens.
+# The record's model has 110,000 parameters and learned from 4,000 sentences, in 1,000 steps of 64.
 #
 # Why fill in blanks?
 # It forces the model to learn which words fit where, and needs no labels.
-# A **classifier**, `TextClassifier` in the library, puts one linear layer on the vector of the first token, `<s>`.
-# It starts from the pretrained weights and trains on with a few labeled examples: **fine-tuning**.
+# A **classifier**, `TextClassifier` in the library, puts one linear layer on the vector of the first token, `<s>`: with `x = text_encoder(ids)`, the step is `cross_entropy(head(x[:, 0]), classes)`.
+# It starts from the pretrained weights and trains on with a few labeled examples, here for 200 steps of 32: **fine-tuning**.
 #
 # Our question: was a noun of the sentence replaced by one of another kind?
-# Half of them were, and are called odd. Not each of them is nonsense, and then nobody could know: 100 % is out of reach.
+# In half of the sentences one was; these are called odd.
+# The new noun may happen to make sense as well, so 100 % is out of reach.
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import labeled_sentences
 
 for sentence, odd in labeled_sentences(12, seed=3)[4:]:
     print("odd     " if odd else "sensible", " ".join(sentence))
+
+# %% [markdown]
+# The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence (`on_pairs`), with the same labels.
 
 # %%
 of_labels = Predict(
@@ -434,86 +506,103 @@ of_labels = Predict(
 )
 of_labels
 
+# %% tags=["hide-input"]
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+parts = {seed: labeled_sentences(1000, seed) for seed in (100, 101, 102, 300, 301, 302)}
+
+
+def words_and_pairs(words):
+    return [*words, *map(" ".join, zip(words, words[1:], strict=False))]
+
+
+def on_pairs(labeled, exam):
+    """Share of an exam that a logistic regression has right."""
+    counter = CountVectorizer(analyzer=words_and_pairs)
+    model = make_pipeline(counter, LogisticRegression(solver="liblinear"))
+    return model.fit(*zip(*labeled, strict=True)).score(*zip(*exam, strict=True))
+
+
 # %%
-gains = {}
 for labels in (100, 1000):
     names = ("from scratch", "pretrained")
-    pair = [seeds("masked", f"{name}, {labels}") for name in names]
-    gains[labels] = [after - before for before, after in zip(*pair, strict=True)]
-    fresh, after = map(told, pair)
-    print(f"{labels:5} labels: from scratch {fresh}, pretrained {after}")
-    points = (f"{100 * gain:.1f} points" for gain in gains[labels])
-    print(f"{'':13} gain, seed by seed:", *points)
+    fresh, after = (seeds("masked", f"{name}, {labels}") for name in names)
+    simple = [on_pairs(parts[100 + n][:labels], parts[300 + n]) for n in range(3)]
+    print(f"{labels:5} labels: word pairs {told(simple)}")
+    print(f"{'':13} from scratch {told(fresh)}, pretrained {told(after)}")
 why = "guessing gives 50 %, and filling in blanks adds a few points"
-of_labels.reveal(round(100 * sum(pair[1]) / 3), because=why)
+of_labels.reveal(round(100 * sum(after) / 3), because=why)
 
 # %% tags=["hide-input"]
-assert min(gains[100]) > 0 and mean_estimate(gains[1000]).low > 0
+for labels in (100, 1000):
+    fresh, after = (seeds("masked", f"{name}, {labels}") for name in names)
+    gain = [b - a for a, b in zip(fresh, after, strict=True)]
+    assert min(gain) > 0
+assert mean_estimate(gain).low > 0 and min(after) > max(simple) > min(simple) > 0.53
+assert sum(simple) / 3 > sum(fresh) / 3 + 0.01
 assert max(seeds("masked", "pretrained, 100")) < 0.6
 assert max(seeds("masked", "pretrained, 1000")) < 0.65
-assert mean_estimate(seeds("masked", "from scratch, 100")).low < 0.5
 
 # %% [markdown]
 # Half of the sentences are odd, so 50 % is guessing.
-# From scratch, the classifier is hardly distinguishable from that.
-# Pretraining helps with each of the three seeds and costs no labels, but it does not get far: with 1,000 labels, six answers of ten are right.
-# Why does it gain so little?
-# Some labels cannot be known; the classifier reads the vector of `<s>`, for which no blank was ever asked; or pretraining has taught too little.
-# The last we can look at.
+# With 100 labels nothing is clearly better than that.
+# With 1,000 labels the classifier from scratch is worse than word pairs, on average, and the pretrained one is better, with each of the three seeds. But four answers of ten are still wrong.
+# Has pretraining taught too little?
 # If the third word of a sentence is hidden, how often does the model find it?
-# As baselines we count: which third word is the most frequent one, of all, after this word, or between these two (`by_counts`)?
-
-# %% tags=["hide-input"]
-part = [words for words, odd in labeled_sentences(1000, seed=300) if not odd]
-around = {"nothing": slice(0), "one word": slice(1, 2), "both": slice(1, 4, 2)}
-
-
-def by_counts(place, number):
-    """Share of third words that are the most frequent between the same words."""
-    counts = defaultdict(Counter)
-    for words, odd in labeled_sentences(number, seed=0):
-        if not odd:
-            counts[tuple(words[place])][words[2]] += 1
-    best = [counts[tuple(words[place])].most_common(1) for words in part]
-    return sum(w[2] in dict(b) for w, b in zip(part, best, strict=True)) / len(part)
-
-
-# %%
-counted = {
-    number: {name: by_counts(place, number) for name, place in around.items()}
-    for number in (8000, 80_000)
-}
-for number, shares in counted.items():
-    told_shares = (f"{name} {share:.0%}" for name, share in shares.items())
-    print(f"counts of {number // 2:6,} sentences, knowing", ", ".join(told_shares))
-print("masked language model, 4,000 sentences:", told(seeds("masked", "valid")))
-
-# %% tags=["hide-input"]
-found = seeds("masked", "valid")
-assert counted[8000]["nothing"] < 0.1 and 0.25 < min(found) < max(found) < 0.3
-assert 0.18 < counted[8000]["one word"] < min(found) - 0.03
-assert counted[80_000]["both"] < min(seeds("masked, longer, more", "valid")) - 0.1
-
-# %% [markdown]
-# It finds the word more often than counts do, but not by much, and nearly three of four blanks remain wrong.
-# (Many blanks have more than one good filler, so here, too, 100 % is out of reach.)
+# The baseline counts which third word is the most frequent one between the same neighbors; if these never met, after the same word; else of all (`by_counts`).
 # The record also has a pretraining with ten times the sentences and ten times the steps.
 
 # %% tags=["hide-input"]
-pretrainings = {"as above": "masked", "10 times as much": "masked, longer, more"}
-for name, side in pretrainings.items():
-    parts = (told(seeds(side, f"pretrained, {labels}")) for labels in (100, 1000))
-    print(f"{name:17} blanks {told(seeds(side, 'valid'))}", end=", ")
-    print("100 labels {}, 1,000 labels {}".format(*parts))
+many = labeled_sentences(80_000, seed=0)
+asked = [words for seed in (300, 301, 302) for words, odd in parts[seed] if not odd]
+around = (slice(1, 4, 2), slice(1, 2), slice(0))  # both neighbors, the first, none
+
+
+def by_counts(number):
+    """Share of hidden third words that counts of so many sentences find."""
+    counts = defaultdict(Counter)
+    for words, odd in many[: 2 * number]:
+        for place in () if odd else around:
+            counts[tuple(words[place])][words[2]] += 1
+    right = 0
+    for words in asked:
+        place = next(place for place in around if tuple(words[place]) in counts)
+        right += words[2] == counts[tuple(words[place])].most_common(1)[0][0]
+    return right / len(asked)
+
+
+# %%
+longer = "masked, longer, more"
+counted = {}
+for number, side in ((4000, "masked"), (40_000, longer)):
+    counted[number] = by_counts(number)
+    print(f"{number:6,} sentences, blanks found: counts {counted[number]:.0%}", end="")
+    print(", model", told(seeds(side, "valid")))
+hundred, thousand = (told(seeds(longer, f"pretrained, {n}")) for n in (100, 1000))
+print(f"the second one's classifier: 100 labels {hundred}, 1,000 labels {thousand}")
+ceiling = on_pairs(many, parts[300])
+print(f"word pairs with 80,000 labels: {ceiling:.0%}")
 
 # %% tags=["hide-input"]
-longer = "masked, longer, more"
-assert min(seeds(longer, "valid")) > 0.5
-assert min(seeds(longer, "pretrained, 1000")) > 0.65
-assert max(seeds(longer, "pretrained, 100")) < 0.65
+from dataclasses import replace
+
+from course_lib.families import MaskedLanguageModel
+
+assert all(abs(each - counted[4000]) < 0.05 for each in seeds("masked", "valid"))
+assert counted[40_000] < min(seeds(longer, "valid")) - 0.1 and counted[40_000] > 0.35
+assert 0.65 < min(seeds(longer, "pretrained, 1000")) < ceiling - 0.05
+met = {word for words, odd in many[:8000] if not odd for word in words}
+filler = MaskedLanguageModel(replace(writer.config, vocab_size=len(met) + 5))
+assert abs(sum(each.numel() for each in filler.parameters()) - 110_000) < 1000
+assert max(seeds(longer, "pretrained, 100")) < 0.65 and 0.8 < ceiling < 0.86
 
 # %% [markdown]
-# It leaves the counts behind. So too little pretraining was one reason, and with 1,000 labels a large one; with 100 there is still little beyond guessing. What cannot be known, and what reading `<s>` costs, is open.
+# With 4,000 sentences the model finds the hidden word about as often as counts do.
+# With 40,000 sentences and ten times the steps it is far ahead of them.
+# Its classifier with 1,000 labels gains as well, so too little pretraining was one reason; with 100 labels it is hardly above guessing.
+# And the ceiling? Word pairs with 80,000 labels are right on four of five sentences, so at least that much can be known.
 # (BERT's pretraining had 3.3 billion words to read [@devlin2019, section 3.1].)
 #
 # ## Patches instead of words
@@ -568,7 +657,8 @@ def cut(pictures):
 
 
 # %% [markdown]
-# We train the library's model on 1,197 digits, and give ours its weights.
+# We train the library's model, 74,000 parameters, on 1,197 digits in 1,000 steps of 64; the step is `cross_entropy(model(pictures), classes)`.
+# Then we give ours its weights.
 
 # %%
 from course_lib.experiments import right_share, train_digits
@@ -612,7 +702,7 @@ assert min(seeds("digits", "test")) >= 0.97 and nearest_share > 0.98
 # **A common mistake**: cutting patches with `view`.
 # The shape is right, no error is raised, and the "patches" are strips of four pixels in a row.
 
-# %%
+# %% tags=["hide-input"]
 strips = picture.view(16, 4)
 ways = {"by hand": by_hand[1], "cut": cut(picture[None, None])[0, 1], "view": strips[1]}
 for name, one in ways.items():
@@ -621,11 +711,77 @@ for name, one in ways.items():
 # %% tags=["hide-input"]
 assert torch.equal(torch.stack(by_hand), cut(picture[None, None])[0])
 assert not torch.equal(torch.stack(by_hand), strips)
+assert sum(each.numel() for each in digits.parameters()) == 74_250
 
 # %% [markdown]
-# Where does the class token look, beside itself?
+# In the widget, erase or paint pixels of a digit and see when the answer changes. It begins with the test pictures that the model is least sure of.
+# Below the picture, the writer continues a text that you begin.
+
+# %%
+from course_lib.widgets import ModelPlayground
+
+with torch.no_grad():
+    sure = digits(test.pictures).softmax(dim=-1).amax(dim=-1)
+unsure = test.pictures[sure.argsort()[:3], 0]
+playground = ModelPlayground(digits, writer, CHARACTERS, unsure)
+playground
+
+# %% tags=["hide-input"]
+from course_lib.checks import written_for
+
+with written_for(playground.examples[0], playground.pixels):
+    assert max(playground.probs) < 0.9
+
+# %% [markdown]
+# ## A picture in, a sentence out
+#
+# The decoder attends to vectors, and does not ask where they come from.
+# So we put a picture on the left of figure 1 and words on the right: an **image captioner**.
+# `Captioner` is called like the Transformer, with pictures as sources: the step is `cross_entropy` of `model(pictures, tgt_in)` against `tgt_out`.
+# Its pictures are drawn by a program: 16 × 16 pixels, with one or two things, each of one color and shape.
+# We train it, 184,000 parameters, on 6,000 pictures with captions in 1,000 steps of 64, and write out its forward pass.
+
+# %%
+from course_lib.experiments import CAPTIONS, captions_of, train_captioner
+
+captioner = train_captioner(seed=0)
+
+
+def our_captioner(pictures, tgt_in):
+    """Pictures and the words so far to the logits of the next word."""
+    memory = captioner.picture_encoder(pictures)  # (batch, patches, d_model)
+    x = captioner.tgt_embedding(tgt_in)  # (batch, tgt_len, d_model)
+    x = captioner.decoder(x, memory, causal_mask(tgt_in.shape[1]))
+    return captioner.generator(x)  # (batch, tgt_len, vocab)
+
+
+# %% [markdown]
+# What does it say about a picture of ours?
+# Lesson 11's `greedy` decodes it, unchanged.
+# Change the things, the relation, and the row and column of each thing's upper left pixel (0 to 10).
+
+# %%
+from course_lib.data import Scene, draw_scenes
+from course_lib.decoding import greedy
+
+things = ("red", "square"), ("blue", "ring")
+scene = Scene(things, "left of", ((5, 1), (3, 9)))
+picture = draw_scenes([scene])  # (1, 3, 16, 16)
+(found,) = greedy(captioner, picture, max_len=12)
+said = CAPTIONS.words(found.ids)
+print("caption:", *said)
+
+# %% tags=["hide-input"]
+tgt_in = torch.tensor([[1, *CAPTIONS.ids(said)]])
+with torch.no_grad():
+    theirs = captioner(picture, tgt_in)
+    torch.testing.assert_close(our_captioner(picture, tgt_in), theirs)
+assert sum(each.numel() for each in captioner.parameters()) == 184_256
+
+# %% [markdown]
+# Where does each word look?
 # `record_weights` listens to any attention module, as `record_attention` did to a Transformer's.
-# `draw_looks` draws the outline of the digit over the weights of its patches.
+# We take the cross-attention of the last layer, averaged over its heads; `draw_looks` draws it under the outlines of the things.
 
 # %% tags=["hide-input"]
 from course_lib.figures import new_figure, styled
@@ -660,95 +816,23 @@ def draw_looks(picture, ink, looks, labels, title):
 # %%
 from course_lib.recording import record_weights
 
-last = digits.picture_encoder.encoder.layers[-1].self_attn
-with record_weights([last]) as maps, torch.no_grad():
-    digits(test.pictures[:1])
-looks = maps[0][0, :, 0, 1:].unflatten(1, (4, 4))  # (heads, patch rows, patch columns)
-labels = [f"head {head}" for head in range(len(looks))]
-title = "The class token's heads look at different patches"
-draw_looks(picture, picture, looks, labels, title)
-
-# %% tags=["hide-input"]
-assert len({look.argmax().item() for look in looks}) > 1
-
-# %% [markdown]
-# As lesson [12](12_reading_attention.ipynb) showed, a map tells where a head looks, and not yet what the answer depends on.
-# Test that by hand: erase a patch in the widget, and see whether the answer changes.
-# Below the picture, the writer continues a text that you begin.
-
-# %%
-from course_lib.widgets import ModelPlayground
-
-playground = ModelPlayground(digits, writer, CHARACTERS, test.pictures[:3, 0])
-playground
-
-# %% tags=["hide-input"]
-from course_lib.checks import written_for
-
-with written_for(playground.examples[0], playground.pixels):
-    assert playground.probs.index(max(playground.probs)) == test.classes[0]
-
-# %% [markdown]
-# ## A picture in, a sentence out
-#
-# The decoder attends to vectors, and does not ask where they come from.
-# So we put a picture on the left of figure 1 and words on the right: an **image captioner**.
-# `Captioner` is called like the Transformer, with pictures as sources, and lesson 11's `greedy` decodes it unchanged.
-# Its pictures are drawn by a program: 16 × 16 pixels, with one or two things, each of one color and shape.
-# We train it on pictures with captions, and write out its forward pass.
-
-# %%
-from course_lib.experiments import CAPTIONS, captions_of, train_captioner
-
-captioner = train_captioner(seed=0)
-
-
-def our_captioner(pictures, tgt_in):
-    """Pictures and the words so far to the logits of the next word."""
-    memory = captioner.picture_encoder(pictures)  # (batch, patches, d_model)
-    x = captioner.tgt_embedding(tgt_in)  # (batch, tgt_len, d_model)
-    x = captioner.decoder(x, memory, causal_mask(tgt_in.shape[1]))
-    return captioner.generator(x)  # (batch, tgt_len, vocab)
-
-
-# %% [markdown]
-# What does it say about a picture of ours?
-# Change the things, the relation, and the row and column of each thing's upper left pixel (0 to 10).
-
-# %%
-from course_lib.data import Scene, draw_scenes
-
-things = ("red", "square"), ("blue", "ring")
-scene = Scene(things, "left of", ((5, 1), (3, 9)))
-picture = draw_scenes([scene])  # (1, 3, 16, 16)
-(said,) = captions_of(captioner, picture)
-print("caption:", said)
-
-# %% tags=["hide-input"]
-tgt_in = torch.tensor([[1, *CAPTIONS.ids(said.split())]])
-with torch.no_grad():
-    theirs = captioner(picture, tgt_in)
-    torch.testing.assert_close(our_captioner(picture, tgt_in), theirs)
-
-# %% [markdown]
-# Where does each word look?
-# We draw the cross-attention of the last layer, averaged over its heads.
-
-# %%
 crossing = [captioner.decoder.layers[-1].cross_attn]
 with record_weights(crossing) as maps, torch.no_grad():
     captioner(picture, tgt_in[:, :-1])  # row t predicts word t
 looks = maps[0][0].mean(dim=0).unflatten(1, (4, 4))  # (words, rows, columns)
-title = "Words for a thing look at that thing"
+title = "In this picture, color and shape words look at their thing"
 colors = picture[0].permute(1, 2, 0).clamp(0, 1)  # (rows, columns, 3)
-draw_looks(colors, colors.amax(dim=2), looks, said.split(), title)
+draw_looks(colors, colors.amax(dim=2), looks, said, title)
 
 # %% tags=["hide-input"]
-assert looks[2, :, :2].sum() > 0.6 < looks[-1, :, 2:].sum()
-assert looks[3:5, 3].sum(dim=1).min() > 0.5  # left, of: the lowest row, which is empty
+with written_for((("red", "square"), ("blue", "ring")), things):
+    assert looks[1:3, :, :2].sum(dim=(1, 2)).min() > 0.6
+    assert looks[-2:, :, 2:].sum(dim=(1, 2)).min() > 0.6
+    rest = looks[[0, 3, 4, 5]].flatten(1)  # a, left, of, a
+    assert (rest.argmax(dim=1) >= 12).all()  # the lowest row, which is empty
 
 # %% [markdown]
-# Words for a thing look at it; *left* and *of* look mostly at an empty patch.
+# The words for a thing look at it. *Left*, *of* and both *a* look most at an empty patch of the lowest row.
 # But one picture is an anecdote, too.
 # In 200 pictures of two things, how much of a shape word's weight lies on the patches of each thing?
 
@@ -775,7 +859,50 @@ assert abs(touched**2 / 16 - 0.3) < 0.01
 assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() == [0, 1]
 
 # %% [markdown]
-# (Equal weights would put about 30 % on each thing.) Nobody showed the model which patches a word is about; the pattern comes from captions alone. Whether the word *depends* on these patches, only erasing them would tell.
+# (Equal weights would put about 30 % on each thing.) Nobody showed the model which patches a word is about.
+#
+# Does the word *depend* on these patches, too? In the same 200 pictures we paint patches in the gray of the background. How often does that change the model's first shape word, given the right words before it?
+
+# %% tags=["hide-input"]
+import random
+
+kinds = ("the two most attended", "two others of the thing", "two off the thing")
+chosen, rng = {kind: [] for kind in kinds}, random.Random(0)
+for one, look in zip(pairs, maps[0].mean(dim=1), strict=True):
+    top = look[2].topk(2).indices.tolist()
+    across, down = (range(at // 4, (at + 5) // 4 + 1) for at in one.places[0][::-1])
+    on = {4 * row + column for row in down for column in across}
+    others, off = sorted(on.difference(top)), sorted(set(range(16)).difference(on, top))
+    patches = top, rng.sample(others, 2), rng.sample(off, 2)
+    for kind, two in zip(kinds, patches, strict=True):
+        chosen[kind].append(two)
+
+
+# %% tags=["hide-input"]
+def shape_words(pictures):
+    """The shape word that the captioner prefers, given the right words before it."""
+    with torch.no_grad():
+        return captioner(pictures, batch.tgt_in)[:, 2].argmax(dim=-1)
+
+
+# %% tags=["hide-input"]
+pictures, changes = draw_scenes(pairs, seed=6000), {}
+for kind, patches in chosen.items():
+    erased = pictures.clone()
+    for one, numbers in zip(erased, patches, strict=True):
+        for row, column in (divmod(number, 4) for number in numbers):
+            one[:, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = 0.1
+    changed = shape_words(erased) != shape_words(pictures)
+    changes[kind] = changed.float().mean().item()
+    print(f"erasing {kind:24} changes {changes[kind]:.0%} of the words")
+
+# %% tags=["hide-input"]
+top, others, off = changes.values()
+assert off < 0.05 < 0.3 < others < top and top > 0.45
+
+# %% [markdown]
+# The word depends on the patches of its thing, and hardly on others.
+# Among those of the thing, the most attended ones matter only somewhat more than the rest. (In the encoder each patch has seen the others, so a weight on one patch may bring news of another.)
 #
 # ## Three kinds of unseen
 #
@@ -785,6 +912,8 @@ assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() ==
 # - *known*: new pictures of what training shows, elsewhere and with other noise;
 # - *new pair*: two things that training shows, never together in a picture;
 # - *new thing*: a color and a shape that training shows, never in one thing. Held out are the red circle, the green ring, the blue triangle, the yellow square and the white cross.
+#
+# As a baseline, `nearest_captions` gives a picture the caption of the training picture whose pixels are nearest.
 
 # %%
 of_captions = Predict(
@@ -795,22 +924,37 @@ of_captions = Predict(
 )
 of_captions
 
+# %% tags=["hide-input"]
+taught = make_scenes(6000, seed=0)
+taught_pixels = draw_scenes(taught, seed=0).flatten(1)
+
+
+def nearest_captions(kind):
+    """Share of test pictures whose nearest training picture has the right caption."""
+    scenes = make_scenes(300, seed=6000, kind=kind)
+    pixels = draw_scenes(scenes, seed=6000).flatten(1)
+    nearest = torch.cdist(pixels, taught_pixels).argmin(dim=1).tolist()
+    said = [taught[number].caption for number in nearest]
+    return sum(a == b.caption for a, b in zip(said, scenes, strict=True)) / 300
+
+
 # %%
 for kind in ("known", "new pair", "new thing"):
-    each = ", ".join(f"{value:.1%}" for value in seeds("captions", kind))
-    print(f"{kind:10} {told(seeds('captions', kind))}; seeds {each}")
+    near = nearest_captions(kind)
+    print(f"{kind:10} {told(seeds('captions', kind))}; nearest picture {near:.0%}")
 of_captions.reveal(round(100 * sum(seeds("captions", "new thing")) / 3))
-for said, right in seeds("captions", "wrong, new thing")[0][:3]:
-    print(f"  said: {said}; right: {right}")
+for wrong, wanted in seeds("captions", "wrong, new thing")[0][:3]:
+    print(f"  said: {wrong}; right: {wanted}")
 
 # %% tags=["hide-input"]
-assert min(seeds("captions", "known")) > 0.9
-assert min(seeds("captions", "new pair")) > 0.85
-assert max(seeds("captions", "new thing")) < 0.25
+assert min(seeds("captions", "known")) > 0.9 and nearest_captions("known") < 0.4
+assert min(seeds("captions", "new pair")) > 0.85 and nearest_captions("new pair") == 0
+assert max(seeds("captions", "new thing")) < 0.25 and nearest_captions("new thing") == 0
 
 # %% [markdown]
-# New pairs score a few points lower; part of that may be that they always have two things, and known pictures often one.
-# New things are a disaster: a person who knows *yellow* and *square* can say *yellow square*, but our captioner mostly cannot.
+# The nearest picture mostly fails even on known things, which may stand anywhere, and it never gives a new caption.
+# The captioner loses a few points on new pairs. (These always have two things, and known pictures may have one.)
+# On new things it is mostly wrong: a person who knows *yellow* and *square* can say *yellow square*.
 # What it lacks is **compositional generalization**: combining known parts in a new way [@lake2018].
 # A single number, "96 % on unseen pictures", would have hidden it.
 #
@@ -843,89 +987,102 @@ assert right["new thing"][1] < 0.4
 # The color is right, and the shape mostly is not.
 # Two explanations compete.
 # Either the memory does not hold the shape of a new thing, or it holds the shape and the decoder cannot read it.
-# A **linear probe** (lesson [12](12_reading_attention.ipynb)) helps to decide: a linear layer (`probe`) from the mean of the memory's vectors (`in_memory`) to the five shapes.
-# We train two of them, and test both on other pictures.
+# A **linear probe** (lesson [12](12_reading_attention.ipynb)) helps to decide: a logistic regression from the mean of the memory's vectors to the five shapes.
+# Its pictures show one thing each, all equally often.
 #
-# - One learns from known things only, as the captioner did. It tells whether their code for a shape also serves new things.
-# - The other learns from known *and* new things. If it reads them, the shape is *there*.
+# - *shown it*: it learns from all 25 things, so that color says nothing about shape, and is tested on other pictures. If it reads the new things, their shape is there.
+# - *not shown it*: it learns from 24 things and is tested on the 25th.
+#
+# There are two controls: the known things, treated alike, and a captioner that was never trained.
 
 # %%
 of_probe = Predict(
     "Which probe reads the shapes of new things, in most cases?",
-    ["neither", "only the one that also learned from new things", "both"],
+    ["neither", "only the one that was shown them", "both"],
     section="Three kinds of unseen",
 )
 of_probe
 
 # %% tags=["hide-input"]
-shapes = ["square", "circle", "triangle", "cross", "ring"]
+from sklearn.preprocessing import StandardScaler
 
-
-def in_memory(model, scenes, pictures):
-    """Mean vectors of the memory (pictures, d_model), and the number of each shape."""
-    with torch.no_grad():
-        vectors = model.encode(pictures).mean(dim=1)
-    return vectors, torch.tensor([shapes.index(one.things[0][1]) for one in scenes])
-
-
-# %% tags=["hide-input"]
-def probe(x, y, steps=400):
-    """A linear layer from vectors to shapes."""
-    torch.manual_seed(0)
-    norm = nn.BatchNorm1d(x.shape[1], momentum=None, affine=False)  # mean 0, variance 1
-    layer = nn.Sequential(norm, nn.Linear(x.shape[1], 5))
-    optimizer = torch.optim.AdamW(layer.parameters(), lr=0.03)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(layer(x), y).backward()
-        optimizer.step()
-    return layer.eval()
-
-
-# %% [markdown]
-# As a control, we also probe a captioner that was never trained.
-
-# %%
+from course_lib.data import NEW_THINGS, compose
 from course_lib.families import Captioner
 
-torch.manual_seed(0)
-untrained = Captioner(captioner.config, side=16, patch=4, channels=3).eval()
-taught_by = {"known": single("known", 50), "new thing": single("new thing", 51)}
-shape_right = {}
-for name, model in (("trained", captioner), ("untrained", untrained)):
-    known, new = (in_memory(model, *taught_by[kind]) for kind in taught_by)
-    mixed = [torch.cat(each) for each in zip(known, new, strict=True)]
-    for kinds, (x, y) in (("known things", known), ("both", mixed)):
-        probed = probe(x, y)
-        for kind in tests:
-            vectors, wanted = in_memory(model, *tests[kind])
-            shape_right[name, kinds, kind] = right_share(probed, vectors, wanted)
+COLORS = ["red", "green", "blue", "yellow", "white"]
+SHAPES = ["square", "circle", "triangle", "cross", "ring"]
+every = [(color, shape) for color in COLORS for shape in SHAPES]
 
-# %%
-for name in ("trained", "untrained"):
-    for kinds in ("known things", "both"):
-        old, new = (shape_right[name, kinds, kind] for kind in tests)
-        print(f"{name:9} memory, probe of {kinds:12}: known {old:.0%}, new {new:.0%}")
-few = shape_right["trained", "known things", "new thing"] > 0.5
-many = shape_right["trained", "both", "new thing"] > 0.5
-of_probe.reveal(of_probe.choices[few + many])
 
 # %% tags=["hide-input"]
-assert shape_right["trained", "known things", "new thing"] < 0.4
-assert shape_right["trained", "both", "new thing"] > 0.8
-assert shape_right["trained", "known things", "known"] > 0.85
-held = [shape_right[name, "both", "new thing"] for name in ("untrained", "trained")]
-assert held[0] < held[1] - 0.1
+def equally_often(number, seed):
+    """Things, each so many times, and a picture of each."""
+    things, rng = every * number, random.Random(seed)
+    scenes = [compose([thing], "", rng) for thing in things]
+    return things, draw_scenes(scenes, seed=seed)
+
+
+def split(right, asked):
+    """Shares right of the known and of the new things."""
+    parts = {True: [], False: []}
+    for thing, is_right in zip(asked, right, strict=True):
+        parts[thing in NEW_THINGS].append(is_right)
+    return [sum(parts[new]) / len(parts[new]) for new in (False, True)]
+
+
+# %% tags=["hide-input"]
+def reads_right(x, things, new_x, asked):
+    """Whether a probe that learns from the first reads the shapes of the second."""
+    probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    probe.fit(x.numpy(), [shape for _, shape in things])
+    said = probe.predict(new_x.numpy())
+    return [a == shape for a, (_, shape) in zip(said, asked, strict=True)]
+
+
+# %% tags=["hide-input"]
+def probed(model):
+    """Shares right of known and new things, by probes that were shown them or not."""
+    (things, pictures), (asked, others) = equally_often(50, 1), equally_often(20, 2)
+    with torch.no_grad():
+        x, new_x = (model.encode(each).mean(dim=1) for each in (pictures, others))
+    shown_it, not_shown = reads_right(x, things, new_x, asked), list(asked)
+    for thing in every:
+        rest = [at for at, each in enumerate(things) if each != thing]
+        here = [at for at, each in enumerate(asked) if each == thing]
+        taught = [things[at] for at in rest]
+        right = reads_right(x[rest], taught, new_x[here], [thing] * len(here))
+        for at, is_right in zip(here, right, strict=True):
+            not_shown[at] = is_right
+    return {"shown it": split(shown_it, asked), "not shown it": split(not_shown, asked)}
+
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+untrained = Captioner(captioner.config, side=16, patch=4, channels=3).eval()
+shape_right = {"trained": probed(captioner), "untrained": probed(untrained)}
+for name, ways in shape_right.items():
+    for way, (known, new) in ways.items():
+        print(f"{name:9} memory, {way:12}: known {known:.0%}, new {new:.0%}")
+above = sum(new > 0.5 for _, new in shape_right["trained"].values())
+of_probe.reveal(of_probe.choices[above])
+
+# %% tags=["hide-input"]
+there, unread = shape_right["trained"].values()
+never, never_unread = shape_right["untrained"].values()
+assert min(there) > 0.75 and max(never) < 0.6 and there[1] < there[0] + 0.05
+assert unread[1] < 0.3 and unread[1] < unread[0] - 0.1 < there[0] - 0.3
+assert never_unread[0] < 0.2 and never_unread[1] < 0.22
 
 # %% [markdown]
-# Guessing gives 20 %. Could the second probe cheat? It was shown that new yellow things are squares, so *yellow, so square* would do; the untrained memory's score may be partly that.
-# But such a probe would fail on known yellow things, and this one is right on nine known things of ten.
-# So the shape of most new things *can* be read from this memory, by a reader that was shown such things.
-# A probe that learned from known things only reads them as badly as the captioner does.
-# So neither explanation holds as it stands: the memory tells the shapes of new things apart, but in a code that a reader of known things does not share. (This is one training, of seed 0.)
-# The data suggest why: in training, *yellow* rules out *square*, so a code that mixes color and shape costs nothing there.
+# Guessing gives 20 %.
+# A probe that was shown the things reads new ones about as well as known ones, and far better than in an untrained memory. So the shape of a new thing is in the memory, though the captioner learned without such things.
+# A probe that was not shown the thing fails on new things. That is the second explanation: the shape is there, but a reader that never met it in this color does not find it.
+# This is not special to new things: such a probe misses many of the *known* ones, too.
+# Part of that is the probe's own: if only yellow squares are left out, it may learn that *yellow* is no *square*. With the untrained memory it scores below guessing.
+# The rest we take as a sign that the memory's code for a shape differs from color to color.
+# (This is one training, of seed 0.)
 #
-# Is that a limit of the model, or of its 1,000 steps?
+# Are these errors a limit of the model, or of its 1,000 steps?
 # The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000: more pictures of the same known things.
 
 # %%
@@ -953,14 +1110,16 @@ of_longer.reveal(round(100 * sum(seeds(side, "new thing")) / 3))
 # %% tags=["hide-input"]
 for kind in ("known", "new pair"):
     assert min(min(seeds(side, kind)) for side in list(trainings.values())[1:]) > 0.98
+assert min(seeds(side, "known") + seeds(side, "new pair")) == 1
 new_things = [seeds(side, "new thing") for side in trainings.values()]
 assert max(new_things[0]) + 0.1 < min(new_things[1]) < max(new_things[1]) < 0.6
-assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3]) < 0.8
+assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3])
+assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 
 # %% [markdown]
-# Every known thing and every new pair is right then, and so are most new things, though no picture shows one.
-# Four times the steps on the *same* pictures bring new things from 12 % to 49 %, so the disaster was mainly one of a short training, and not only of what the pictures leave out.
-# But a quarter stays wrong after 12,000 steps. (Whether the longer trainings keep color and shape apart, we have not probed.)
+# After the longest training every known thing and every new pair of the test is right, and so are three of four new things, though no training picture shows one.
+# Four times the steps on the *same* pictures bring new things from 12 % to 49 %; more pictures, with as many steps, to 63 %; and three times the steps on these to 74 %.
+# So a longer training helps, and so do more pictures. A quarter is still wrong; what would come after 12,000 steps, we have not measured.
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
@@ -985,8 +1144,24 @@ for token in brackets:
 # %% [markdown]
 # The row is a **linearized tree**.
 # Section 6.3 of the paper lets the model translate sentences into such rows, as @vinyals2015 did.
-# So a parser is no new model at all; it is the Transformer of lesson 08 with another target.
-#
+# The parser is the Transformer of lesson 08, with words as source and brackets as target:
+
+# %%
+from course_lib.experiments import WordIds
+from course_lib.transformer import Transformer
+
+vocabulary = WordIds(sorted({*words, *brackets}))
+parser = Transformer(ModelConfig(vocab_size=len(vocabulary), **sizes))
+src = torch.tensor([[*vocabulary.ids(words), 2]])  # </s> behind the words
+row = torch.tensor([vocabulary.closed(brackets)])
+logits = parser(src, row[:, :-1])  # (1, tgt_len, vocab)
+loss = nn.functional.cross_entropy(logits.flatten(0, 1), row[:, 1:].flatten())
+print(f"loss of an untrained parser: {loss:.2f}")
+
+# %% tags=["hide-input"]
+assert logits.shape == (1, len(brackets) + 1, len(vocabulary)) and loss > 1
+
+# %% [markdown]
 # **Labeled F1** is its measure.
 # A constituent is right if its label, its first and its last word are right.
 # Precision is right / said, recall is right / wanted, and F1 is their harmonic mean, 2 · right / (said + wanted).
@@ -1001,23 +1176,51 @@ print(f"right 3, said 3, wanted 4: {2 * 3 / (3 + 4):.4f}")
 print(f"the library's:             {labeled_f1([said], [wanted]):.4f}")
 
 # %% [markdown]
-# The parsers of the record learned from 4,000 sentences of up to 10 words.
-# How do they do on new ones, and on longer ones?
+# The parsers of the record (212,000 parameters) learned from 4,000 sentences of up to 10 words, in 800 steps of 32.
+# How do they do on new sentences, and on longer ones?
+# The baseline, `nearest_trees`, takes the tree of the training sentence of the same length that shares the most words in the same places.
+
+
+# %% tags=["hide-input"]
+def nearest_trees(seed):
+    """F1 and share of perfect trees; and of test trees that training has, too."""
+    bank = tree_bank(4600, seed)
+    taught, test = bank[:4000], bank[-300:]
+    same = defaultdict(list)
+    for words, row in taught:
+        same[len(words)].append((words, row))
+    said = []
+    for words, _ in test:
+        shares = [sum(map(str.__eq__, each, words)) for each, _ in same[len(words)]]
+        said.append(same[len(words)][shares.index(max(shares))][1])
+    right, known = [row for _, row in test], {tuple(row) for _, row in taught}
+    perfect = sum(map(list.__eq__, said, right)) / len(test)
+    seen = sum(tuple(row) in known for row in right) / len(test)
+    return labeled_f1(said, right), perfect, seen
+
 
 # %%
 for name, of in (("test", "unseen, up to 10 words"), ("longer", "11 words or more")):
     f1, whole = (told(seeds("parser", each)) for each in (name, f"perfect, {name}"))
     print(f"{of:23} F1 {f1}, perfect trees {whole}")
+near = list(zip(*map(nearest_trees, range(3)), strict=True))
+f1, whole = map(told, near[:2])
+print(f"{'nearest, up to 10 words':23} F1 {f1}, perfect trees {whole}")
+print(f"trees of unseen sentences that occur in training: {told(near[2])}")
 
 # %% tags=["hide-input"]
-assert min(seeds("parser", "test")) > 0.9
-assert min(seeds("parser", "perfect, test")) > 0.8
-assert max(seeds("parser", "longer")) < 0.35
+assert min(seeds("parser", "test")) > 0.9 > 0.87 > max(near[0])
+assert min(seeds("parser", "perfect, test")) > 0.8 and max(near[1]) < 0.6
+assert max(seeds("parser", "longer")) < 0.35 and min(near[2]) > 0.75
+met = {token for pair in tree_bank(4000, seed=0) for side in pair for token in side}
+whole_parser = Transformer(replace(writer.config, vocab_size=len(met) + 4))
+assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 1000
 
 # %% [markdown]
-# Again "unseen" has two meanings, and the second one breaks the model.
+# The parser is well ahead of its baseline on short sentences.
+# But "unseen" has two meanings again: four of five new short sentences have a tree that occurs in training, and none of the longer ones has. On these the model mostly fails.
 # Is it length, as in lesson [13](13_positions_past_the_paper.ipynb)?
-# Perhaps; but length is not the only difference, because longer sentences are also built differently.
+# Perhaps; but longer sentences are also built differently.
 
 # %% tags=["hide-input"]
 conjunctions = {"if", "because", "although", "when"}
@@ -1036,26 +1239,37 @@ most = max(seeds("parser", "perfect, longer")) / (1 - clauses["11 or more"])
 assert most < 0.35 and 0.5 < 1 - clauses["11 or more"]
 
 # %% [markdown]
-# But most of the longer sentences have no such clause. Even if every perfect tree were one of theirs, about a quarter of them would be perfect, against nine in ten of the short ones; so the clauses are not the whole reason.
-# The paper reaches an F1 of 91.3 on the Wall Street Journal with about 40,000 trees [@vaswani2017, table 4].
-# Its sentences are real and ours are not, so the two cannot be compared.
+# But most of the longer sentences have no such clause. Even if every perfect tree were one of theirs, about a quarter of them would be perfect, so the clauses are not the whole reason.
+# (The paper reaches an F1 of 91.3 on the Wall Street Journal [@vaswani2017, table 4]; its real sentences and our made-up ones cannot be compared.)
 #
 # ## Which shape is it?
 #
-# | what it does | goes in | comes out | shape |
-# |---|---|---|---|
-# | summaries | a text | a shorter text | encoder-decoder, or decoder only: the text is the beginning |
-# | answers to questions, chat | a conversation | its continuation | decoder only |
-# | marking an answer in a text | question and text | first and last word | encoder only, two scores for each word |
-# | code | a program with a gap or a beginning | what is missing | decoder only; it reads what stands before the gap and after it, and then writes the gap |
-# | search | a text | one vector | encoder only, or a decoder trained further for it |
-# | speech to text | frames of a spectrogram | a text | encoder-decoder; frames are patches |
-# | music and speech from text | a text | codes of sound | decoder only, or encoder-decoder |
-# | pictures made from text | a text, and noise or codes of patches | codes, or a picture with less noise | decoder only over codes; encoder layers inside a diffusion model |
-# | detection | patches, and learned queries | a box and a label for each query | encoder-decoder without a causal mask |
-# | proteins | a row of amino acids | a vector for each | encoder only |
+# These are the models of this lesson:
 #
-# A label or a vector for the input usually takes an encoder; its continuation, a decoder; another sequence, both, or a decoder that reads one and writes the other; a set of answers, a decoder without a causal mask.
+# | model | input layer | stack | mask | output layer | target |
+# |---|---|---|---|---|---|
+# | writer | table of characters | encoder layers | causal | linear, vocabulary | the text, shifted by one |
+# | blanks | table of words | encoder layers | full | linear, vocabulary | the hidden words |
+# | classifier | the same | encoder layers | full | linear on `<s>`, 2 classes | the label |
+# | digits | linear layer of patches | encoder layers | full | linear on the class token, 10 classes | the label |
+# | captioner | linear layer of patches; table of words | both | full, causal, full to the memory | linear, vocabulary | the caption, shifted |
+# | parser | table of words and brackets | both | full, causal, full to the memory | linear, vocabulary | the brackets, shifted |
+#
+# (Padding is masked, too.) And elsewhere?
+#
+# | what it does | goes in | comes out | shape | for example |
+# |---|---|---|---|---|
+# | summaries | a text | a shorter text | encoder-decoder, or decoder only | T5 [@raffel2020] |
+# | chat | a conversation | its continuation | decoder only | InstructGPT [@ouyang2022] |
+# | marking an answer in a text | question and text | two scores for each word | encoder only | BERT [@devlin2019] |
+# | code | a program with a gap | what is missing | decoder only; reads both sides of the gap, then writes | Code Llama [@roziere2023] |
+# | search | a text | one vector | encoder only, or a decoder trained further | Jina Embeddings 2 [@gunther2023] |
+# | speech to text | frames of a spectrogram | a text | encoder-decoder; frames are patches | Whisper |
+# | detection | patches, and learned queries | a box and a label for each query | encoder-decoder without a causal mask | DETR |
+#
+# A label or a vector for the input usually takes an encoder; its continuation, a decoder; another sequence, both, or a decoder that reads one and writes the other.
+# Most large language models are of this last kind. Any pair can be written as one text, source first, so that one model and one loss serve every task.
+# The price: under a causal mask the words of the source do not see what follows them.
 #
 # **Try yourself**: `train_writer(texts, seed=0, steps=3000)` takes five times as long. What does it write in the playground?
 #
@@ -1093,11 +1307,11 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and not one new attention class was needed for five tasks; today's language models have other norms, positions, gates and fewer keys in the same plan.
-# What a model of such blocks does is decided by its mask, by what is cut into tokens, and by the exercise that it is trained with.
-# That the blocks fit a task does not make them the best choice: on our small data, counts of five characters are as good as a language model after 3,000 steps, and the nearest neighbor as good as the vision transformer.
-# Pretraining on blanks helped the classifier in every seed, and with 1,000 labels ten times as much of it by more.
-# "Unseen" can mean a new picture, a new pair or a new combination of properties. After a short training the captioner is wrong on most of the third, where only a probe that was shown new things reads the shape from its memory; after a long one it is right on most of it.
+# A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and six tasks needed no new attention class; today's language models have other norms, positions, gates and fewer keys in the same plan.
+# What such a model does is decided by its mask, by what is cut into tokens, and by its target.
+# That the blocks fit a task does not make them the best choice: on our small data, counts are about as good as the writer after 3,000 steps and as the masked language model of 4,000 sentences, and the nearest neighbor is as good as the vision transformer. The captioner and the parser are well ahead of their baselines.
+# With 1,000 labels, pretraining on blanks helped the classifier, and ten times as much pretraining helped it more.
+# "Unseen" can mean a new picture, a new pair or a new combination of properties. After a short training the captioner is wrong on most of the third, though the shape is in its memory; after a long one it is right on most.
 #
 # **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -1,0 +1,99 @@
+"""Many facts: every question has one answer, it was told, and the sides differ in their state alone."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib.experiments import many_facts
+from course_lib.experiments.many_facts import (
+    ARCHITECTURES,
+    COUNTS,
+    GRID,
+    LENGTH,
+    NAMES,
+    SIZE,
+    TEST,
+    THINGS,
+    OneLayerReader,
+    crowded_stories,
+    reader_with_state,
+    right_by_count,
+)
+from tests.helpers.laws import raised, tells_apart
+
+HALF = LENGTH // 2
+
+
+def law_each_answer_was_told_once(make):
+    for count in COUNTS:
+        who, what, answers = make(30, count, torch.Generator().manual_seed(1))
+        assert who.shape == what.shape == (30, LENGTH) and answers.shape == (30, HALF)
+        for names, things, right in zip(who.tolist(), what.tolist(), answers.tolist(), strict=True):
+            facts = {name: thing for name, thing in zip(names[:HALF], things[:HALF], strict=True) if name < NAMES}
+            assert len(facts) == sum(name < NAMES for name in names[:HALF]) == count
+            assert set(things[HALF:]) == {THINGS} and max(things[:HALF]) < THINGS
+            assert [facts.get(name) for name in names[HALF:]] == right
+
+
+def another_thing(number, count, generator):
+    who, what, answers = crowded_stories(number, count, generator)
+    return who, what, (answers + 1) % THINGS
+
+
+def one_fact_more(number, count, generator):
+    return crowded_stories(number, count - 1, generator)
+
+
+def test_each_answer_was_told_once():
+    tells_apart(law_each_answer_was_told_once, crowded_stories, another_thing, one_fact_more)
+
+
+def law_no_word_sees_the_future(reader):
+    who, what, _ = crowded_stories(2, 4, torch.Generator().manual_seed(3))
+    other = who.clone()
+    other[:, HALF + 5 :] = (other[:, HALF + 5 :] + 1) % NAMES
+    with torch.no_grad():
+        gap = (reader(who, what) - reader(other, what)).abs().amax(dim=-1)
+    assert gap[:, :5].max() < 1e-5 < gap[:, 5].min()
+
+
+@pytest.mark.parametrize("side", GRID.sides)
+def test_no_word_sees_the_future_and_all_are_as_large(side):
+    torch.manual_seed(0)
+    reader = reader_with_state(GRID.sides[side]["architecture"], GRID.sides[side].get("state")).eval()
+    law_no_word_sees_the_future(reader)
+    assert abs(sum(each.numel() for each in reader.parameters()) / SIZE - 1) < 0.01
+    reader.layer.forward = lambda x, *mask: x + x.mean(dim=1, keepdim=True)
+    with pytest.raises(AssertionError):
+        law_no_word_sees_the_future(reader)
+
+
+def test_a_state_has_the_size_that_its_side_says():
+    assert reader_with_state("lstm", 8).layer.mixing.cells.hidden_size == 8
+    hands = reader_with_state("state space", 512).layer.mixing.from_left.output
+    assert hands.numel() == 512 and hands.shape[-1] == 2  # complex ones, of two numbers each
+
+
+def test_a_reader_of_another_kind_is_refused():
+    assert set(ARCHITECTURES) == {side["architecture"] for side in GRID.sides.values()}
+    assert "got 'rnn'" in str(raised(ValueError, lambda: OneLayerReader("rnn", 4)))
+
+
+def test_right_answers_are_counted_by_the_number_of_facts():
+    class KnowsOf(nn.Module):
+        """Is right in stories of four facts only."""
+
+        def forward(self, who, what):
+            count = int((who[0, :HALF] < NAMES).sum())
+            answers = crowded_stories(200, count, torch.Generator().manual_seed(TEST + count))[2]
+            return nn.functional.one_hot((answers + (count != 4)) % THINGS, THINGS).float()
+
+    assert right_by_count(KnowsOf()) == [float(count == 4) for count in COUNTS]
+
+
+def test_a_run_reports_what_the_record_needs():
+    results = many_facts.run(dict(architecture="lstm", state=8, rate=1e-3, steps=10), 0, Path())
+    assert len(results["by_count"]) == len(COUNTS) and len(results["history"]) == 10
+    assert 0 <= results["valid"] <= 1 and abs(results["parameters"] / SIZE - 1) < 0.01
