@@ -55,7 +55,7 @@ except KeyError as error:
 # - the **keys**: what each entry is found by;
 # - the **values**: what each entry gives.
 #
-# To match *more or less*, queries and keys must be vectors of one width, which the paper calls d_k.
+# To match *more or less*, queries and keys become vectors. For the dot product, our measure of a match, both must have one width, which the paper calls d_k.
 # The width of the values is d_v.
 
 # %%
@@ -69,7 +69,7 @@ orange = red + yellow  # a query: some red, some yellow
 #
 # How well does a key match the query?
 # We take their **dot product**: multiply number by number, then sum.
-# It is large where both have large numbers of one sign in the same places, 0 where they are perpendicular, and it grows with their lengths.
+# It is large if both have large numbers of the same sign in the same places, negative if the signs are mostly opposite, and 0 if the vectors are perpendicular. Doubling one vector doubles it.
 
 # %% tags=["nbval-check-output"]
 color_products = []
@@ -245,7 +245,7 @@ figure = curves(
     {name: (temperatures, by_temperature[:, n]) for n, name in enumerate(names)},
     xlabel="temperature",
     ylabel="weight",
-    title="Cold looks up one key, hot takes the mean of all; the order stays",
+    title="Cold looks up the best key, hot takes the mean of all; the order stays",
     log_x=True,
     marks={"one third": (None, 1 / 3)},
 )
@@ -261,7 +261,7 @@ assert (by_temperature[:, 0] >= by_temperature[:, 1]).all()
 assert (by_temperature[:, 1] >= by_temperature[:, 2]).all()
 
 # %% [markdown]
-# A cold softmax is **peaked**: one key takes all.
+# A cold softmax is **peaked**: the key with the highest score takes all, and keys that tie for it share.
 # A hot one is flat: all keys are nearly equal.
 # The paper's score is q · k / √d_k: the temperature is √d_k, 8 in its model. That is not hot, because dot products of wide vectors are larger, as we will see.
 #
@@ -313,7 +313,7 @@ for what, matrix in (("x · y", plain_products), ("weight", plain_weights)):
     for token, row in zip(tokens, matrix, strict=True):
         print(f"{token:8}", *(f"{each:7.2g}" for each in row))
 itself = tokens[plain_weights[sleeps].argmax()]
-finds.reveal(itself, because="no other row shares a feature with it")
+finds.reveal(itself, because="no row of zeros and ones matches it better than itself")
 
 # %% tags=["hide-input"]
 assert torch.equal(plain_weights.argmax(dim=-1), torch.arange(len(tokens)))
@@ -322,8 +322,8 @@ assert plain_products.count_nonzero() == len(tokens)
 assert plain_weights[the, cat] > plain_weights[cat, the] + 0.01
 
 # %% [markdown]
-# That every token finds itself comes from our rows, no two of which share a feature; it says nothing about attention.
-# But whatever the rows, x · y = y · x: *sleeps* matches *cat* exactly as well as *cat* matches *sleeps*.
+# Without projections this is the rule: among rows of equal length, and among rows of zeros and ones, none matches x better than x itself. (That our rows share no feature makes the other products 0.)
+# And whatever the rows, x · y = y · x: *sleeps* matches *cat* exactly as well as *cat* matches *sleeps*.
 # (The weights may differ, 0.22 and 0.19 between *The* and *cat*, because each row is divided by its own sum.)
 # So what a token *asks for* must be different from what it *is found by*.
 #
@@ -800,9 +800,9 @@ assert math.sqrt(ModelConfig(vocab_size=37_000).d_k) == 8  # the paper's base mo
 # With two keys, the weight w of the first changes with its score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
 # For any number of keys this becomes a matrix of rates, which weight moves with which score: diag(w) − w wᵀ, the **Jacobian** of the softmax.
 # Its size is the root of the sum of its squared entries.
-# Where the dot products were divided by √d_k, the chain rule divides this gradient by √d_k once more, and so do we.
+# To compare, we ask how the weights move with q · k itself. Where the score is q · k / √d_k, we therefore divide the size of the Jacobian by √d_k.
 #
-# `measure` (folded) draws 1,000 queries with 8 keys five times for each width, divides the dot products, and applies a function to the weights, such as `saturated` (folded).
+# For each width, `measure` (folded) draws 1,000 queries with 8 keys, five times. It divides the dot products in each of three ways, takes the softmax, and returns what a function such as `saturated` (folded) says of the weights.
 
 
 # %%
@@ -920,9 +920,8 @@ assert unscaled[3][on_one].median() < scaled[3].median() / 20
 # (The leftmost bar holds everything below.)
 #
 # "Regions where it has extremely small gradients", says section 3.2.1 of the softmax without the scale.
-# At d_k = 64 the figure does not show small gradients: without the scale even the median is larger (0.07 against 0.05).
-# It shows that queries become unequal: 37 % are already saturated, on a key chosen by chance, with almost no gradient to change it.
-# At 1,024 it is 80 %.
+# At d_k = 64 small gradients are not the rule without the scale: the median is even larger (0.07 against 0.05). But there is a long tail of tiny ones: 37 % of the queries are already saturated, on a key chosen by chance, and the more weight that key has, the less gradient is left to change it.
+# At 1,024 it is 80 %, and many gradients have vanished.
 # With √d_k, how peaked the weights are hardly depends on d_k.
 # Whether that is what slows training, this does not say; an experiment below tests it.
 #
@@ -1175,7 +1174,7 @@ assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 
 # %% [markdown]
 # Each line is the mean of five runs, and its band goes from the worst run to the best; the accuracy is that on 250 other look-ups.
-# With d_k = 16 all three learn the task, without the scale more slowly than with it.
+# With d_k = 16 the scaled and the additive score learn the task in every run; without the scale the worst run ends at about 0.9.
 # With d_k = 256 the runs without the scale are far behind, and far apart.
 # (A run with the scale may stay at the level of guessing for a while, too.)
 #
@@ -1203,11 +1202,13 @@ arms = {
     "rates of the scores / 16": runs_of(plain_dot, 256, 1, 16, of_scores),
     "w_query: start and rate / 16": runs_of(plain_dot, 256, 16, 16, "w_query"),
 }
-print(f"{'':31}saturated at step 0, 10   accuracy at step 100")
+print(f"{'':29}saturated at step     accuracy at step")
+print(f"{'':29}   0    10   100     10   100")
 for name, runs in arms.items():
-    full, ends = runs[:, :2, 1].mean(dim=0), runs[:, -1, 0]
-    print(f"{name:30}{full[0]:15.0%}{full[1]:8.0%}", end="")
-    print(f"{ends.mean():10.2f} ({ends.min():.2f} to {ends.max():.2f})")
+    full, right = runs[:, [0, 1, -1], 1].mean(dim=0), runs[:, :, 0]
+    print(f"{name:29}", *(f"{each:5.0%}" for each in full), end="")
+    print(f"   {right[:, 1].mean():.2f}  {right[:, -1].mean():.2f}", end="")
+    print(f" ({right[:, -1].min():.2f} to {right[:, -1].max():.2f})")
 as_well = arms["w_query starts / 16"][:, -1, 0].mean() > 0.95
 start_alone.reveal("yes" if as_well else "no")
 
@@ -1230,14 +1231,14 @@ torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
 # In these 100 steps the smaller start alone does not make up for the scale.
-# At first none of its 1,250 queries is saturated; but `w_query` moves the scores 16 times as far as in the scaled model, and after ten steps most are, long before the model knows which key to look at.
-# Smaller steps alone do not either: with all rates divided by 4 everything is slower, and with those of the scores divided by 16 more than half of the queries still start saturated.
+# At first none of its 1,250 queries is saturated; but `w_query` moves the scores 16 times as far as in the scaled model, and after ten steps most are, while its answers are no better than guessing.
+# Smaller steps alone do not either. They leave the start as it is, with more than half of the queries saturated, and they are slow. (With 400 steps, in runs outside this page, the scaled model has 1.00, without the scale 0.86, with the smaller start 0.73, with all rates divided by 4 0.83, with those of the scores divided by 4 0.95.)
 #
 # The last row changes both, the start of `w_query` and its rate.
 # It learns like the scaled model, and it must, because it *is* that model in other numbers: Adam divides by the size of the gradient (lesson [09](09_training.ipynb)), so only the start and the rate count.
 #
-# So √d_k does two things here, and neither was enough alone: the first scores are small, and so is every step of the scores.
-# Saturation is no harm in itself: at the end nearly all queries of the scaled model are saturated, on the right key.
+# So √d_k does two things here, the first scores are small, and so is every step of the scores; and neither alone was enough, at the few rates that we tried.
+# Saturation is no harm in itself: after 100 steps most queries of the scaled model are saturated, on the right key.
 # The paper only *suspects* that small gradients are the reason; our runs fit that, but do not prove it.
 
 # %% [markdown]
@@ -1335,7 +1336,7 @@ assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 # These 70 sentences were not used to choose the head, but they share one template and few nouns, and some sentences of this kind, like that of the picture, were in the training set.
 #
 # The 50 % of layer 0 are forced: there neither *it* nor the nouns know the last word yet.
-# In layer 1 the last word may have reached *it* or the nouns, query or keys; the accuracy cannot say which.
+# By layer 1 the last word may have changed the row of *it*, and so the query, or the rows of the nouns, and so the keys. The accuracy cannot say which.
 #
 # Nobody told this head to do so.
 # A weight says where a head looks, not yet what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
@@ -1438,7 +1439,7 @@ assert caught[no_scale] == ["values", "passes", "values", "values"]
 # Rows that sum to 1 catch the softmax.
 # A missing transpose passes wherever K equals its own transpose, and crashes at once where all sizes differ.
 # The default of 4 passes wherever d_k is 4: take d_k from the query's own shape.
-# And where the softmax is saturated, the scale makes no difference: test with numbers of ordinary size.
+# And where scores are so large that one key takes all, or tied keys share, the scale makes no difference: test with numbers of ordinary size.
 #
 # ## Your predictions
 
@@ -1459,7 +1460,7 @@ Predictions()
 # - **temperature**: what dot products are divided by before the softmax; cold is peaked, hot is flat.
 # - **entropy**: how evenly weights are spread, from 0 to the logarithm of their number.
 # - **Jacobian**: the matrix of how each output of a function changes with each input.
-# - **saturated**: said of a query one of whose keys has more than 0.99 of its weight; the softmax passes on almost no gradient.
+# - **saturated**: said of a query one of whose keys has more than 0.99 of its weight; the closer to 1, the less gradient the softmax passes on.
 # - **additive attention**: scores from a small network with tanh, older than the Transformer's.
 # - **self-attention**: attention whose queries, keys and values come from one sequence.
 # - **cross-attention**: attention whose queries come from one sequence, keys and values from another.

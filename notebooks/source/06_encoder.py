@@ -43,7 +43,7 @@ def random(*shape):
 #
 # What is it for?
 # With its weights fixed, attention only averages linear images of the tokens.
-# No linear function can answer *is it a noun in the plural?*: f(1, 1) = f(1, 0) + f(0, 1) − f(0, 0), so where the other three answers are 0, the fourth is 0 too.
+# No linear function has the value 1 for *a noun in the plural* and 0 for the others: f(1, 1) = f(1, 0) + f(0, 1) − f(0, 0), so where the other three answers are 0, the fourth is 0 too.
 # One hidden unit with max(0, …) can:
 
 # %% tags=["nbval-check-output"]
@@ -510,7 +510,7 @@ for here, *others in outputs.values():
 assert not torch.allclose(*both, rtol=0.1)
 
 # %% [markdown]
-# The same function three times, in evaluation mode.
+# For each order, our layer, the library's and PyTorch's are the same function in evaluation mode.
 # In training PyTorch's layer differs: it also drops attention weights and hidden units of the feed-forward network, which the paper does not mention.
 #
 # With the very same weights the two *orders* are two different functions, and the weights of a layer do not say which one they were trained for.
@@ -658,7 +658,7 @@ for best, right in (
 #
 # Within one layer all queries, keys and values are made before anything has been looked up.
 # (Several heads could gather all the names, for the feed-forward network to work on; training did not find that.)
-# For long inputs it can even be proved that a single layer cannot compose two functions, unless it is very wide [@peng2024]; our eight children are too few for the proof, so this is a result of training.
+# For long inputs it can even be proved that a single layer, unless it is very wide, cannot find f(g(x)) where both g(x) and f(g(x)) have to be looked up [@peng2024]; our eight children are too few for the proof, so this is a result of training.
 #
 # ### What the second layer does
 #
@@ -669,7 +669,7 @@ for best, right in (
 # - *A relay*: layer 0 makes one look-up for every child, so that Dan is known at Ben's position; layer 1 looks from Ada's position at Ben's again and reads it there.
 #
 # Which one did our model learn?
-# Here is the weight of each of its four heads on both positions (by chance 1/8), over 500 draws and all children.
+# For each head we average, over 500 draws and all children, its weight on two positions: that of the child that one gives to (for Ada, Ben's), and the next one (Gil's). By chance each would be 1/8. The first two rows are of the one-layer model and one look-up.
 
 # %% tags=["hide-input"]
 from course_lib.recording import record_weights
@@ -775,14 +775,14 @@ assert min(follows["Ben's"]) > 0.3 and max(follows["Gil's"]) < 0.1
 assert all(chased_share(model, 2) > 0.95 for model in pair)
 
 # %% [markdown]
-# With another vector at Ben's position nearly no answer stays, and half of them or more become what that vector knows; with another one at Gil's nearly all stay. It is the relay, with each seed.
+# With another vector at Ben's position nearly no answer stays, and about half of them or more become what that vector knows; with another one at Gil's nearly all stay. So it is not the chain, with any seed. As in the relay, Ben's position decides; but a third to a half of the answers become neither the old one nor what the new vector knows, so a clean relay is not all of it.
 # Depth lets a layer use what the layer below has found, here by reading it where another token has found it.
 #
 # ## How deep can we go?
 #
 # If two layers do more than one, why not 24?
 # We train 24 layers, and six, as many as the paper has, on one look-up, which a single layer learns.
-# The stacks have residuals and norms in both orders, or one of the two, or neither; each has three seeds and 300 steps of Adam (from the record).
+# There are five stacks: post-norm and pre-norm, both with residuals; residuals alone; norms alone; and neither. Post-norm is also trained with a warm-up. Each takes 300 steps of Adam with three seeds (from the record).
 
 # %% tags=["hide-input"]
 PLAIN = "plain (no residual, no norm)"
@@ -950,7 +950,7 @@ assert ((0.4 < post_random) & (post_random < 0.8)).all()
 # %% [markdown]
 # In the plain stack even less arrives: all its tokens have become one vector, as we will see, and in the puzzle each name is the answer exactly once, so most of the gradient cancels.
 # Post-norm passes on a third of the gradient in place of a half, through 48 norms.
-# So the gradient sets apart the plain stack and residuals alone, but not norm only and post-norm, which learn nothing with 24 layers, from pre-norm, which learns.
+# So the gradient shows what is wrong with the plain stack and with residuals alone. It does not show why norm only and post-norm learn nothing with 24 layers: their gradients change as little as pre-norm's, which learns.
 #
 # Try other depths and other weights.
 
@@ -1066,10 +1066,10 @@ assert (adds["residual, pre-norm"][:, :, 1] < 9.5).all()
 assert (adds["residual, pre-norm"][:, -1, 0] > 20).all()
 
 # %% [markdown]
-# What attention adds is more alike for all tokens than the vectors are: at layer 0, where the tokens still differ, its own share is about half of theirs (0.31 to 0.57 of it, over all three stacks and seeds).
-# In post-norm the norm brings x back to one length, √32 = 5.7, and in every layer attention adds between half and one and a half times as much; so in every layer the common part gains, and the own share keeps about 0.7 of its value.
+# What attention adds is more alike for all tokens than the vectors are: at layer 0, where the tokens still differ, its own share is a third to somewhat over a half of theirs (0.31 to 0.57 of it, over all three stacks and seeds).
+# In post-norm the norm brings x back to one length, √32 = 5.7, and in every layer attention adds between half and one and a half times as much, most of it common to all tokens. Over a whole layer, with its feed-forward network, the own share keeps about 0.7 of its value; we have not separated the two.
 # With residuals alone x grows, and what is added grows with it.
-# In pre-norm x grows too, but what attention adds to it keeps a length between 2.8 and 9.2, because it sees normalized vectors: at the bottom that is about half of x, at the top about a fifth.
+# In pre-norm x grows too, but what attention adds to it keeps a length between 2.8 and 9.2, because it sees normalized vectors: at the bottom that is more than 0.4 of x, at the top less than 0.3 (0.6 and 0.14 for this seed).
 #
 # ### What the parameters get
 #
@@ -1108,8 +1108,8 @@ assert (last["W₂, post-norm"] > 2 * last["W₂, pre-norm"]).all()
 assert (last["W_Q, post-norm"] < 1e-5).all() and (last["W_Q, pre-norm"] > 1e-3).all()
 
 # %% [markdown]
-# W_Q gets almost none: among equal tokens it makes no difference where a query looks, and at the top of post-norm its gradient is below 10⁻⁵.
-# W₂'s does not need the tokens to differ: there it is several times as large as pre-norm's, as @xiong2020 predict. But from equal tokens W₂ can learn only one answer for all.
+# In post-norm the gradient of W_Q falls from layer to layer, as the own share does, to below 10⁻⁵ at the top: among nearly equal tokens it hardly matters where a query looks.
+# The gradient of W₂ does not need the tokens to differ: at the top of post-norm it is several times as large as at the top of pre-norm, as @xiong2020 predict. But from equal tokens W₂ can learn only one answer for all.
 # (Our optimizer, Adam, makes steps of similar size out of small gradients too. So this tells of a bad start, and does not prove that nothing can be learned.)
 #
 # ### Which rate lets it learn?
@@ -1133,7 +1133,7 @@ print(" " * 20, *(f"rate {rate:<8g}" for rate in rates))
 for way, shares_of_way in table.items():
     print(f"{way:20}", *(" ".join(f"{x:4.0%}" for x in each) for each in shares_of_way))
 learns = [min(each) > 0.8 for each in table["post-norm"]]
-why = "at larger ones its tokens become one vector, and most runs stay there"
+why = "at 0.003 and at 0.01 no seed gets over 80 % within these 300 steps"
 of_rates.reveal(sum(learns), because=why)
 
 # %% tags=["hide-input"]
@@ -1176,7 +1176,7 @@ series = {}
 for name, (side, which) in WATCHED.items():
     courses = torch.tensor([own_shares[side][k] for k in which])
     series[name] = (range(0, 301, 20), courses)
-title = "Tokens fall together within 20 steps, and deeper at the larger rate"
+title = "All fall together first, and deeper at the larger rate"
 labels = dict(xlabel="step", ylabel="own share at the top", title=title)
 curves(series, **labels, log_y=True)
 
@@ -1194,9 +1194,9 @@ assert max(lowest["post-norm, 0.003"]) < 0.001
 assert max(max(each[1:]) for each in own_shares["24 layers, post-norm, 0.001"]) < 1e-6
 
 # %% [markdown]
-# In all nine runs the tokens fall together within the first 20 steps, from an own share of 0.1 to 0.3, while the model still guesses.
-# At 0.001, and with the warm-up, they fall to about 0.01 and part again, and only then does a run get more than a quarter right.
-# At 0.003 they fall below 0.001; within the 300 steps one run of three comes back.
+# In all nine runs the own share falls from 0.1 to 0.3 to below 0.1 in the first 20 steps, while the model still guesses, and is lowest somewhat later.
+# At 0.001, and with the warm-up, it falls to 0.01 to 0.03 and the tokens part again, and only then does a run get more than a quarter right.
+# At 0.003 it falls below 0.001; within the 300 steps one run of three comes back.
 # (24 post-norm layers at 0.001 fall to 10⁻⁷, the rounding, and stay there.)
 # This is the order of events, and not yet their cause.
 # A warm-up does not make post-norm robust, but it allows a larger rate; the paper's six post-norm layers were trained with one.

@@ -180,7 +180,7 @@ assert len(rare) > 200
 # %% [markdown]
 # About as large as its probability says.
 # Each of the rare outputs is improbable, but there are very many of them.
-# How likely is it that a draw leaves the five most probable tokens at least once on the way?
+# If the tails were everywhere as they are along the favorite, how likely would a draw leave the five most probable tokens at least once on the way?
 
 # %%
 tails = []
@@ -195,7 +195,7 @@ print(f"at least once in {len(tails)} steps: {ever:.2f}")
 assert 0.06 < mean(tails) < 0.14 and 0.4 < ever < 0.55
 
 # %% [markdown]
-# A tail of about a tenth at each step becomes nearly a half in a sentence of six tokens.
+# A tail of about a tenth at each of six steps becomes nearly a half.
 # So before we draw, we change the distribution.
 #
 # A temperature, which in lesson [03](03_attention.ipynb) divided scores, here divides the log-probabilities (or the logits) before the softmax.
@@ -283,7 +283,7 @@ assert min(of_sang[2:]) > of_sang[1]
 
 # %% [markdown]
 # Every change helps where the favorite is right.
-# Where the favorite is wrong, as after *Ich sang*, a temperature of 0.5 favors it more; the cuts, which remove only the tail, make the right output more frequent.
+# Where the favorite is wrong, as after *Ich sang*, a temperature of 0.5 removes the tail but favors the wrong token, too; the cuts keep the ratio of the two tokens, and make the right output more frequent.
 #
 # What does the temperature do to the entropy, which lesson [03](03_attention.ipynb) measured on attention weights?
 
@@ -330,7 +330,7 @@ assert 0.1 < 1 - log_probs.softmax(dim=-1).topk(5).values.sum().item() < 0.12
 # %% [markdown]
 # On the left, sampling becomes greedy decoding; on the right, noise.
 # Why do the curves cross? Entropy mixes two kinds of doubt.
-# At the unsure place it is mostly doubt between two tokens; at the sure place it is a long thin tail, 9 % outside the first five tokens (7 % at the unsure place), and above temperature 1 the larger tail counts more.
+# At the unsure place two tokens compete, which makes about 0.5 of its 1.3 nats at temperature 1, and nearly all at low temperatures. The rest, and at the sure place nearly everything, is a long thin tail, 9 % outside the first five tokens (7 % at the unsure place); above temperature 1 the larger tail counts more.
 # More training does not remove the tail: the finished translator has 11 % there. Label smoothing (lesson [09](09_training.ipynb)) asks for about 10 %.
 # At temperature 0.5 it is gone.
 #
@@ -419,13 +419,13 @@ assert right_of["drawn"] < 40 and 90 < right_of["greedy"]
 # %% [markdown]
 # (Three draws each.)
 # The higher the temperature, the worse the translation; the coolest draws are about as good as greedy decoding.
-# Cutting the tail wins back more than half of what temperature 1 loses. The rest is doubt among the first few tokens; and top-k 5, where one token is sure, keeps four of the tail.
+# Cutting the tail wins back more than half of what temperature 1 loses. The rest has two causes: both cuts still draw among several likely tokens, and where one token is nearly certain, top-k 5 still keeps four of the tail.
 # The finished translator has the same tail: with greedy decoding it is nearly always right, with a draw from all tokens seldom.
 #
 # For open-ended text, such as a story, the opposite is reported: the most probable text is bland and repeats itself, and top-p sampling does better [@holtzman2020].
 
 # %% [markdown]
-# ## Greedy decoding does not find the most probable output
+# ## Greedy decoding need not find the most probable output
 #
 # We score two outputs of *I sang three days ago*, each with one parallel pass: what greedy decoding writes, and what is right.
 
@@ -542,7 +542,7 @@ assert last == 8 and alive > third + 2
 # ### When may a beam stop?
 #
 # Not at the first `</s>`: at step 6 *Ich sang drei Tagen.* has finished with −2.47, but a hypothesis with −2.16 is alive, and it wins.
-# For the best output alone, one may stop when it beats every live hypothesis, because totals only fall.
+# For the best output alone, one may stop when it beats every live hypothesis, because totals only fall. (With the length penalty below, scores can rise, and this rule is no longer safe.)
 # Here that is at step 7: −2.28 against −3.53.
 # Our rule waits until beam_size have finished, one step longer, and its third is poor: −6.98, while *Ich sang drei Tagen vor drei Tagen.*, alive with −3.55, is cut off.
 #
@@ -582,7 +582,7 @@ assert tokenizer.decode(wide.ids) == "Er war klug." and wide.log_prob > narrow.l
 # A **search error**: the model gives the reference a higher probability, but the search missed it: *Ich sang drei Tagen*, −2.47 against −2.28.
 # A **model error**: the model gives the wrong output the higher probability, so a search that finds the most probable output would not write the reference.
 # A wider beam (`search_with`) mends a search error, or turns it into a model error, or spoils an output that was right, like that of *He was not clever*.
-# (Often every miss of the most probable output is called a search error; the references, with the log-probabilities `of_reference`, prove only some.)
+# (Others call it a search error whenever the search misses the most probable output. The references, with the log-probabilities `of_reference`, prove only some of these.)
 
 # %%
 whose_errors = Predict(
@@ -781,12 +781,12 @@ assert lower["beam 2"] >= 1 and lower["beam 8"] <= lower["beam 2"]
 # %% [markdown]
 # The outputs look like those of a weak model, and now and then a wrong search finds the right one.
 # Raw logits report a score that one parallel pass does not confirm. This check needs no other search.
-# The search that drops reports a true score, so only a comparison with a right greedy search tells: over many sentences, the mean of a beam should not be lower.
+# The search that drops reports a true score, so this check does not find it. A comparison with another search does, and greedy decoding is the simplest: over many sentences, the mean of a beam should not be lower.
 # (For single sentences it may be: a beam can drop greedy decoding's beginning and end lower. A beam of 2 does so for a few of the 200.)
 #
 # ## Every further token costs
 #
-# The logarithm of a probability is never positive, so each token lowers the total. Where a model gives an early `</s>` too much, short outputs have an advantage.
+# The logarithm of a probability is never positive, so each token lowers the total. If the model gives `</s>` too much probability too early, a short output can have a higher total than a complete one.
 # To see it, we translate our sentences with wider and wider beams.
 # What happens to the length?
 
@@ -847,11 +847,11 @@ assert facts[8][3].value < facts[2][3].value + 0.8
 assert all(0 < each.value < 3 and each.low < 0.4 for each in gains)
 
 # %% [markdown]
-# The wider the beam, the more probable the outputs, and the shorter.
-# (A beam of 1, which is greedy decoding, has its mean length from three outputs that run to the limit, such as *Sppp…*. The finished ones are shorter than the references, too.)
+# From a beam of 2 to one of 8 the outputs become more probable, and slightly shorter.
+# (A beam of 1, which is greedy decoding, has its mean length from three outputs that run to the limit, such as *Sppp…*. Its finished ones are shorter than the references, too.)
 #
 # The 95 % intervals come from **paired bootstrap resampling** [@koehn2004]: we draw the sentences again, with replacement, and score both sides on each draw.
-# Beams of 2 and 4 gain BLEU, and a beam of 8 gains no more.
+# Beams of 2 and 4 gain BLEU. A beam of 8 gains no more than they do, and its interval reaches 0.
 # Without the three sentences the gain is smaller, and its intervals reach zero. So these texts show that a beam avoids outputs that run to the limit; they do not show that it translates the other sentences better.
 # With a full-size Transformer, the most probable output of all was the *empty* one for more than half of the sentences: a good translation needed search errors [@stahlberg2019].
 #
@@ -1056,7 +1056,7 @@ assert sum(range(65)) == 2080 and slow[-1] / fast[-1] < 20
 assert fast[-1] / 64 < 2 * fast[0] / 8 and slow[0] < 2 * fast[0]
 
 # %% [markdown]
-# Far less than 32 times: most of a step is fixed overhead. With the cache it takes about as long at any of these lengths, and a short step without cache takes little longer.
+# Far less than 32 times: a step with the cache is nearly all fixed overhead, about the same at any of these lengths, and a step without it pays the same overhead. At the shortest length the cache saves little or nothing.
 # The longer the output, the more the cache saves. (The times are those of the machine that ran this page.)
 #
 # **A common mistake**: a beam search that reorders its hypotheses but not the cache.
@@ -1194,7 +1194,7 @@ print(f"  hyphens, split {bleu(*by_paper, tokenize='none').score:5.1f}")
 # The paper's 28.4 for English to German counts split compounds; sacreBLEU has given lower numbers for the same kind of output [@post2018].
 # Neither is wrong; comparing them is.
 #
-# Our sentences have neither quotes nor hyphens, so intl or Moses tokens and lower case change hardly anything. Other ways of counting do:
+# Our sentences have neither quotes nor hyphens, so intl or Moses tokens change hardly anything; nor does lower case. Other ways of counting do:
 
 # %% tags=["hide-input"]
 outputs = [tokenizer.decode(each.ids) for each in by_greedy]
@@ -1232,7 +1232,7 @@ assert bleu(["Wer schläft?"], ["Wer schläft?"]).score == 0  # three tokens
 # **A common mistake**: BLEU of the teacher-forced argmax.
 # Nobody can produce this output without the reference, which corrects its beginning at each step. It is invalid however little it flatters, here by less than two points.
 #
-# So report a score with its signature, of raw text, and with the search that wrote the output.
+# So compute BLEU on detokenized text, and report with it the signature and the search: beam size, α, maximum length.
 #
 # ## Which search for what?
 #
@@ -1303,7 +1303,7 @@ Predictions()
 # The log-probabilities of an output's tokens add up to that of the output.
 # Greedy decoding takes each favorite, sampling draws, and a beam keeps several beginnings and finds outputs that greedy decoding misses.
 # As far as references can tell, what a wide beam gets wrong is mostly the model's error; exact search shows that the most probable output can be short and wrong.
-# A length penalty, chosen on other sentences than it is reported on, counteracts that.
+# A length penalty, chosen on other sentences than it is reported on, makes outputs longer; here that raises BLEU mostly through its brevity penalty.
 # The key-value cache keeps what cannot change, so that each position is computed once, with the same logits.
 # A BLEU score means something if it is of free-running output, over the whole corpus, with its signature.
 #

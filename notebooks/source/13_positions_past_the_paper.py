@@ -732,14 +732,15 @@ assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 
 # %% [markdown]
 # One intervention alone leaves both encodings far below their accuracy at 16 words.
-# Both together bring the sinusoids back.
+# Both together bring the sinusoids nearly back: 98.5 %, against 99.9 % at 16 words.
 # The learned table gains from both, too, but 86 % with so wide a spread does not show that it is back.
 # Rotary positions have no rows, so one intervention is enough.
 #
 # Two cautions.
 # The mask does more than it should: it also takes away most of the other nouns, among which the weights of a long story are shared out. That might be what helps, a third suspect: **dilution**.
 # For rotary positions we test it below; for sinusoids and tables we have not separated the two.
-# And an untrained offset *need not* do harm: ALiBi, and rotary positions with narrow heads, meet the same ones and do not fail.
+# (Training at random places may do more than it should, too: it rewards whatever does not change with a shift.)
+# And an untrained offset *need not* do harm: ALiBi, and rotary positions with narrow heads and base 10,000, meet the same ones and do not fail at 64 words.
 #
 # Both are used in practice: random places in SHAPE [@kiyono2021], and windows of near words in some layers of many long-context models.
 #
@@ -803,9 +804,9 @@ assert plain + 0.03 < control < at_15 - 0.03 and plain + 0.08 < behind
 assert max(ahead, behind) + 0.02 < both < 0.93 and average[-1] > average[7] + 0.2
 
 # %% [markdown]
-# The number of 15 is a part of the harm: lowering it helps as much as hiding all keys that are more than 15 words ahead.
-# It is not all: the control helps by about half as much, and hiding the keys far *behind* does as well as hiding those ahead, though the number of −15 was trained.
-# In a long story each of the two numbers goes to many keys, so dilution may be the rest.
+# Lowering the number of 15 comes near to hiding those keys, and helps as much.
+# The control, too, gains about half of it, and hiding the keys far *behind* helps nearly as much as hiding those ahead, though the number of −15 was trained, by one query a story.
+# So only about half of the gain is special to 15. In a long story each of the two numbers goes to many keys, so dilution may be the rest.
 # (One reader. In the record a farthest offset of 8 does better at 64 words than 15: the table on ALiBi below.)
 #
 # ## Which offsets do the harm?
@@ -838,7 +839,7 @@ for name, cell in cells.items():
 # $$\text{score} = \sum_i A_i \cos\big(\omega_i\,(n - m) + \varphi_i\big)$$
 #
 # The words choose the height $A_i$ and the shift $\varphi_i$ of each wave; the encoding chooses its frequency $\omega_i$.
-# `scores_by_pair` returns the waves of the second layer one by one, in the head whose score varies most before the query: means over the queries and over the keys that are nouns.
+# We take the head of the second layer whose score varies most before the query. For each pair and offset, `scores_by_pair` returns the mean part of the score, over all queries and all keys that are nouns.
 
 # %% tags=["hide-input"]
 offsets = list(range(-62, 63))
@@ -909,7 +910,7 @@ print("all of its aliases:", *(f"{alias:.0f}" for alias in aliases))
 # An **alias** of an offset is another one at which a pair stands at the same angle: one or more whole turns away.
 # If aliases do harm, we can find them without looking at any score.
 # The reader sees the 15 words on either side, and in addition only the keys at two neighboring offsets farther away.
-# We try all of them. `right_with` says which answers are right when each query sees the keys that we name, `share_right` what share of them.
+# We try the offsets from −62 to 61 in such pairs. `right_with` says which answers are right when each query sees the keys that we name, `share_right` what share of them.
 # Fewer queries have a key at a far offset than at a near one, so we count only those that have one.
 
 # %%
@@ -1012,7 +1013,7 @@ assert spared[34][0] > 0.78 and spared[48][0] > 0.9 and none_far > 0.93
 assert all(abs(others - all_seen) < 0.03 for _, others in spared.values())
 
 # %% [markdown]
-# Hiding the 34 offsets within three words of an alias brings most of the loss back; hiding the nearer half of the far offsets, nearly all of it.
+# Hiding the 34 offsets within three words of an alias recovers most of the lost answers; hiding the 48 far offsets that are closest to an alias recovers nearly all.
 # Hiding as many *others* changes nothing, so dilution is not what breaks this reader.
 #
 # *Second*, a training: d_k 16 and base 10,000 as before, but the pair with wavelength 20 words gets another wavelength, such as 200.
@@ -1115,11 +1116,11 @@ for seed in range(3 if device == "cuda" else 0):
         assert share > 0.88 if pair == 1 else share < 0.6
 
 # %% [markdown]
-# It fails, as the rule says: its limit has moved from 20 words to 63.
+# It fails, which fits the next suspect, 63. (We did not hide the aliases of this pair to test it.)
 # (So do readers with base 10^8 and the wavelengths 6, 63, 628, …: 95 to 97 % at 64 words, 63 to 66 % at 96, three seeds, outside this page.
-# It is not the length itself: in stories of 128 words they are right on 95 to 98 % if each word sees up to 47 words away, and on 68 to 71 % with 63.)
+# The length itself is not to blame: in stories of 128 words the same readers are right on 95 to 98 % if each word sees only up to 47 words away. If it sees up to 63, near the first alias, they are right on 68 to 71 %.)
 #
-# How many wavelengths of a large model are in that range? Llama 2 has d_k 128, a base of 10,000 and was trained on 4,096 tokens; we ask about four times as many, and about a base of 500,000, which Llama 3 has [@grattafiori2024].
+# How many wavelengths of a large model are in that range? Llama 2 has d_k 128 and a base of 10,000, and was trained on 4,096 tokens. Which would be suspect in a text of 16,384 tokens, and which with Llama 3's base of 500,000 [@grattafiori2024]?
 
 # %% tags=["nbval-check-output"]
 for base in (10_000, 500_000):
@@ -1174,7 +1175,7 @@ assert few + 0.05 < more < many
 # %% [markdown]
 # Neither d_k nor the base decides alone, but the wavelengths that they make together.
 # Cells with the same wavelengths up to 64 words do about the same: lines one and two, three and four, five and six.
-# A wavelength of 20 words beside few others is worst, none between 7 and 62 is best, and many close together help, too: each pair has its aliases at other offsets than its neighbors.
+# In this table a wavelength of 20 words beside few others is worst, and none between 7 and 62 is best (above, 10 or 40 did as well, with one seed). Many close together do better than 20 alone, perhaps because each pair has its aliases at other offsets than its neighbors.
 #
 # Language models are causal, and the line below the table is about them: with a causal mask, the rotary positions of our usual reader (d_k 16, base 10,000) are right on 91.3 % at 64 words, against 42.9 % two-sided, three seeds each.
 # A causal reader meets no alias ahead of the query. That alone does not explain it: with all keys more than 15 words ahead hidden, the usual reader is right on about two thirds.
@@ -1230,7 +1231,7 @@ assert parts[0] < four[0] - 0.05 and parts[2] < one[2]
 #
 # The last line is our crude form of **NTK-by-parts**, the core of YaRN [@peng2023]: stretch slow pairs wholly and fast ones not at all, as the fast ones come round within the trained length and tell near words apart.
 # (YaRN has a ramp in between, for Llama from 1 to 32 turns in the trained length. `rope_scaling` in Hugging Face's configurations calls the two ways `linear` and `yarn`.)
-# Without training it is worse than stretching all, even at 16 words: it stretches the pair that our reader relies on, but not the fast one that goes with it.
+# Without training it is worse than stretching all, even at 16 words, perhaps because it stretches the pair that our reader relies on and not the fast one beside it; we have not tested this.
 #
 # Now `train_on` trains them on, on stories of *16 words*, for a given number of steps.
 # The control is a fresh reader with the same frequencies and the same steps.
@@ -1307,7 +1308,7 @@ assert 0.95 < mean("none, causal", 0) and mean("none", 0) < 0.5
 
 # %% [markdown]
 # With the published slopes the *causal* reader is nearly perfect, and our two-sided one is not.
-# If a head gives all nouns the same high score, and there is a noun every four words on both sides, or on one, how much weight can its bias give to the last noun?
+# Suppose that a head scores all nouns alike, and that every fourth word is a noun. What share of the weight does the best head give to the last noun if it sees both sides, and if it sees only the words before?
 
 # %% tags=["hide-input"]
 nouns = torch.arange(-29, 32, 4)  # offsets; the last noun is at -1
@@ -1326,13 +1327,13 @@ assert shares["published"][1] > 0.8
 
 # %% [markdown]
 # A causal head with the slope 1/2 gives most of its weight to the last noun.
-# In our two-sided version a head that is steep behind is flat ahead, and its weight goes to nouns that come later; steeper slopes repair that.
-# So the failure belongs to our version, not to the authors' causal ALiBi.
+# In our two-sided version a head that is steep behind is flat ahead, and its weight goes to nouns that come later; with steeper slopes the middle heads are steep on both sides.
+# The authors' causal ALiBi does not have the problem, as it sees no nouns ahead.
 #
 # ## No encoding at all
 #
 # The last line of the table of ALiBi is a surprise: a causal mask alone, without any encoding, tells two layers a good deal about positions.
-# Each word attends to as many words as stand before it, and a first layer can pass on how many those are [@haviv2022; @kazemnejad2023].
+# Each word attends to itself and to all words before it, and a first layer can pass on how many those are [@haviv2022; @kazemnejad2023].
 #
 # ## What to take home
 #
@@ -1372,9 +1373,9 @@ Predictions()
 #
 # Sinusoids that are added to words do not make scores depend on the offset alone; relative biases, ALiBi and rotary positions do, because what they add, or the turn that is left in the product, is a function of the offset.
 # Beyond the trained length two things are new: rows that the model has never met, and offsets that no query has met.
-# For sinusoids, taking away both brought the accuracy back, and taking away one did not; the learned table came back less surely.
-# New offsets need not do harm: ALiBi with steep slopes, and rotary positions with narrow heads, meet them and stay right.
-# Rotary positions failed where an untrained offset looked like a preferred one, because the pair that the reader relies on had come round: hiding those offsets brings most answers back and hiding others none; changing that one frequency in training moves the limit to the next wavelength.
+# For sinusoids, taking away both brought the accuracy nearly back, and taking away one did not; the learned table came back less surely.
+# New offsets need not do harm: at 64 words, ALiBi with steep slopes and rotary positions without a wavelength between 7 and 62 words meet them and stay mostly right.
+# Rotary positions failed where an untrained offset looked like a preferred one, because the pair that the reader relies on had come round: hiding those offsets brings most answers back and hiding others none; with that one wavelength changed to 200 in training, the reader is right at 64 words and fails at 96.
 # Every ranking of encodings depends on the task, the lengths and constants such as a base or a slope, so measure on yours.
 #
 # **Practice**: [assignment 13](assignments/release/13_positions_past_the_paper/13_positions_past_the_paper.ipynb): exercises that are checked at once, and a question to answer in words.

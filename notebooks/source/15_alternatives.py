@@ -144,7 +144,7 @@ four_ways()
 #
 # **Gates** are the remedy.
 # A gate is a number between 0 and 1 for each feature, computed from the token and the state.
-# The **LSTM** [@hochreiter1997] has three of them, to forget, to write and to show, and a second state, its cells:
+# The **LSTM** [@hochreiter1997] had two of them, to write and to show; @gers2000 added the third, to forget. It has a second state, its cells:
 #
 # - cells = f ⊙ cells + i ⊙ g, where g is a tanh of token and state, what would be written;
 # - state = o ⊙ tanh(cells).
@@ -362,7 +362,7 @@ class OurStateSpace(nn.Module):
 
 
 # %% [markdown]
-# Because every step is linear, a token's contribution to an output depends on its age alone.
+# Because every step is linear and the same for every token, what a token contributes to an output depends, but for the token itself, on its age alone.
 # So the whole layer is one list of numbers, the **kernel** (not the fused kernel of lesson 14): what a token adds to the output 0, 1, 2, … tokens later.
 
 # %%
@@ -451,7 +451,7 @@ assert len(gradients["4 convolutions"]) == 9
 # The state space falls slowly, because some of its hands decay slowly.
 # That is what a layer starts from; what training makes of it, the races will tell.
 #
-# What does a state space pay for its speed?
+# What does a state space pay for being a recurrence and a convolution at once?
 # Its kernel is fixed once training ends.
 # It weighs tokens by their age, never by what they say, so it cannot decide to keep *Anna-has-ball* and to skip a filler; the layers around it must see to that.
 # Mamba [@gu2023] makes a and the weights into and out of the state depend on the token. Then there is no fixed kernel and no Fourier form, but linear steps can be combined in pairs, in log₂ n rounds: a *parallel scan*.
@@ -554,7 +554,7 @@ assert kept["state space"] == 16 * each
 # %% [markdown]
 # Here is the first race that the Transformer loses: memory while it writes.
 # Its cache grows with every token, and each new token reads all of it.
-# The others keep as much at token 100 as at token 10, which is less than the Transformer from the first token on (LSTM, GRU), the second (convolutional) or the 17th (state space). (Not counted: the encoder's output, which all five keep and read.)
+# The caches of the others do not grow. The LSTM's and the GRU's are smaller than the Transformer's from the first token on, the convolutional one's from the second, the state space's from the 17th. (Not counted: the encoder's output, which all five keep and read.)
 #
 # ## Table 1, measured
 #
@@ -749,7 +749,7 @@ assert grew["attention"] > 2 * grew["convolution"]
 assert 64 < crossing <= 1024
 
 # %% [markdown]
-# The shapes are those of table 1: attention's time per token grows with the length, because every token has more to look at; that of the others does not.
+# In short texts the fixed cost of a call dominates, and time per token falls with the length. In long ones we see the shapes of table 1: attention's time per token grows, because every token has more to look at; that of the others does not.
 # The state space is level, too, but high: each of its features has eight hands and a Fourier transform.
 #
 # The crossing with the LSTM is not at n = 64.
@@ -780,7 +780,7 @@ assert all(0.5 < each < 2 for each in off[3:])
 #
 # Each side has two layers and 34,000 parameters, and trains for **six seconds of processor time**, not for a number of steps: a side that computes faster takes more of them.
 # For each, validation stories picked one of two or three learning rates; then it ran with three other seeds. (The state space's choice is the highest one tried, 0.02; a higher one might do better.)
-# For the Transformer, validation also chose between rotary positions and none.
+# For the Transformer, rotary positions and none were tried too; both were perfect on the validation stories, and none stands first in our list, so none was taken.
 # The convolutions are 5 wide.
 #
 # We test on stories of 64 tokens, and of 256, with distances that no training had.
@@ -881,7 +881,7 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # The Transformer wins by far.
 # It finds the look-up in a fraction of the time, and then distance does not matter: 256 tokens are as easy as two.
 # A question needs one token of the whole text, found by *what it says*; that is what attention does.
-# (It has the causal mask alone. With rotary positions it is just as perfect on the validation stories, the tie fell to the first in our list, and on the long ones it has about 80 %, as lesson [13](13_positions_past_the_paper.ipynb) leads us to expect.)
+# (It has the causal mask alone. With rotary positions it has about 80 % on the long stories, not 99 %, as lesson [13](13_positions_past_the_paper.ipynb) leads us to expect: that the tie fell as it did decides this column.)
 #
 # The convolutions do what the formula says: they know answers up to 2 · (5 − 1) = 8 tokens back, and guess beyond that.
 # More training cannot move that edge.
@@ -911,7 +911,7 @@ assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.va
 # ### How many facts does a state hold?
 #
 # Four facts are few.
-# That some number is too many can be counted: a state of S numbers of 32 bits tells at most 2^(32 S) texts apart, and n facts with one of eight things each make 8ⁿ texts.
+# Every state has a limit, which we can compute: S numbers of 32 bits can take 2^(32 S) values, so they tell at most so many texts apart, and n facts, each about one of eight things, make 8ⁿ = 2^(3 n) texts.
 # If 3 n > 32 S, no training can help; @jelassi2024 prove such a bound for copying.
 # But where do trained states begin to lose?
 #
@@ -947,7 +947,7 @@ curves(
     {side: (counts, 100 * torch.tensor(by_count[side])) for side in drawn},
     xlabel="facts in the story",
     ylabel="right answers (%)",
-    title="Attention recalls all facts, a state fewer, a small state fewer still",
+    title="Attention recalls all facts; of LSTMs trained as long, the small ones fewer",
     marks={"guessing": (None, 12.5)},
 )
 
@@ -975,8 +975,8 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
 # Each state loses with more facts.
 # Is that lack of training, or does the size of the state matter? Both count.
 # With four times the steps, 64 cells recall 77 % of 16 facts instead of 34 %, and nearly all of up to four; 8 cells recall 33 % instead of 19 %.
-# After 2,000 steps, single runs with 32 and 64 cells overlap; after 8,000, every run with 64 cells is far ahead of every one with 8.
-# Still, the curves tell what is learned in so many steps, not what would fit: 16 facts are 48 bits, 8 cells have 256 bits.
+# After 2,000 steps, single runs with 32 and 64 cells overlap; after 8,000, every run with 64 cells is far ahead of every one with 8 where there are 8 or 16 facts.
+# Still, the curves tell what is learned in so many steps, not what would fit: 16 facts are 48 bits, and an LSTM with 8 cells keeps 16 numbers, 512 bits.
 # The state space has stood still since step 600, though its state is larger; perhaps because its kernel cannot choose what to keep, which we have not tested.
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
@@ -986,7 +986,7 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
 #
 # Now the whole translators, with 200,000 parameters each, and all with attention from decoder to encoder, learn from some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for **eight seconds** of processor time.
 # The learning rate rises in the first twentieth of the time and falls in a straight line to 0.
-# Its peak is each side's own, the best of two or three on validation sentences (one seed): 0.004 for the Transformer, of 0.002, 0.004 and 0.01; 0.01 for the others, of 0.004, 0.01 and 0.02. Only the state space's is at an edge: it did not try 0.02.
+# Each side has its own peak, chosen on validation sentences with one seed. The Transformer tried 0.002, 0.004 and 0.01, and took 0.004. LSTM, GRU and convolutional tried 0.004, 0.01 and 0.02, and took 0.01. The state space tried 0.004 and 0.01 only, and took 0.01, so a higher one might do better.
 # Then each side ran with three other seeds; we score greedy translations of unseen sentences.
 
 # %%
@@ -1055,7 +1055,7 @@ assert {run["choices"]["rate"]: run["results"]["steps"] for run in chose}[0.01] 
 #
 # For the Transformer it is not speed alone: after equally many steps, it has learned less as well.
 # So has the state space, which *is* the Transformer with other self-attention; so the cause may be in what the two share.
-# (A slow side is further on in its schedule, though. In the next record, with equal steps and schedules, GRU and LSTM are level, too.)
+# (A side that takes fewer steps in eight seconds has already lowered its rate further at step 196. In the next record all have equal steps and the same schedule, and there, too, GRU and LSTM are level.)
 #
 # ### An echo
 #
@@ -1106,15 +1106,15 @@ assert [round(100 * each) for each in (middle["LSTM"], *path)] == [80, 58, 78]
 
 # %% [markdown]
 # Part of the Transformer's slow start comes from the tied matrix, not from attention: with three matrices on both sides, its gap to the LSTM after 400 steps falls from 22 points to 9. (The LSTM's best rate was the highest one tried.)
-# The echo is at most a part of this part.
-# One extra matrix, which removes the echo, gains 4, 4 and 11 points with the three seeds; and the state space echoes more than the Transformer, and still learns faster.
+# How much of it is the echo, these runs cannot say: untying adds parameters too.
+# One extra matrix, which removes the echo and adds fewer, gains 4, 4 and 11 points with the three seeds; and the state space echoes more than the Transformer, and still learns faster.
 # The LSTM falls from 80 % to 58 % with the path, and the extra matrix brings it back to 78 %; without that matrix it is still 16 points behind after 1,600 steps, and we do not know why.
 # The rest of the Transformer's gap is open.
 # After 1,600 steps the Transformer is three points behind the LSTM.
 #
 # In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
 # With plenty of data and time it turned out otherwise.
-# In the paper's table 2, the base model is ahead of all recurrent and convolutional translators of 2016 and 2017 from English to German, at about a third of the training cost of the cheapest (3.3 · 10¹⁸ operations against 9.6 · 10¹⁸), and the big model from English to French, at a quarter or less (2.3 · 10¹⁹ against 1.0 · 10²⁰ and more).
+# The paper's table 2 compares with recurrent and convolutional translators of 2016 and 2017. From English to German the base model beats all of them, at a third of the training cost of the cheapest (3.3 · 10¹⁸ operations against 9.6 · 10¹⁸). From English to French the big model beats all of them, at a quarter or less (2.3 · 10¹⁹ against 1.0 · 10²⁰ and more).
 # The other two combinations are less clear: in French the base model is behind (38.1 BLEU against 39.2 and more), and in German the big one costs as much as the dearest single model of them.
 #
 # ## Watch the races
@@ -1155,7 +1155,7 @@ viewer.moment = 4
 #
 # **A common mistake**: reading such a race as a verdict on architectures.
 # Ours has few tasks, one size, one processor, and seconds of training. Windows of 5 in two layers were our choice, and so was a task that one look-up solves.
-# Change the task, and another one wins, as between race 1 and race 2.
+# Change the setting, and another one wins: between race 1 and race 2 the task, the size and the time changed, and in race 2 every side has attention to the source.
 #
 # ## Your predictions
 
