@@ -462,13 +462,12 @@ class OurEncoderLayer(nn.Module):
 # %% tags=["nbval-check-output"]
 from course_lib import Translator
 from course_lib.data import pad
-from course_lib.tokenizer import EOS_ID, PAD_ID
 
 translator = Translator.from_pretrained("course")
 tokenizer = translator.tokenizer
 texts = ["The cat sleeps.", "The old woman gives the child a red apple."]
 ids = pad([tokenizer.encode(text) for text in texts])  # (batch, src_len)
-real = ids != PAD_ID  # (batch, src_len)
+real = ids != translator.model.config.pad_id  # (batch, src_len)
 mask = real[:, None, None]  # (batch, 1, 1, keys), as in lesson 05
 for row in ids.tolist():
     print(*(tokenizer.token(number) for number in row))
@@ -1251,7 +1250,8 @@ for text in (cat_text, dog_text):
 def stations(text):
     """Name of each station to the vectors there, (src_len, d_model)."""
     model = translator.model
-    x = model.src_embedding(torch.tensor([tokenizer.encode(text) + [EOS_ID]]))
+    ids = [*tokenizer.encode(text), model.config.eos_id]
+    x = model.src_embedding(torch.tensor([ids]))
     found = {"embedded": x[0]}
     for number, layer in enumerate(model.encoder.layers):
         x = layer.self_attn_path(x, lambda x, attn=layer.self_attn: attn(x, x, x))
