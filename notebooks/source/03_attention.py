@@ -46,10 +46,8 @@ except KeyError as error:
     print("no such key:", error)
 
 # %% [markdown]
-# Nothing at all.
 # Yet orange is half red and half yellow, so half of each value would be a good answer.
-# A *soft* look-up gives it.
-# It has three roles:
+# A *soft* look-up gives it, with three roles:
 #
 # - the **query**: what we look for;
 # - the **keys**: what each entry is found by;
@@ -69,7 +67,7 @@ orange = red + yellow  # a query: some red, some yellow
 #
 # How well does a key match the query?
 # We take their **dot product**: multiply number by number, then sum.
-# It is large if both have large numbers of the same sign in the same places, negative if the signs are mostly opposite, and 0 if the vectors are perpendicular. Doubling one vector doubles it.
+# It is large if both have large numbers of the same sign in the same places, negative if the signs are mostly opposite, and 0 if the vectors are perpendicular.
 
 # %% tags=["nbval-check-output"]
 color_products = []
@@ -114,7 +112,7 @@ except OverflowError:
     pass
 
 # %% [markdown]
-# Every exponential is above 0, so every key gets some weight (lesson [05](05_masks.ipynb) shows how to leave one out all the same).
+# Every exponential is above 0, so every key gets some weight (lesson [05](05_masks.ipynb) leaves some out all the same).
 # On a computer `math.exp(-800)` is 0.0, and `math.exp(800)` is an error.
 # But softmax(s) = softmax(s + c) for any number c, because the factor eᶜ cancels, so libraries subtract the largest score from all of them first.
 #
@@ -232,7 +230,7 @@ assert math.isclose(twice_context[2], 0.75, abs_tol=1e-3)
 # ### Temperature
 #
 # What do other temperatures than 0.1 do?
-# We ask for a reddish orange: 0.9 red, 0.6 yellow.
+# We ask for 0.9 red and 0.6 yellow.
 
 # %%
 temperatures = torch.logspace(-2, 1.5, 36).tolist()
@@ -322,7 +320,7 @@ assert plain_products.count_nonzero() == len(tokens)
 assert plain_weights[the, cat] > plain_weights[cat, the] + 0.01
 
 # %% [markdown]
-# Without projections this is the rule: among rows of equal length, and among rows of zeros and ones, none matches x better than x itself. (That our rows share no feature makes the other products 0.)
+# Without projections this is the rule: among rows of equal length, and among rows of zeros and ones, none matches x better than x itself. 
 # And whatever the rows, x · y = y · x: *sleeps* matches *cat* exactly as well as *cat* matches *sleeps*.
 # (The weights may differ, 0.22 and 0.19 between *The* and *cat*, because each row is divided by its own sum.)
 # So what a token *asks for* must be different from what it *is found by*.
@@ -468,8 +466,7 @@ assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
 # %% [markdown]
 # Each product stands below its matrix.
 # The frames follow *sleeps*: its row of X picks two rows of W_Q, *verb* (framed) and *asleep* (all zeros), and adds them.
-# The full stop is none of the four kinds, so its key is zero, and so is its score with every query.
-# *The* and the full stop hand over nothing.
+# The full stop is none of the four kinds, so its key is zero; it and *The* hand over nothing.
 #
 # Then all scores, all weights, all contexts.
 # That is equation 1 of the paper:
@@ -746,7 +743,7 @@ why = "both sentences hold the same rows, and a look-up does not care where one 
 both_cats.reveal("no" if same else "yes", because=why)
 
 # %% [markdown]
-# That is why lesson [02](02_position.ipynb) adds positions to the rows.
+# So lesson [02](02_position.ipynb) adds positions to the rows.
 #
 # ## Why √d_k?
 #
@@ -921,7 +918,7 @@ assert unscaled[3][on_one].median() < scaled[3].median() / 20
 #
 # "Regions where it has extremely small gradients", says section 3.2.1 of the softmax without the scale.
 # At d_k = 64 small gradients are not the rule without the scale: the median is even larger (0.07 against 0.05). But there is a long tail of tiny ones: 37 % of the queries are already saturated, on a key chosen by chance, and the more weight that key has, the less gradient is left to change it.
-# At 1,024 it is 80 %, and many gradients have vanished.
+# At 1,024 it is 80 %.
 # With √d_k, how peaked the weights are hardly depends on d_k.
 # Whether that is what slows training, this does not say; an experiment below tests it.
 #
@@ -1173,10 +1170,9 @@ assert abs(hits.mean() - 0.26) < 0.01
 assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 
 # %% [markdown]
-# Each line is the mean of five runs, and its band goes from the worst run to the best; the accuracy is that on 250 other look-ups.
+# Lines are means of five runs, bands go from the worst to the best; the accuracy is on 250 other look-ups.
 # With d_k = 16 the scaled and the additive score learn the task in every run; without the scale the worst run ends at about 0.9.
 # With d_k = 256 the runs without the scale are far behind, and far apart.
-# (A run with the scale may stay at the level of guessing for a while, too.)
 #
 # ### The start or the step?
 #
@@ -1232,10 +1228,10 @@ torch.testing.assert_close(score_table(model), same_start)
 # %% [markdown]
 # In these 100 steps the smaller start alone does not make up for the scale.
 # At first none of its 1,250 queries is saturated; but `w_query` moves the scores 16 times as far as in the scaled model, and after ten steps most are, while its answers are no better than guessing.
-# Smaller steps alone do not either. They leave the start as it is, with more than half of the queries saturated, and they are slow. (With 400 steps, in runs outside this page, the scaled model has 1.00, without the scale 0.86, with the smaller start 0.73, with all rates divided by 4 0.83, with those of the scores divided by 4 0.95.)
+# Smaller steps alone do not either: they leave the start as it is, and they are slow. (Nor do 400 steps, in runs outside this page: 1.00 with the scale, 0.86 without, 0.73 with the smaller start, 0.83 with all rates divided by 4, 0.95 with those of the scores.)
 #
 # The last row changes both, the start of `w_query` and its rate.
-# It learns like the scaled model, and it must, because it *is* that model in other numbers: Adam divides by the size of the gradient (lesson [09](09_training.ipynb)), so only the start and the rate count.
+# It learns like the scaled model, and it must: it *is* that model in other numbers, as Adam divides by the size of the gradient (lesson [09](09_training.ipynb)).
 #
 # So √d_k does two things here, the first scores are small, and so is every step of the scores; and neither alone was enough, at the few rates that we tried.
 # Saturation is no harm in itself: after 100 steps most queries of the scaled model are saturated, on the right key.
@@ -1247,7 +1243,7 @@ torch.testing.assert_close(score_table(model), same_start)
 # *The dog eats the meat because it is hungry.*
 # Who is *it*?
 # German must know: *er* for the dog, *es* for the meat.
-# We ask the translator `course`, which learned from 60,000 sentences of our grammar.
+# We ask the translator `course`.
 
 # %%
 from course_lib import Translator
@@ -1275,10 +1271,10 @@ assert " er " in str(translator.translate(hungry))
 assert " es " in str(translator.translate(hungry.replace("hungry", "fresh")))
 
 # %% [markdown]
-# A striking picture, and we picked it among eight by looking.
+# We picked this picture among eight by looking.
 # Is it an accident of this sentence?
 # Here are 70 pairs of sentences, each with an eater and a food.
-# Whoever eats may be *hungry*, and what is eaten may be *fresh*: one word at the end decides.
+# The eater may be *hungry*, the food *fresh*: one word at the end decides.
 
 # %% tags=["hide-input", "nbval-check-output"]
 from course_lib.tokenizer import EOS_ID
@@ -1333,13 +1329,12 @@ for ids in encoded.values():
 assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 
 # %% [markdown]
-# These 70 sentences were not used to choose the head, but they share one template and few nouns, and some sentences of this kind, like that of the picture, were in the training set.
+# These 70 sentences did not choose the head, but they share one template and few nouns, and some of their kind were in the training set.
 #
 # The 50 % of layer 0 are forced: there neither *it* nor the nouns know the last word yet.
-# By layer 1 the last word may have changed the row of *it*, and so the query, or the rows of the nouns, and so the keys. The accuracy cannot say which.
+# By layer 1 the last word may have changed the row of *it*, and so the query, or those of the nouns, and so the keys.
 #
-# Nobody told this head to do so.
-# A weight says where a head looks, not yet what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
+# A weight says where a head looks, not what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
 #
 # ## The price
 #
@@ -1353,11 +1348,11 @@ for length in (10, 100, 1000):
     print(f"{length:5} tokens: {number:9,} weights, {4 * number:9,} bytes")
 
 # %% [markdown]
-# Ten times the length is a hundred times the weights: O(length²), "of the order of length squared", in each head of each layer.
+# Ten times the length is a hundred times the weights: O(length²), in each head of each layer.
 #
 # ## Break it on purpose
 #
-# Here are four ways to get it wrong: the softmax over the queries, the transpose forgotten, a d_k from a default (**a common mistake**), and the scale forgotten (**a common mistake**).
+# Four ways to get it wrong: softmax over the queries, transpose forgotten, a d_k from a default (**a common mistake**), scale forgotten (**a common mistake**).
 
 
 # %%
@@ -1471,7 +1466,7 @@ Predictions()
 # Attention is a soft look-up: a query is compared with all keys, and gets a weighted mean of their values.
 # Scores become weights by a softmax over the keys, and weights times values are the context, one row for each query.
 # Queries, keys and values are learned projections of tokens; queries and keys share d_k, each key has a value, and any number of queries can ask any number of keys.
-# The dot product of independent numbers with mean 0 and variance 1 has variance d_k; division by √d_k brings it back to 1, whatever the width. In our small training the unscaled model fell behind, and only a smaller start and smaller steps of the scores together made up for the scale.
+# The dot product of independent numbers with mean 0 and variance 1 has variance d_k; division by √d_k brings it back to 1, whatever the width. In our small training the unscaled model fell behind, and neither a smaller start nor smaller steps alone made up for the scale.
 # Shapes catch few mistakes: rows must sum to 1, sizes in tests must differ, no softmax may be saturated, and a second implementation must agree.
 #
 # **Practice**: [assignment 03](assignments/release/03_attention/03_attention.ipynb): exercises that are checked at once, and a question to answer in words.

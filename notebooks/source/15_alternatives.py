@@ -447,7 +447,7 @@ assert 1e-3 < left["state space"] < left["attention"] and left["attention"] > 0.
 assert len(gradients["4 convolutions"]) == 9
 
 # %% [markdown]
-# Attention is flat: 60 tokens back is as near as one. (Each curve is divided by its first value: what an untrained attention gives to a single token is little, and less in a longer text.)
+# Attention is flat: 60 tokens back is as near as one. (Each curve is divided by its first value.)
 # The state space falls slowly, because some of its hands decay slowly.
 # That is what a layer starts from; what training makes of it, the races will tell.
 #
@@ -569,7 +569,7 @@ assert kept["state space"] == 16 * each
 # **Sequential steps** are operations that must wait for one another.
 # The **path length** is how many steps a signal takes between two positions; the shorter it is, the paper argues, the easier it is to learn what connects them.
 #
-# Operations and sequential steps are those of one layer; the path length is that of as many layers as connect the two ends. (A fourth row, attention within a window, is left out here.)
+# Operations and sequential steps are those of one layer; the path length is that of as many layers as connect the two ends.
 # Can these orders of growth be *measured*?
 # Autograd's graph shows how our code computes: every operation is a node that points to the operations it was computed from.
 # In the graph of *one* layer, the longest chain from the last output back to a token counts the steps that must wait for one another.
@@ -881,7 +881,7 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # The Transformer wins by far.
 # It finds the look-up in a fraction of the time, and then distance does not matter: 256 tokens are as easy as two.
 # A question needs one token of the whole text, found by *what it says*; that is what attention does.
-# (It has the causal mask alone. With rotary positions it has about 80 % on the long stories, not 99 %, as lesson [13](13_positions_past_the_paper.ipynb) leads us to expect: that the tie fell as it did decides this column.)
+# (It has the causal mask alone. With rotary positions it has about 80 % on the long stories, not 99 %: the tie decides this column.)
 #
 # The convolutions do what the formula says: they know answers up to 2 · (5 − 1) = 8 tokens back, and guess beyond that.
 # More training cannot move that edge.
@@ -980,13 +980,11 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
 # The state space has stood still since step 600, though its state is larger; perhaps because its kernel cannot choose what to keep, which we have not tested.
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
-# So these races do not say what an architecture *can* do, but what it does for a price.
-#
 # ## Race 2: translation
 #
 # Now the whole translators, with 200,000 parameters each, and all with attention from decoder to encoder, learn from some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for **eight seconds** of processor time.
 # The learning rate rises in the first twentieth of the time and falls in a straight line to 0.
-# Each side has its own peak, chosen on validation sentences with one seed. The Transformer tried 0.002, 0.004 and 0.01, and took 0.004. LSTM, GRU and convolutional tried 0.004, 0.01 and 0.02, and took 0.01. The state space tried 0.004 and 0.01 only, and took 0.01, so a higher one might do better.
+# Each side has its own peak, chosen on validation sentences with one seed. The Transformer took 0.004 of 0.002, 0.004 and 0.01; LSTM, GRU and convolutional 0.01 of 0.004, 0.01 and 0.02; the state space 0.01 of 0.004 and 0.01, so a higher one might do better.
 # Then each side ran with three other seeds; we score greedy translations of unseen sentences.
 
 # %%
@@ -1051,11 +1049,11 @@ assert {run["choices"]["rate"]: run["results"]["steps"] for run in chose}[0.01] 
 # The Transformer is far behind the LSTM, with each of three seeds.
 #
 # Part of such a difference is speed.
-# After equally many steps the GRU has learned as much as the LSTM; but PyTorch computes the LSTM faster on this processor, and its lead in BLEU over the GRU comes with 511 steps against 357. (How many fit into the time depends on the machine, too: the run that chose the LSTM's rate took 710.)
+# After equally many steps the GRU has learned as much as the LSTM; but PyTorch computes the LSTM faster on this processor, and its lead in BLEU over the GRU comes with 511 steps against 357.
 #
 # For the Transformer it is not speed alone: after equally many steps, it has learned less as well.
 # So has the state space, which *is* the Transformer with other self-attention; so the cause may be in what the two share.
-# (A side that takes fewer steps in eight seconds has already lowered its rate further at step 196. In the next record all have equal steps and the same schedule, and there, too, GRU and LSTM are level.)
+# (A slow side has lowered its rate further by then. In the next record all have the same schedule, and GRU and LSTM are level, too.)
 #
 # ### An echo
 #
@@ -1105,7 +1103,7 @@ path = [middle[f"LSTM with a path{output}"] for output in ("", ", projected")]
 assert [round(100 * each) for each in (middle["LSTM"], *path)] == [80, 58, 78]
 
 # %% [markdown]
-# Part of the Transformer's slow start comes from the tied matrix, not from attention: with three matrices on both sides, its gap to the LSTM after 400 steps falls from 22 points to 9. (The LSTM's best rate was the highest one tried.)
+# Part of the Transformer's slow start comes from the tied matrix, not from attention: with three matrices on both sides, its gap to the LSTM after 400 steps falls from 22 points to 9.
 # How much of it is the echo, these runs cannot say: untying adds parameters too.
 # One extra matrix, which removes the echo and adds fewer, gains 4, 4 and 11 points with the three seeds; and the state space echoes more than the Transformer, and still learns faster.
 # The LSTM falls from 80 % to 58 % with the path, and the extra matrix brings it back to 78 %; without that matrix it is still 16 points behind after 1,600 steps, and we do not know why.
@@ -1115,7 +1113,7 @@ assert [round(100 * each) for each in (middle["LSTM"], *path)] == [80, 58, 78]
 # In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point apart; on the captions of Multi30k the LSTM was still ahead after eight passes.
 # With plenty of data and time it turned out otherwise.
 # The paper's table 2 compares with recurrent and convolutional translators of 2016 and 2017. From English to German the base model beats all of them, at a third of the training cost of the cheapest (3.3 · 10¹⁸ operations against 9.6 · 10¹⁸). From English to French the big model beats all of them, at a quarter or less (2.3 · 10¹⁹ against 1.0 · 10²⁰ and more).
-# The other two combinations are less clear: in French the base model is behind (38.1 BLEU against 39.2 and more), and in German the big one costs as much as the dearest single model of them.
+# In French the base model is behind (38.1 BLEU against 39.2 and more), and in German the big one costs as much as the dearest single model.
 #
 # ## Watch the races
 #
@@ -1186,10 +1184,10 @@ Predictions()
 # ## Summary
 #
 # A recurrent layer hands a state from token to token, a convolution slides a window, a state space is a recurrence that can be computed as a convolution, and attention looks back at everything; without its softmax it is a recurrence, too.
-# Table 1 can be measured: operations by a counter, sequential steps as the longest chain in autograd's graph of one layer, path length as the shortest chain in a stack that connects the ends.
+# Table 1 can be measured: operations by a counter, steps and path length as chains in autograd's graph.
 # The terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
 # With equal size and time, the Transformer wins recall at every distance; convolutions end at their receptive field; a GRU or LSTM gets there with four times the time, as long as the facts are few.
-# On short translations after seconds of training, the LSTM with attention wins. It takes more steps in the time, and learns more from each; part of that second lead is due to the Transformer's tied matrix.
+# On short translations after seconds of training, the LSTM with attention wins. It takes more steps in the time, and learns more from each, in part because of the Transformer's tied matrix.
 # The Transformer loses where memory must not grow, in time per token on long texts, and, in translation, in the first seconds of training.
 #
 # **Practice**: [assignment 15](assignments/release/15_alternatives/15_alternatives.ipynb): exercises that are checked at once, and a question to answer in words.

@@ -100,7 +100,7 @@ assert gap < 1e-6
 
 # %% [markdown]
 # So a model like GPT [@radford2018] is a stack of *encoder* layers with a causal mask.
-# (The test uses pre-norm. In the paper's order, a silenced sub-layer still leaves its LayerNorm. A model that is built without the sub-layer has no such LayerNorm, so the layers are equal in either order.)
+# (The test uses pre-norm. In the paper's order a silenced sub-layer still leaves its LayerNorm, which a model without the sub-layer does not have.)
 # Here is such a model, whole.
 
 
@@ -315,7 +315,7 @@ for temperature in (0.3, 0.7, 1.5):
 
 # %% [markdown]
 # Each text of the training was one sentence, so the model has seen where sentences begin and end. Nothing told it what a word is.
-# Yet at the lower temperatures much of what it writes is words.
+# Yet at low temperatures much of what it writes is words.
 #
 # How good is it?
 # **Bits per character** measure its surprise: the mean of log₂(1 / probability of the right character), on sentences that it never saw.
@@ -353,7 +353,7 @@ def counted_prob(read, at, longest):
 
 
 # %% [markdown]
-# One training is an anecdote. So where a score of a model has an interval, it comes from a record of three seeds, which `python -m course_lib.experiments families` makes again. Where it has none, it is of one training, with seed 0. (The results of predictions are means of the three seeds.)
+# Where a score of a model has an interval, it comes from a record of three seeds, which `python -m course_lib.experiments families` makes again. Where it has none, it is of one training, with seed 0.
 # The record also has writers that were trained five times as long as ours.
 # Below, `seeds(side, name)` reads one of its results, seed after seed, and `told` prints their mean and its interval.
 
@@ -412,7 +412,7 @@ assert sum(each.numel() for each in writer.parameters()) == 70_976
 
 # %% [markdown]
 # (In parentheses: the 95 % confidence interval of the mean over seeds; those of shares are cut off at 0 and 100 %.)
-# After 600 steps our writer is far behind the counts of five characters. After 3,000 steps, where the record stops, the two are about equal; what more steps would bring, we have not measured.
+# After 600 steps our writer is far behind the counts of five characters. After 3,000 steps, where the record stops, the two are about equal.
 # Counts of eight characters are worse than those of five, with this smoothing.
 # A small corpus made by a grammar repeats itself, and there a table is hard to beat.
 #
@@ -551,7 +551,7 @@ assert max(seeds("masked", "pretrained, 1000")) < 0.65
 # With 1,000 labels the classifier from scratch is worse than word pairs, on average, and the pretrained one is better, with each of the three seeds. But four answers of ten are still wrong.
 # Has pretraining taught too little?
 # If the third word of a sentence is hidden, how often does the model find it?
-# The baseline (`by_counts`) guesses the third word that it has met most often between the same two neighbors. If it never met these together, it guesses the most frequent one after the same second word; else the most frequent of all.
+# The baseline (`by_counts`) guesses the third word that it has met most often between the same two neighbors. If these never met, it guesses the most frequent one after the same second word; else of all.
 # The record also has a pretraining with ten times the sentences and ten times the steps.
 
 # %% tags=["hide-input"]
@@ -902,7 +902,7 @@ assert off < 0.05 < 0.3 < others < top and top > 0.45
 
 # %% [markdown]
 # The word depends on the patches of its thing, and hardly on others.
-# Among those of the thing, the most attended ones matter only somewhat more than the rest. (In the encoder each patch has seen the others, so a weight on one patch may bring news of another.)
+# Among those of the thing, the most attended ones matter only somewhat more than the rest.
 #
 # ## Three kinds of unseen
 #
@@ -990,7 +990,7 @@ assert right["new thing"][1] < 0.4
 # A **linear probe** (lesson [12](12_reading_attention.ipynb)) helps to decide: a logistic regression from the mean of the memory's vectors to the five shapes.
 # Its pictures show one thing each, all equally often.
 #
-# - *shown it*: the probe learns from pictures of all 25 things, the five included that the captioner never saw, and is tested on other pictures. Each color comes equally often with each shape, so color gives no hint. If the probe names the shapes of the five, the memory holds them.
+# - *shown it*: the probe learns from pictures of all 25 things, and is tested on other pictures. Each color comes equally often with each shape, so color gives no hint. If the probe reads the new things, the memory holds their shape.
 # - *not shown it*: it learns from 24 things and is tested on the 25th.
 #
 # There are two controls: the known things, treated alike, and a captioner that was never trained.
@@ -1076,7 +1076,7 @@ assert never_unread[0] < 0.2 and never_unread[1] < 0.22
 # %% [markdown]
 # Guessing gives 20 %.
 # A probe that was shown the things reads new ones about as well as known ones, and far better than in an untrained memory. So the shape of a new thing is in the memory, though the captioner learned without such things.
-# So the first explanation is out. A probe that was not shown the thing fails on new things, which fits the second: the shape is there, but a reader that never met it in this color does not find it. (Whether the decoder fails for the same reason, a probe cannot tell.)
+# So the first explanation is out. A probe that was not shown the thing fails on new things, which fits the second: the shape is there, but a reader that never met it in this color does not find it.
 # Known things suffer as well, but less: when the probe was not shown them, it is right on 44 %.
 # Part of that is the probe's own: if only yellow squares are left out, it may learn that *yellow* is no *square*. With the untrained memory it scores below guessing.
 # The rest we take as a sign that the memory's code for a shape differs from color to color.
