@@ -9,7 +9,7 @@
 # 2. explain why dot products are divided by √d_k, and show what training does without it;
 # 3. choose tests that catch an attention that runs and is wrong.
 #
-# **You need** lessons [01](01_text_to_tensors.ipynb) and [02](02_position.ipynb): a sentence is a matrix, one row of numbers for each token.
+# **You need** lessons [01](01_text_to_tensors.ipynb) and [02](02_position.ipynb): a sentence is a matrix, a row for each token.
 # **Time**: {minutes} minutes to read, about 20 seconds to run.
 # **In the paper**: sections 3.2 and 3.2.1, equation 1 and footnote 4 [@vaswani2017].
 
@@ -261,7 +261,7 @@ assert (by_temperature[:, 1] >= by_temperature[:, 2]).all()
 # %% [markdown]
 # A cold softmax is **peaked**: the key with the highest score takes all, and keys that tie for it share.
 # A hot one is flat: all keys are nearly equal.
-# The paper's score is q · k / √d_k: the temperature is √d_k, 8 in its model. That is not hot, because dot products of wide vectors are larger, as we will see.
+# The paper's score is q · k / √d_k: the temperature is √d_k, 8 in its model. That is not hot, because dot products of wide vectors are larger.
 #
 # ## A sentence looks itself up
 #
@@ -1170,7 +1170,7 @@ assert abs(hits.mean() - 0.26) < 0.01
 assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 
 # %% [markdown]
-# Lines are means of five runs, bands go from the worst to the best; the accuracy is on 250 other look-ups.
+# Lines are means of five runs, bands go from worst to best; accuracy is on 250 other look-ups.
 # With d_k = 16 the scaled and the additive score learn the task in every run; without the scale the worst run ends at about 0.9.
 # With d_k = 256 the runs without the scale are far behind, and far apart.
 #
@@ -1198,6 +1198,8 @@ arms = {
     "rates of the scores / 16": runs_of(plain_dot, 256, 1, 16, of_scores),
     "w_query: start and rate / 16": runs_of(plain_dot, 256, 16, 16, "w_query"),
 }
+
+# %%
 print(f"{'':29}saturated at step     accuracy at step")
 print(f"{'':29}   0    10   100     10   100")
 for name, runs in arms.items():
@@ -1272,7 +1274,7 @@ assert " es " in str(translator.translate(hungry.replace("hungry", "fresh")))
 
 # %% [markdown]
 # We picked this picture among eight by looking.
-# Is it an accident of this sentence?
+# Is it an accident?
 # Here are 70 pairs of sentences, each with an eater and a food.
 # The eater may be *hungry*, the food *fresh*: one word at the end decides.
 
@@ -1471,4 +1473,4 @@ Predictions()
 #
 # **Practice**: [assignment 03](assignments/release/03_attention/03_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #
-# **Next**: lesson [04](04_multi_head.ipynb): one look-up gives one mean for each token, but a token may need several things at once, and so several look-ups.
+# **Next**: lesson [04](04_multi_head.ipynb): one look-up gives one mean for each token, but a token may need several.

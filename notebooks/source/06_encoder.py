@@ -335,7 +335,7 @@ assert is_same and not torch.allclose(3 * uneven + 5, uneven, rtol=0.5)
 
 # %% [markdown]
 # The same, up to ε: the norm forgets a token's overall level and size.
-# So what reads the output of a norm cannot tell a long vector from a short one.
+# What reads its output cannot tell a long vector from a short one.
 #
 # **A common mistake**: `x.std()` in a hand-written norm.
 # PyTorch's `std` and `var` divide by one less than the number of features, unless told otherwise.
@@ -1064,7 +1064,7 @@ assert (adds["residual, pre-norm"][:, :, 1] < 9.5).all()
 assert (adds["residual, pre-norm"][:, -1, 0] > 20).all()
 
 # %% [markdown]
-# What attention adds is more alike for all tokens than the vectors are: at layer 0, where the tokens still differ, its own share is a third to somewhat over a half of theirs (0.31 to 0.57 of it, over all three stacks and seeds).
+# What attention adds is more alike for all tokens than the vectors are: at layer 0, where the tokens still differ, its own share is a third to somewhat over a half of theirs (0.31 to 0.57 of it, all stacks and seeds).
 # In post-norm the norm brings x back to one length, √32 = 5.7, and in every layer attention adds between half and one and a half times as much, most of it common to all tokens. Over a whole layer, with its feed-forward network, the own share keeps about 0.7 of its value; we have not separated the two.
 # With residuals alone x grows, and what is added grows with it.
 # In pre-norm x grows too, but what attention adds to it keeps a length between 2.8 and 9.2, because it sees normalized vectors: at the bottom that is more than 0.4 of x, at the top less than 0.3 (0.6 and 0.14 for this seed).

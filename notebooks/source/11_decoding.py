@@ -422,7 +422,7 @@ assert right_of["drawn"] < 40 and 90 < right_of["greedy"]
 # Cutting the tail wins back more than half of what temperature 1 loses. Both cuts still draw among several likely tokens, and where one is nearly certain, top-k 5 keeps four of the tail.
 # The finished translator has the same tail: with greedy decoding it is nearly always right, with a draw from all tokens seldom.
 #
-# For open-ended text, such as a story, the opposite is reported: the most probable text is bland and repeats itself, and top-p sampling does better [@holtzman2020].
+# For open-ended text, such as a story, the opposite is reported: the most probable text repeats itself, and top-p sampling does better [@holtzman2020].
 
 # %% [markdown]
 # ## Greedy decoding need not find the most probable output
@@ -537,7 +537,7 @@ alive = max(n.total for n in tree.nodes if n.fate == "unfinished")
 assert last == 8 and alive > third + 2
 
 # %% [markdown]
-# At step 5, where greedy decoding pays for its full stop: −2.13 against −2.36.
+# At step 5, where greedy decoding pays for its full stop.
 #
 # ### When may a beam stop?
 #
@@ -1274,7 +1274,7 @@ assert scores["greedy"] < min(best_two) and abs(best_two[0] - best_two[1]) < 2
 
 # %% [markdown]
 # (In brackets the 95 % interval; one draw each for sampling; the times vary from run to run.)
-# For translating, the beams score best; part of their lead over greedy decoding comes from the three outputs that run to the limit. Drawing costs BLEU and buys variety.
+# For translating, the beams score best, partly because of greedy decoding's three outputs that run to the limit. Drawing costs BLEU and buys variety.
 
 # %% [markdown]
 # ## Your predictions

@@ -1275,7 +1275,7 @@ assert repaired["above 16", "fresh", 400][2] > 0.8
 # After 400 steps on short stories, both repaired readers are above 90 % at 64 words, and ahead of the fresh ones. (One seed each.)
 #
 # The fresh reader with *all* wavelengths stretched is a surprise: right at 16 words, and worse at 64 the longer it trains.
-# Its wavelengths are 25, 79, 251, … words, and 25 is suspect. The repaired reader has the same ones, but from its first training it may still rely on the second pair, now at 79 words.
+# Its wavelengths are 25, 79, 251, … words, and 25 is suspect. The repaired reader has them too, but it may still rely on the second pair, now at 79 words.
 #
 # Language models are trained on with long texts: @chen2023 for up to a thousand steps, Llama 3 in its last stages on ever longer ones [@grattafiori2024].
 #

@@ -749,7 +749,7 @@ assert grew["attention"] > 2 * grew["convolution"]
 assert 64 < crossing <= 1024
 
 # %% [markdown]
-# In short texts the fixed cost of a call dominates, and time per token falls with the length. In long ones we see the shapes of table 1: attention's time per token grows, because every token has more to look at; that of the others does not.
+# In short texts the fixed cost of a call dominates, and time per token falls with the length. In long ones we see table 1: attention's time per token grows, because every token has more to look at; that of the others does not.
 # The state space is level, too, but high: each of its features has eight hands and a Fourier transform.
 #
 # The crossing with the LSTM is not at n = 64.
@@ -1147,7 +1147,7 @@ viewer.moment = 4
 # | the first seconds of learning to translate | LSTM, GRU, convolutional | race 2, the opposite of race 1 |
 # | the first 400 steps of it | LSTM, GRU, convolutional: 22 points more of next tokens right; untied, the LSTM still 9 | "An echo" |
 #
-# And where does it win? A fact at any distance and among many others, found by its content, after a fraction of the training (race 1), in a constant number of sequential steps.
+# And where does it win? A fact at any distance, among many others, found by its content, after a fraction of the training, in a constant number of sequential steps.
 # Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
 # Jamba [@lieber2024], for example, has one layer of attention for every seven of Mamba.
 #

@@ -548,7 +548,7 @@ assert max(seeds("masked", "pretrained, 1000")) < 0.65
 # %% [markdown]
 # Half of the sentences are odd, so 50 % is guessing.
 # With 100 labels nothing is clearly better than that.
-# With 1,000 labels the classifier from scratch is worse than word pairs, on average, and the pretrained one is better, with each of the three seeds. But four answers of ten are still wrong.
+# With 1,000 labels the classifier from scratch is worse than word pairs, on average, and the pretrained one is better, with each seed. But four answers of ten are still wrong.
 # Has pretraining taught too little?
 # If the third word of a sentence is hidden, how often does the model find it?
 # The baseline (`by_counts`) guesses the third word that it has met most often between the same two neighbors. If these never met, it guesses the most frequent one after the same second word; else of all.
