@@ -320,7 +320,7 @@ assert plain_products.count_nonzero() == len(tokens)
 assert plain_weights[the, cat] > plain_weights[cat, the] + 0.01
 
 # %% [markdown]
-# Without projections this is the rule: among rows of equal length, and among rows of zeros and ones, none matches x better than x itself. 
+# Without projections this is the rule: among rows of equal length, and among rows of zeros and ones, none matches x better than x itself.
 # And whatever the rows, x · y = y · x: *sleeps* matches *cat* exactly as well as *cat* matches *sleeps*.
 # (The weights may differ, 0.22 and 0.19 between *The* and *cat*, because each row is divided by its own sum.)
 # So what a token *asks for* must be different from what it *is found by*.
