@@ -139,7 +139,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
 # Word 50 must wait for word 49.
 # And what word 1 said has to survive 49 steps before word 50 can use it.
 # Attention already existed, as an add-on to such networks [@bahdanau2015].
-# The paper's step was to drop the recurrence, and to let attention alone carry information from word to word: in reading, every word looks at every other one directly, all of them at once.
+# Convolutional translators had already dropped the recurrence (lesson [15](15_alternatives.ipynb)). The paper dropped convolution as well, and let attention alone carry information from word to word: in reading, every word looks at every other one directly, all of them at once.
 # (Writing still goes word by word. In training even that is done at once, as we shall see.)
 #
 # The result, the **Transformer**, was made for translation, and is in most language models today.
@@ -154,7 +154,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
 # - The **decoder** starts from the token `<s>`. It attends to the memory and to what has been written so far, and a linear layer turns its output into **logits**: one score for each token of the vocabulary. A softmax turns these scores into the probabilities that the playground shows.
 #
 # To attend is this: for one token, **attention** gives every token that it may see a weight between 0 and 1, and these **attention weights** sum to 1.
-# Its result is the mean, with these weights, of vectors that are made from those tokens; it is added to the token's own vector.
+# Its result is the mean, with these weights, of vectors that are made from those tokens; through a linear layer it is added to the token's own vector.
 # There are three kinds of it: in the encoder English tokens attend to English ones; in the decoder German tokens attend to themselves and to those before them, and then to the memory.
 #
 # The best token is written, and becomes part of what the decoder reads next, until it is `</s>`, the end of the sentence.
@@ -247,7 +247,7 @@ with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
 
 # %% [markdown]
 # *Ste* and *hen*: the same word, in three pieces.
-# In its training words were now and then cut into smaller pieces than needed, so the model keeps a share for other spellings; *W* beside *Wir* is one, too.
+# During training, some words were cut into smaller pieces than needed. That is probably why the model keeps a share for other spellings; *W* beside *Wir* looks like another.
 # So *aufstehen* has more than its 48 %, and a low probability need not mean that the model does not know a word.
 #
 # If one English word changes, which vectors of the memory change?
@@ -300,7 +300,7 @@ with written_for("Today the boy opens the window.", sentence):
 
 # %% [markdown]
 # It attends in three layers, counted from 0, and in each of them in several ways at once (its *heads*, lesson [04](04_multi_head.ipynb)).
-# We take the mean of the heads, and ask in each layer: while it chooses a German word, does it look most at the English word that this one translates?
+# In each layer we take the mean of the heads, and ask for each German word: does the largest weight fall on the English word that it translates?
 # The order differs, *Heute öffnet der Junge* for *Today the boy opens*, so looking at the same place is right for three of the six words only.
 
 # %%
@@ -371,7 +371,7 @@ for exchange, (other, places) in exchanges.items():
 single = "the, beside girl", "boy → girl"
 turned = tuple(answers[name][2] == "▁das" for name in single)
 which = {(True, False): 0, (False, True): 1, (True, True): 2, (False, False): 3}[turned]
-because = "all other vectors together change nothing"
+because = "the others, all together, leave each token as it was"
 exchanged.reveal(exchanged.choices[which], because=because)
 usual, neuter = "▁der ▁Junge", "▁das ▁Mädchen"
 told = {name: " ".join(answer[2:4]) for name, answer in answers.items()}
@@ -384,11 +384,11 @@ assert told == {
 }
 
 # %% [markdown]
-# Each vector decides something else: the one at *boy* whether it is *der* or *das*, the one at *the* whether it is *der* or *ein*.
+# In this sentence each vector decides something else: exchanging the one at *boy* turns *der* into *das*, and exchanging the one at *the* turns it into *ein*.
 # Our map alone would have misled us: it gives *boy* 0.12.
 # It is one layer of three, and the mean of eight heads. In this layer head 0 gives *boy* 0.9 for *der*, and the other seven look at *the*; the mean hides that.
 #
-# Is it this head that brings the gender? We switch it off (what it adds becomes 0), then it and head 0 of layer 2, which looks at *boy* too, and ask for the token after *Heute öffnet*:
+# Is it this head that brings the gender? We ask for the token after *Heute öffnet* three times: with all heads on; with head 0 of layer 1 off (it adds 0); and with head 0 of layer 2 off as well, which looks at *boy*, too.
 
 # %%
 from course_lib.analysis import ablate_heads
@@ -417,7 +417,7 @@ with written_for("Today the boy opens the window.", sentence):
     assert seen.attention.cross[2][0, 2, 2] > 0.9
 
 # %% [markdown]
-# Without the one head almost nothing changes. Without both, the right article loses more than half of its probability, for *boy* and for *girl*, and is still the best: some other head must bring the gender, too.
+# Without the one head almost nothing changes. Without both, the right article loses more than half of its probability, and is still the best for *boy* and for *girl*: some gender must arrive by other heads. (Much probability went to other tokens, so these two heads do more than carry gender.)
 # A picture of attention is where a question begins, and an experiment answers it; lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 # Look at all layers and heads here: choose one, point at a word, type another sentence.
 
@@ -495,7 +495,7 @@ assert loss.item() < 0.8 * of_wanted.mean()
 assert probability > 5 * math.exp(-of_wanted[4])
 
 # %% [markdown]
-# Real training repeats this on batches of many pairs, for hours, and changes three things: the target is about 90 % in place of 100 %, the optimizer is a better one (lesson [09](09_training.ipynb)), and some words are cut into smaller pieces.
+# Real training repeats this on batches of many pairs, for hours. Among other changes, the target is about 90 % in place of 100 %, the optimizer is a better one, with steps of scheduled size (lesson [09](09_training.ipynb)), and some words are cut into smaller pieces.
 #
 # ## What it cannot do
 #
@@ -525,7 +525,7 @@ print("tendon:", *translator.tokenizer.tokens("tendon"))
 
 # %% tags=["hide-input"]
 says = {text: translator.translate(text, **plain).text for text in new}
-because = "it reads a rare word in pieces, and writes in pieces"
+because = "reading and writing in pieces make both possible"
 outside.reveal(outside.choices[2], because=because)
 originals = "The plaintiff waived the appeal.", "The tendon is inflamed."
 originals += ("Lichens grow on granite.",)
@@ -569,8 +569,8 @@ assert first[0][0] == "▁Der" and first[0][1] > 0.8
 assert all("▁Frühling".startswith(token) for token, _ in second)
 
 # %% [markdown]
-# All of the six are above 60 %, and none of the three. But the last one refutes the rule: right would be *Die Feder ist kaputt*; *Frühling* is the season.
-# *Feder* would need *Die*. The model is sure of *Der*; and forced to begin with *Die*, it goes on with *Frühling* all the same. It has no idea of the other meaning.
+# All of the six are above 60 %, and none of the three. But the last one refutes the rule: a spring that breaks is a coil, *Die Feder ist kaputt*; the model wrote *Frühling*, the season.
+# *Feder* would need *Die*. The model is sure of *Der*; and forced to begin with *Die*, it still prefers pieces of *Frühling*. *Feder* begins none of its three best continuations.
 # A low probability is a hint, and a high one is no proof.
 #
 # ## More than translation
@@ -639,7 +639,7 @@ Predictions()
 # Our Transformer turns a sequence of tokens into another sequence of tokens.
 # The encoder reads the source at once and makes the memory, one vector for each source token.
 # The decoder writes the target token by token; in training it predicts all tokens of a human translation at once.
-# Attention weighs the memory for each token that is written. We can look at the weights; what a vector decides they do not say, and exchanging it does.
-# On sentences unlike those it learned from the model can be badly wrong; it answers all the same, and its probabilities are a hint at best.
+# Attention weighs the memory for each token that is written. We can look at the weights, but they do not say what a vector changes in the output. To find out, exchange it and see.
+# The model can be badly wrong, on rare words and on everyday ones; it answers all the same, and its probabilities are a hint at best.
 #
 # **Next**: lesson [01](01_text_to_tensors.ipynb) turns sentences into numbers.

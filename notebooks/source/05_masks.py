@@ -112,7 +112,7 @@ def share_on_padding(weights):
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
 much = share_on_padding(no_mask).mean() > 0.5
-why = "six of ten keys; equal scores would give 60 %, these happen to give more"
+why = "six of ten keys are padding; equal scores would give 60 %"
 on_padding.reveal("more than half" if much else "a few percent", because=why)
 
 # %% tags=["hide-input"]
@@ -308,7 +308,7 @@ print("equal to the library's:  ", torch.equal(src_mask, padding_mask(src, PAD_I
 
 # %% [markdown]
 # The scores of all heads have the shape (batch, heads, queries, keys).
-# **Broadcasting** lines two shapes up from the right, and repeats an axis of size 1 as often as needed:
+# **Broadcasting** lines two shapes up from the right, counts an axis that is missing on the left as one of size 1, and repeats an axis of size 1 as often as needed:
 #
 # ```text
 # scores         (batch, heads, queries, keys)      3   4   10   10
@@ -385,7 +385,7 @@ assert broken.isnan().all() and not after[2].isnan().any()
 # ## The causal mask
 #
 # The decoder learns to continue: `<s>` → *Die* → *Katze* → *sieht* → …
-# In training it reads the whole sentence at once, and so the answer to each position is in its input, one position to the right.
+# In training it reads the whole sentence at once, and so the answer to each position but the last is in its input, one position to the right.
 #
 # The **causal mask**, also called **look-ahead mask**, hides it.
 # A query may attend to the keys up to and including its own position:
@@ -505,7 +505,8 @@ drawn = [
     for name, found in seen.items()
 ]
 above = {name: found.triu(1).max().item() for name, found in seen.items()}
-print("largest above the diagonal:", *(f"{name} {x:.2g};" for name, x in above.items()))
+shares = (f"{name} {above[name] / found.max():.2g};" for name, found in seen.items())
+print("largest above the diagonal, of the largest:", *shares)
 title = "With the causal mask the gradient is exactly 0 wherever s > t"
 meaning = "gradient of output t with respect to input s: its size (largest: 1)"
 panels(drawn, title=title, per_row=2, words={"weights": meaning})
@@ -594,7 +595,7 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 #
 # Targets have different lengths too: `&` combines the two masks, and broadcasts their shapes.
 # With padding on the right, the causal mask alone already hides it from every word, and the padding mask changes rows of `<pad>` only.
-# We keep it so that nothing depends on the side of the padding.
+# We keep it, so that no query ever attends to a `<pad>`. (Padding on the left needs more care: it moves the words to other positions, and see below.)
 # We take the first two pairs, to keep the pictures small.
 # The drawing leaves out the axis of the heads, which has size 1 in every mask.
 
@@ -714,7 +715,7 @@ assert not same
 
 # %% [markdown]
 # If the two lengths differ, the shapes do not fit.
-# If they happen to be equal, nothing complains, and the German padding decides which English words are hidden. Only a test catches that: change the source's padding, and no word's output may change.
+# If they happen to be equal, nothing complains, and the German padding decides which English words are hidden. Only tests catch that: a change of the source's padding may change no word's output, and each pair must get the same output in the batch as alone.
 #
 # ## What a mask must never do
 #
@@ -780,7 +781,7 @@ assert not weights[0].isnan().any() and value.grad.isnan().all()
 # %% [markdown]
 # It does: with −∞ the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
 # With −1e9 the two attend to the whole sentence, the future included; that is harmless for a `<pad>` nobody reads, and wrong for any other query.
-# So we pad on the right, and leave the rows of `<pad>` open. (Who must pad on the left, as for writing in batches, opens the diagonal too.)
+# So we pad on the right, and leave the rows of `<pad>` open. (If you must pad on the left, as for writing in batches, open the diagonal too, so that no row is empty.)
 # Our library refuses a fully masked row; `F.scaled_dot_product_attention` does not.
 
 # %%
@@ -798,7 +799,7 @@ torch.testing.assert_close(fused[0], torch.ones(2))  # the mean of ones
 assert fused[1].isnan().all() or (fused[1] == 0).all()  # depends on the version
 
 # %% [markdown]
-# PyTorch does not say what it gives for such a row: ours is printed above, and neither NaN nor zeros are a mean of these values, which are all 1.
+# The PyTorch that ran this page printed this; other versions gave NaN. The values are all 1, so any weighted mean of them is 1: neither zeros nor NaN is one.
 #
 # And −1e9 does not exist in float16, which ends at 65,504.
 
@@ -861,7 +862,7 @@ for name, number in (("the first", 0), ("the third", 2)):
     meant, applied = four_axes[number, 0].expand(6, 6), by_accident[number, 0] > 0
     drawn.append(Panel(meant, labels, labels, f"meant for {name}", kind="mask"))
     drawn.append(Panel(applied, labels, labels, f"applied to {name}", kind="mask"))
-title = "A (batch, keys) mask gives each sentence's padding to one query of all"
+title = "A (batch, keys) mask is read as (queries, keys), for every sentence"
 panels(drawn, title=title)
 
 # %% tags=["hide-input"]
@@ -1027,7 +1028,7 @@ torch.testing.assert_close(loss_of(some_model, 0), by_definition)
 # %% [markdown]
 # How low can the loss go without looking ahead?
 # After `<s>` nobody can know whether *Die* or *Der* follows; after *Die Katze* nobody can know the verb.
-# Three of the four begin with *Die*, two of these go on with *Katze*, one of these with *schläft*: the best guess for *Die Katze schläft.* is 3/4 · 2/3 · 1/2 = 1/4, which costs ln 4 nats (the unit of the natural logarithm).
+# A model that cannot look ahead does best by giving each next token its share: *Die* 3/4, then *Katze* 2/3, then *schläft* 1/2. So *Die Katze schläft.* gets the probability 3/4 · 2/3 · 1/2 = 1/4, which costs ln 4 nats (the unit of the natural logarithm).
 # In code, for all of them: how often does each prefix go on with each token?
 
 # %%
@@ -1090,7 +1091,7 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 # %% [markdown]
 # The causal model comes down to the bound and stays there.
 # The other two go toward zero, too good to be true.
-# But we know the bound because there are four sentences. On a real corpus nobody does, and the *validation* loss, under the same mask, falls with it; there the gradient, the prefixes, or writing tell.
+# But we know the bound because there are four sentences. On a real corpus nobody knows it, and a validation loss under the same mask can look good, too. There the gradient, the prefixes, or writing tell.
 #
 # Now all of them write: one token after the other, always the most probable one (greedy decoding, lesson [11](11_decoding.ipynb)).
 
@@ -1160,10 +1161,10 @@ Predictions()
 # ## Summary
 #
 # A mask says which keys a query may attend to: True = may, and what is hidden gets −∞ before the softmax, so that it has weight 0 and the rest sums to 1.
-# The padding mask (batch, 1, 1, keys) makes a sentence independent of how much padding it got, as long as the hidden vectors are finite.
+# The padding mask (batch, 1, 1, keys) makes a sentence independent of how much padding it got on its right, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a leak of the future shows in gradients, in prefixes and in writing, and lowers the loss of training and validation alike.
+# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a mask that leaks the future shows in gradients, in prefixes and in writing, and lowers the training loss below its bound.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #

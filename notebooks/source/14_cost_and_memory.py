@@ -82,7 +82,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # So the cost of a large training run can be estimated in advance: 6 × parameters × tokens.
 # The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸. (Its table 2 says 3.3 · 10¹⁸; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
 # "Tokens" are pairs of positions here: a matrix meets the 30 tokens of the source or the 30 of the target, never both.
-# The products without parameters, scores and weighted sums, come on top: 12 · length · d_model in a step for each attention and query token (4 forward, 8 backward), little as long as a text is much shorter than a few d_model.
+# The products without parameters, scores and weighted sums, come on top: for each query token and attention 4 · length · d_model FLOPs forward and 8 backward. That is little as long as a text is much shorter than a few d_model.
 #
 # ## What must be kept for the backward pass?
 #
@@ -190,7 +190,7 @@ assert sum(told.values()) > 4 * 4 * mini.num_parameters
 
 # %% [markdown]
 # For our mini model, a batch of only 16 sentence pairs keeps more bytes than weights, gradients and moments together.
-# A smaller batch reduces the activations only, a narrower model both; for a large model with a small batch, a smaller batch hardly helps.
+# A smaller batch reduces the activations only, a narrower model weights, gradients and moments as well. For a large model, a small batch made smaller hardly helps.
 #
 # ## The peak of a step
 #
@@ -261,7 +261,7 @@ assert sum(told.values()) < held[highest] < 1.5 * sum(told.values())
 # In the backward pass each layer frees what it kept and leaves gradients, which are smaller here: the flat part on the right, until the optimizer has used them.
 #
 # With a large model and a small batch, the peak is inside the backward pass, where decoder and encoder meet: the decoder's gradients exist, and the shared matrix has three tables of them, from the generator, from the target embedding, and their sum.
-# So the peak is weights and moments, 12 bytes for each parameter, and the larger of two things: activations and two tables of logits, or gradients and a table or two of the embedding's.
+# So the peak is weights and moments, 12 bytes for each parameter, and the larger of two things: activations and two tables of logits, or the gradients of the decoder and three tables the size of the embedding.
 # `peak_bytes` computes it. (`fused=True` above makes Adam work without tables of its own.)
 # Does it hold for the paper's base model, too?
 
@@ -286,12 +286,12 @@ del step  # of base, a gigabyte
 assert all(abs(error) < 0.05 for error in off.values())
 
 # %% [markdown]
-# It does, within one percent.
-# (For base the formula forgets the encoder's activations, which still wait for their turn.)
+# It does for these three, within one percent.
+# (For base the formula forgets the encoder's activations, which still wait for their turn; with a larger batch it would be too low.)
 # So on a CPU we know in advance what the tensors of a model and a batch will take (Python, PyTorch and the kernels' own scratch memory come on top).
 #
 # The calculator does this for any model and batch.
-# (Its bars are never all held at once. Base is post-norm, without the last norms, but with dropout, so it keeps other vectors than `mini`, and masks.)
+# (Its bars are never all held at once. Base is post-norm, without the last norms, and has dropout, whose masks count as vectors here.)
 # At 32 tokens, attention weights are a small bar; move the length until they are the largest one.
 
 # %%
@@ -438,7 +438,7 @@ assert 3 < growth["fused"][1] < 6
 # %% [markdown]
 # The memory of the fused kernel is linear in the length.
 # Its time is not: every query is still compared with every key.
-# It is faster only by a factor, and only for long texts.
+# It is faster by a factor only.
 # A recorded benchmark compares whole attention layers, projections included, with the feed-forward network, up to 4,096 tokens:
 
 # %% tags=["hide-input"]
@@ -573,7 +573,7 @@ assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 # (`F.scaled_dot_product_attention` has it built in: `enable_gqa=True`. We counted both attentions of the decoder as grouped; what sharing costs in quality is another question.)
 # Two more ways are common.
 # With a **sliding window** a layer attends to the latest tokens only, so its cache stops growing [@jiang2023].
-# A *paged* cache is kept in small blocks, like the memory of an operating system, so that sentences of different lengths waste no room [@kwon2023].
+# A *paged* cache is kept in small blocks, like the memory of an operating system, so that a sentence wastes at most a part of its last block [@kwon2023].
 #
 # ## The same gradients from less memory
 #
@@ -761,7 +761,7 @@ assert 0.4 < in_half / in_full < 0.95
 # %% [markdown]
 # Far from it: what norms and the loss keep is still float32, and the bfloat16 copies of the weights are kept as well.
 # With a larger batch the copies matter less, but the float32 part grows too.
-# Whether it is *faster* depends on the chip: much faster if its hardware multiplies bfloat16, otherwise not at all.
+# Whether it is *faster* depends on the chip: large products can be much faster if its hardware multiplies bfloat16, and slower otherwise. We have not timed it.
 #
 # ## Weights of one byte: int8
 #
@@ -879,7 +879,7 @@ assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 #
 # Now the larger translator, `everyday`: how many bytes does it take?
 # torchao leaves the embedding in float32.
-# But in our model the embedding is *the same matrix* as the generator, so now there are two: one of 8 million bytes, one of 2.
+# But in our model embedding and generator share one matrix, so now it is stored twice: in float32 for the embedding, 8 million bytes, and in int8 for the generator, 2 million.
 # With `embedding=True` the embedding reads the generator's int8 rows instead.
 
 # %%
@@ -977,7 +977,7 @@ assert any("mm" in each for each in operators["torchao, int8 weights"])
 # With int8 weights torchao's layer is *slower*, and a count of its operators, in a folded cell, says why.
 # At every call it converts all int8 weights back to float32 and then multiplies in float32, as our class does: it saves memory between calls, but does more work than before.
 # If the activations are int8 as well ("int8 products"), the integers are multiplied directly, but finding a scale for each token takes many small operators.
-# So int8 saves bytes by itself, and time only with a kernel of its own.
+# So, run eagerly here, int8 saves bytes and no time; a kernel of its own could save time, which we have not measured.
 #
 # (Quantized weights can still be adapted: **LoRA** [@hu2022] leaves W as it is and trains a product of two narrow matrices, which is added to it. W then needs no gradient and no moments.)
 #
@@ -1098,7 +1098,7 @@ assert 5 < beginner.bleu.score < 80 and share < 0.37
 # Now we compare students of this size.
 # All have 250 short sentence pairs with true translations.
 # Some also have 4,000 English sentences that are new to the teacher, too.
-# All train for 300 steps, and once more for 3,000, each at the better of two learning rates, chosen on the validation part.
+# All train for 300 steps, and all but one (it would repeat *alone*) once more for 3,000, each at the better of two learning rates, chosen on the validation part.
 # (The runs are recorded by `python -m course_lib.experiments distillation`.)
 
 # %%
@@ -1156,11 +1156,11 @@ assert abs(sum(many[0]) - sum(many[1])) / 3 < 1
 # %% [markdown]
 # After 300 steps all students are bad; after 3,000 those with few sentences still are, and the others have 78.
 # From 250 pairs a student learns next to nothing in ten times the steps either, and the word level does not change that, as we expected.
-# Sequence level *on the same sentences* gives exactly the same students as no teacher: it translates these sentences as their references do, word for word.
+# On the same 250 sentences the teacher's translations equal the references word for word, so sequence level trains exactly the same students as no teacher.
 # What helps is the 4,000 sentences.
 # A student that learns the teacher's translations of them does about as well as one that learns the true ones: after 3,000 steps they are less than a point apart.
 #
-# So here the teacher helps not by its probabilities but by labeling more data, and it can translate as many sentences as we like. (It has learned from 60,000 pairs itself.)
+# So here the teacher helps by labeling more data, and it can translate as many sentences as we like. Whether its probabilities would add to that was not tested: with 250 pairs every student fails. (It has learned from 60,000 pairs itself.)
 # In natural language there is a second gain, which this corpus cannot show because each of its sentences has one translation: of many possible translations the teacher picks a typical one, and such translations are easier to learn [@kim2016].
 
 # %% [markdown]
@@ -1191,9 +1191,9 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A training step takes six FLOPs for each parameter and token, 16 bytes for each parameter, and activations that can be counted to the byte in advance (for a CPU's kernels); the peak is where the backward pass begins, or where it passes from decoder to encoder.
+# A training step takes six FLOPs for each parameter and token. Its peak is 12 bytes for each parameter and the larger of two things: activations and two tables of logits, where the backward pass begins, or the gradients, where it passes from decoder to encoder.
 # Attention weights grow with the square of the length, but need not be stored: with the online softmax the memory is linear, while the time stays quadratic; a cache shrinks with the heads of keys and values.
-# Accumulation and activation checkpointing give the same gradients (but for other draws of dropout) from less memory, and bfloat16 halves some of what is kept, while the weights stay in float32.
+# Activation checkpointing gives the same gradients from less memory, and so does accumulation, but for other draws of dropout; bfloat16 halves some of what is kept, while the weights stay in float32.
 # int8 weights with one scale per row keep the quality, on sixty of our sentences, in a quarter of the bytes, but run eagerly, without a kernel of their own, they are slower than float32.
 # A student gains most where its teacher translates sentences that had no translation: 78 BLEU in place of 4.
 #

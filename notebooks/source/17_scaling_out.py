@@ -34,7 +34,7 @@ folder = Path(temporary.name)
 #
 # A corpus of your own is a text file with two columns: a sentence, a tab, its translation.
 # We pretend that this is yours: a thousand pairs of the course corpus, saved as `mine.tsv`.
-# Replace it with your own file, in any two languages; nothing below depends on English or German.
+# Replace it with your own file, in any two languages: the commands stay the same.
 
 # %%
 from course_lib.data import load_course
@@ -168,7 +168,7 @@ assert sum(share.num_tokens for share in shares) == batch.num_tokens
 # %% [markdown]
 # **A common mistake**: the mean of the means, which lesson [09](09_training.ipynb) avoided in its micro-batches.
 # A token in the short share counts for more than one in the long share, because it is divided by a smaller number: here a few tokens have half of the vote.
-# Nothing warns you: shapes are right, and the gradient still leads downhill, but it weighs sentences differently from what you think.
+# Nothing warns you: shapes are right, and it is the gradient of a loss, but of one that weighs the short share's tokens more.
 # For pictures, in equal shares, the same code is right, because every example counts as one.
 # For text it is an easy mistake: with gradient accumulation, Hugging Face's trainer made it until October 2024 [@debut2024].
 #
@@ -421,7 +421,7 @@ assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 # %% [markdown]
 # Not one bit is different.
 # A checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the position in the epoch, and the state of *every* process's random generator, because with dropout each draws zeros of its own.
-# (The preset `mini` has no dropout, so this test says nothing of the generators; the library's own tests use dropout. With it, one process and two would not have printed the same losses. And it is a promise for CPUs: kernels of GPUs may add in another order each time.)
+# (The preset `mini` has no dropout, so this test says nothing of the generators; the library's own tests have it. With dropout, one process and two would have printed different losses above. And equality to the bit is a promise for CPUs only: kernels of GPUs may add in another order each time.)
 # What was computed after the checkpoint is lost: here at most an epoch.
 # Save often enough that you can afford to repeat what is lost.
 #
@@ -453,7 +453,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 #
 # **Amdahl's law** says what follows [@amdahl1967].
 # Let s be the **serial share**: the share of one process's time that cannot be divided.
-# The rest is divided by N (waiting and exchange are in no single process's time; we will count them as if they were):
+# The rest is divided by N. (A single process neither waits nor exchanges; where we fit s below, both are counted as if they were part of it.)
 #
 # $$\text{speed-up}(N) = \frac{1}{s + (1 - s)/N} \;\le\; \frac{1}{s}$$
 
@@ -503,10 +503,10 @@ for law, number in ((amdahl_time, share), (talking_time, each)):
 assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1) < 1e-12
 
 # %% [markdown]
-# Two points cannot tell these laws apart.
-# Each has two free numbers, the time of one process, which we call 1, and s or the cost. So each passes exactly through both points, and no error is left that could show one of them wrong.
-# (Each point is a single run of seconds, too: if their ratio is off by 5 %, s is off by some 0.07.)
-# Beyond the points they disagree: by the first law more processes never take longer, by the second too many do.
+# Each law has two free numbers, the time of one process, which we call 1, and s or the cost. So each passes exactly through both points, and no error is left that could show one of them wrong.
+# Only an impossible value can: an s above 1 is no share. It comes out where two processes are slower than one, as on a machine that is busy with something else.
+# (Each point is a single run of seconds, too: if their ratio is off by 5 %, s is off by 0.1 divided by the speed-up.)
+# Beyond the points the laws disagree: with an s below 1, by the first law more processes never take longer; by the second too many do.
 # A fit needs more points than free numbers, and a check needs one more that the fit did not use.
 # What two points *can* tell is how much is lost with two processes, on this machine, with this model and batch.
 #
@@ -653,7 +653,7 @@ assert a > 0 and np.abs(c - a * (np.array(sizes) / 1000) ** -b - means).max() < 
 
 # %% [markdown]
 # The line goes on as the first three began, and is far too high beyond them; with five points even this wrong shape misses by less.
-# The curve with a ceiling is near both times. But through three points it has as many free numbers as points, and no error is left to doubt it by.
+# The curve with a ceiling is near both times. But for three points it has as many free numbers as points: it passes through them whatever they are.
 # And what is this ceiling?
 # It need not be the most that can be learned from the sentences: a model that has read 32,000 pairs once may not have learned what is in them.
 # To find out, we change the reading alone: three of the sizes were trained four times as long, 128,000 pairs, with nothing else changed.
@@ -697,7 +697,7 @@ assert max(longest[0]) + 20 < min(longest[1]) and max(longest[1]) + 3 < min(long
 # - If it does not, or if validation gets worse while the training loss falls, the data is the limit, or the model.
 #
 # Our own two epochs read fewer than 2,000 pairs, a sixteenth of the shorter trainings here.
-# So both were too few. And the first thing to do with a small file is to train longer.
+# So the first thing to do with a small file is to train longer; a thousand pairs become the limit later.
 # (The corpus is made by a regular grammar. Natural language has more words and more exceptions: how the curve looks for it must be measured.)
 #
 # ## What 27.3 BLEU takes
@@ -729,7 +729,7 @@ assert ours == theirs and 9e17 < ours < 1e18
 # What is best?
 # @kaplan2020 found **scaling laws**: a language model's loss falls like a power of its parameters, of its tokens and of its FLOPs, over many orders of magnitude, if the other two are no limit.
 # They concluded that most of a larger budget should go into a larger model.
-# @hoffmann2022 came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter. (They tuned each length of training by itself.)
+# @hoffmann2022 came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter. (They let the learning rate fall to its end within each length of training.)
 # How far is the paper's run from that?
 
 # %% tags=["nbval-check-output"]
@@ -747,7 +747,7 @@ assert 35 < tokens / weights < 45 and abs(6 * weights * tokens / ours - 1) < 0.0
 assert abs(6 * best * 20 * best / ours - 1) < 1e-9
 
 # %% [markdown]
-# Counted with repetition, the paper's model read twice as many tokens for each parameter as the rule asks for; counted once, a tenth.
+# With our 25 target tokens a pair, the paper's model read twice as many of them for each parameter as the rule asks for; counted once, a tenth. (With the source tokens, twice that.)
 # The rule is one of language models that read new text at every step, and does not say what reading the same 4.5 million pairs again is worth.
 # The rule also counts the training only.
 # A smaller model is cheaper to *use*, so many are trained far beyond 20: Llama 3 reads some 15 trillion tokens, which makes nearly 2,000 for each parameter of its smallest model [@grattafiori2024].
@@ -783,7 +783,7 @@ assert paper_utilization("base") < paper_utilization("big")
 # The paper says so in section 6.1: it *estimates* the cost from what the GPUs can sustain, and does not count what was computed.
 # Both numbers are right, about different things.
 # Their quotient is the **utilization**: the share of the peak that a training uses (here, of what the paper says its GPUs sustain).
-# It is less than a third for base and more for big: larger matrices probably keep a GPU busier. The rest goes into padding (computed, and not counted here), into all that is not a matrix product, and into the exchange; the paper does not say in which shares.
+# It is less than a third for base and more for big: larger matrices probably keep a GPU busier. The rest may go into products that run below the peak, padding (computed, and not counted here), all that is not a matrix product, and the exchange; the paper does not say in which shares.
 # (If you pay by the hour, you pay for the peak.)
 # The largest model of Llama 3 was trained at 38 to 43 % [@grattafiori2024, table 4].
 #
@@ -811,8 +811,8 @@ with written_for(("base", 100_000, "P100", 8), shown_plan):
 
 # %% [markdown]
 # Here are four plans, with the same utilization as the paper's.
-# The A100's peak, 312 · 10¹², is that of bfloat16 products, the P100's 9.5 · 10¹² that of float32. In float32 an A100 has 19.5 · 10¹²: of the factor 33, 16 is precision.
-# The utilization, too, is a hope: the paper's 29 % are of what its GPUs sustain, with their exchange in it, and a small model, or a 64th of a batch, keeps a faster GPU less busy. The 5 % serial share is an assumption. Measure yours.
+# The A100's peak, 312 · 10¹², is that of bfloat16 products, the P100's 9.5 · 10¹² that of float32. In float32, without the tensor cores, an A100 has 19.5 · 10¹²: of the factor 33, 16 comes from bfloat16 on tensor cores.
+# The utilization, too, is a hope: the paper's 29 % include the exchange of 8 GPUs, and a faster GPU is kept less busy by so small a model, and still less by a 64th of its batch. The 5 % serial share is an assumption. Measure yours.
 # The price of 2 per device-hour, in any currency and for either device, is a number to replace, not a quotation.
 
 # %%
@@ -860,7 +860,7 @@ assert ours / here / 3600 / 24 > 10  # days
 #
 # | you add | what you get | what you do not get |
 # |---|---|---|
-# | processes | the same steps, sooner | better translations from the same steps |
+# | processes | the same steps, sooner if each has a free core or device | better translations from the same steps |
 # | checkpoints and restarts | a run that survives a crash | the work since the last checkpoint |
 # | shards | models that do not fit one device | speed |
 # | data | better translations, if the training is long enough to learn it | anything that its sentences do not show |
@@ -897,7 +897,7 @@ Predictions()
 #
 # In data parallelism every process computes the gradients of its rows, and their sum is the gradient of the whole batch, if each divides by the tokens of all (where a wrapper takes the mean, the loss is multiplied by the number of processes first); the mean of the means is another training.
 # Rank 0 alone prints and writes, and after a crash `torchrun` starts all of them again from the checkpoint, with the same weights in the end: here, on CPUs, bit for bit.
-# Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its numbers without testing the law.
+# Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its numbers, and test them only where a share above 1 comes out.
 # How much data a training can use depends on its length: at 32,000 pairs read, ours gained little from more than 4,000 different ones; at 128,000 it gained again; for language models, about 20 tokens a parameter use the FLOPs of a training best.
 # The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
 #
