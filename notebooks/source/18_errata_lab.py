@@ -1125,8 +1125,8 @@ book.test("layer_norm", normalized, values=(1, 0.1, 0.01, 0.001, 0.0001))
 book.judge(
     layer_norm=("half right", "06_encoder", "True: LayerNorm takes each token's "
     "features, subtracts their mean and divides by their deviation. Not: without "
-    "`dim=-1` both run over all tokens; `x.std()` divides by n − 1, which leaves a size "
-    "of 0.935 instead of 1 for 8 features; and ε is missing, under the root."),
+    "`dim=-1` both run over all tokens; `x.std()` divides by n − 1, which leaves a "
+    "size of 0.935 instead of 1 for 8 features; and ε is missing, under the root."),
 )
 
 # %% [markdown]
