@@ -2193,7 +2193,7 @@ book.test("int8", microseconds, values=(1, 8, 64))
 book.judge(
     int8=("half right", "14_cost_and_memory", "True: a kernel that reads int8 and "
     "multiplies integers, or converts as it multiplies, can be faster, most of all for "
-    "few tokens, as it reads a quarter of the bytes. Not: it depends on the kernel, and "
+    "few tokens, as it reads a quarter of the bytes. Not: it depends on the kernel; "
     "this one is slower at 1, 8 and 64 tokens."),
 )
 
