@@ -816,11 +816,11 @@ with torch.no_grad():
 live = {ago: right[distance == ago].mean().item() for ago in range(1, 15)}
 print(f"{history[-1]['steps']} steps; right answers, by distance:")
 print(*(f"{ago}: {share:.0%}" for ago, share in live.items() if ago > 4), sep=", ")
-of_cliff.reveal(max(ago for ago, share in live.items() if share > 0.22))
+of_cliff.reveal(max(ago for ago, share in live.items() if share > 0.18))
 
 # %% tags=["hide-input"]
-assert min(live[ago] for ago in (6, 7, 8)) > 0.25
-assert max(live[ago] for ago in range(9, 15)) < 0.22
+assert min(live[ago] for ago in (6, 7, 8)) > 0.18  # guessing is right in 12.5 %
+assert max(live[ago] for ago in range(9, 15)) < 0.18
 
 # %% tags=["hide-input"]
 from pathlib import Path
