@@ -301,7 +301,7 @@ overall = 100 * result.exact_match
 intervals(
     {name: [100 * x for x in (one.value, one.low, one.high)] for name, one in ordered},
     xlabel="exact match (%), with 95 % interval",
-    title="Every phenomenon is learned, and some less well than the rest",
+    title="Each phenomenon with 20 sentences is learned, and some less well",
     reference=("all sentences", overall),
 )
 
@@ -597,24 +597,29 @@ assert 0.2 < of_length / (second["valid"][1] - second["valid"][0]) < 0.45
 # We had fitted the preference to the lengths of *one* part; but two tenths of a point between single runs may also be luck.
 #
 # So we trained a third time, with 10,000 subwords and 72 epochs, or 34 million tokens, which is the lower end of what the published budget may have been. (We decided this after the test scores above, so its score is no first look at the test part.)
-# Its length was fixed in advance; the validation part chose the average of the last ten epochs, and again the strongest preference for length that we tried.
+# Its length was fixed in advance, and it ran with two seeds; the validation part chose the average of the last ten epochs for one and of the last five for the other, and again the strongest preference for length that we tried.
 
 # %% tags=["nbval-check-output"]
-budget = record("multi30k_budget_seed0")
-for entry in budget["test"]:
-    print(f"test, beam {entry['beam_size']}: {entry['tokenized_bleu']:.2f} BLEU")
+budgets = [record(f"multi30k_budget_seed{seed}") for seed in (0, 1)]
+for seed, budget in enumerate(budgets):
+    for entry in budget["test"]:
+        print(f"seed {seed}, test, beam {entry['beam_size']}:", end=" ")
+        print(f"{entry['tokenized_bleu']:.2f} BLEU")
 
 # %% tags=["hide-input"]
-assert len(budget["epochs"]) == 72 and budget["averaged_epochs"] == 10
-assert budget["model"]["dropout"] == 0.3 and budget["model"]["vocab_size"] == 10_000
-assert round(budget["epochs"][-1]["step"] * 1024 / 1e6) == 34
-tried = [each["length_penalty"] for each in budget["choices"]]
-assert budget["length_penalty"] == max(tried)
-assert 0.3 < PUBLISHED - budget["test"][1]["tokenized_bleu"] < 0.9
+for budget in budgets:
+    assert len(budget["epochs"]) == 72
+    assert budget["model"]["dropout"] == 0.3
+    assert budget["model"]["vocab_size"] == 10_000
+    assert round(budget["epochs"][-1]["step"] * 1024 / 1e6) == 34
+    tried = [each["length_penalty"] for each in budget["choices"]]
+    assert budget["length_penalty"] == max(tried)
+    assert 0.3 < PUBLISHED - budget["test"][1]["tokenized_bleu"] < 0.9
+assert [budget["averaged_epochs"] for budget in budgets] == [10, 5]
 
 # %% [markdown]
-# It is 0.6 points below the published number. Three seeds of a shorter recipe, below, spread over almost half a point; this one has a single seed, so whether the gap is luck we cannot say.
-# The published recipe may be better still; but it differs in more than the table says, and each number is a single run.
+# With beam search they are 0.6 and 0.7 points below the published number, and a tenth apart, so the gap is hardly the luck of our seeds.
+# The published recipe may be better still: it differs in more than the table says. And its number is a single run.
 #
 # ### What each ingredient brings
 #
