@@ -322,7 +322,7 @@ for where, names in (("below", below), ("above", above)):
 # Here there are more below the line. But they share the wrong sentences, so they are not so many separate findings; and the lowest dots are small groups, which luck moves farthest. Phenomena with fewer than 20 sentences are left out. (Above the line there is hardly room: even a row without a mistake needs more than a hundred sentences for its interval to lie there.)
 # Whether these phenomena are harder, or only rarer in training, this does not show. And they overlap: a wrong sentence counts in every row that it is tagged with.
 #
-# What is left? We read what came out wrong. In ours some repeat a phrase in a loop, some have a word that does not exist or a wrong ending, and some are good German that says something else; in yours?
+# What is left? We read what came out wrong. In ours, from several runs, a word is lost or becomes another, a genitive moves to another noun in good German, and now and then a phrase repeats in a loop; in yours?
 
 # %%
 both = zip(corpus.test, result.outputs, strict=True)
