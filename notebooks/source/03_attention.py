@@ -1230,7 +1230,7 @@ torch.testing.assert_close(score_table(model), same_start)
 # %% [markdown]
 # In these 100 steps the smaller start alone does not make up for the scale.
 # At first none of its 1,250 queries is saturated; but `w_query` moves the scores 16 times as far as in the scaled model, and after ten steps most are, while its answers are no better than guessing.
-# Smaller steps alone do not either: they leave the start as it is, and they are slow. (Nor do 400 steps, in runs outside this page: 1.00 with the scale, 0.86 without, 0.73 with the smaller start, 0.83 with all rates divided by 4, 0.95 with those of the scores.)
+# Smaller steps alone do not either: they leave the start as it is, and they are slow.
 #
 # The last row changes both, the start of `w_query` and its rate.
 # It learns like the scaled model, and it must: it *is* that model in other numbers, as Adam divides by the size of the gradient (lesson [09](09_training.ipynb)).

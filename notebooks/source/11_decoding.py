@@ -330,7 +330,7 @@ assert 0.1 < 1 - log_probs.softmax(dim=-1).topk(5).values.sum().item() < 0.12
 # %% [markdown]
 # On the left, sampling becomes greedy decoding; on the right, noise.
 # Why do the curves cross? Entropy mixes two kinds of doubt.
-# At the unsure place two tokens compete, which makes about 0.5 of its 1.3 nats at temperature 1, and nearly all at low temperatures. The rest, and at the sure place nearly everything, is a long thin tail, 9 % outside the first five tokens (7 % at the unsure place); above temperature 1 the larger tail counts more.
+# At the unsure place two tokens compete, and at low temperatures hardly anything else counts. The rest, and at the sure place nearly everything, is a long thin tail, 9 % outside the first five tokens (7 % at the unsure place); above temperature 1 the larger tail counts more.
 # More training does not remove the tail: the finished translator has 11 % there. Label smoothing (lesson [09](09_training.ipynb)) asks for about 10 %.
 # At temperature 0.5 it is gone.
 #

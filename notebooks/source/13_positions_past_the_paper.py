@@ -1079,7 +1079,7 @@ assert all(abs(one - other) < 0.06 for one, other in both)
 # - and shorter than the longest offset of the test, 63 words. A longer one does not come round.
 #
 # The rule finds suspects only: 40 is in the range and does little harm at 64 words.
-# From 20 to 40 the harm fades (55 % right with 25 words, in a run outside this page). Why, we have not tested.
+# From 20 over 30 to 40 the harm fades. Why, we have not tested.
 #
 # The reader with 200 words has the wavelengths 6, 63, 199, 200, … words.
 # At 64 words its 63 is at the edge of the rule, and at 96 words well inside.

@@ -287,7 +287,7 @@ assert all(abs(error) < 0.05 for error in off.values())
 
 # %% [markdown]
 # It does for these three, within one percent.
-# (For base the formula forgets the encoder's activations, which still wait for their turn; with a larger batch it would be too low.)
+# (For base the formula forgets the encoder's activations, which still wait for their turn, so it may be too low with a larger batch.)
 # So on a CPU we know in advance what the tensors of a model and a batch will take (Python, PyTorch and the kernels' own scratch memory come on top).
 #
 # The calculator does this for any model and batch.
