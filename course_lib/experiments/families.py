@@ -104,7 +104,10 @@ def tree_bank(number: int, seed: int, *, shortest: int = 1, longest: int = SHORT
 
 
 def examine_parser(seed: int) -> dict:
-    """Labeled F1 and shares of perfect trees on unseen sentences, as long as those of training and longer."""
+    """Labeled F1 and shares of perfect trees on unseen sentences, as long as those of training and longer.
+
+    Of what goes wrong, five examples: the sentence, the row of brackets that was said, and the right one.
+    """
     bank = tree_bank(TAUGHT + 2 * EXAMINED, seed)
     taught, valid, test = bank[: -2 * EXAMINED], bank[-2 * EXAMINED : -EXAMINED], bank[-EXAMINED:]
     longer = tree_bank(EXAMINED, seed + 100, shortest=SHORT + 1, longest=99)
@@ -115,8 +118,8 @@ def examine_parser(seed: int) -> dict:
         right = [row for _, row in part]
         results[name] = labeled_f1(rows, right)
         results[f"perfect, {name}"] = sum(a == b for a, b in zip(rows, right, strict=True)) / len(part)
-        wrong = (" ".join(words) for (words, row), said in zip(part, rows, strict=True) if row != said)
-        results[f"wrong, {name}"] = list(islice(wrong, 5))
+        wrong = ((words, said, row) for (words, row), said in zip(part, rows, strict=True) if row != said)
+        results[f"wrong, {name}"] = [[" ".join(each) for each in three] for three in islice(wrong, 5)]
     return results
 
 

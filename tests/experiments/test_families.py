@@ -93,3 +93,7 @@ def test_each_task_runs_from_end_to_end(task, monkeypatch):
         monkeypatch.setattr(families, name, lambda *given, train=train, **named: train(*given, **named | {"steps": 2}))
     results = families.run({"task": task}, 0, None)
     assert "valid" in results and all(not isinstance(value, torch.Tensor) for value in results.values())
+    if task == "parser":
+        for text, said, right in results["wrong, test"]:
+            assert said != right and len(text.split()) == right.split().count("XX")
+        assert results["wrong, test"]
