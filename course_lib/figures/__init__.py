@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "row_charts": ["bars", "dots", "intervals", "stacked_bars"],
         "architecture": ["architecture_figure"],
         "beam_tree": ["beam_figure"],
+        "clocks": ["clock_faces"],
         "flow": ["Block", "flow_figure"],
     },
 )
