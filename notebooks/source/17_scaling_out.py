@@ -6,8 +6,8 @@
 # **Afterwards you can**
 #
 # 1. train a translator on your own file with one command, in one process or many, and let it survive a crash;
-# 2. say what several processes must exchange to take the same step as one, and find the mistake that weighs sentences wrongly without an error;
-# 3. plan a training: data from a measured curve, hours from Amdahl's law, money from a count of operations.
+# 2. say what several processes must exchange to take the same step as one, and find the mistake that weighs tokens wrongly without an error;
+# 3. estimate hours and money from a count of operations, and say what a measured data curve and a serial share can and cannot tell.
 #
 # **You need** the training loop (lesson [09](09_training.ipynb)), BLEU ([10](10_translation.ipynb)) and the counts of lesson [08](08_transformer.ipynb).
 # **Time**: {minutes} minutes to read, under 60 seconds to run on two free cores.
@@ -69,36 +69,205 @@ alone_said = run(f"python -m course_lib train {OPTIONS} --out alone")
 print(alone_said)
 
 # %% [markdown]
-# The command has split the file into three parts, so that no sentence is in two of them, and learned 600 subwords from the training part.
+# The command has split the file into training, validation and test parts, with no source sentence in two of them, and learned 600 subwords from the training part.
 # It has trained for two epochs, scored each on the validation part, and left a folder that `Translator.from_pretrained` reads.
-# If it is interrupted, the same command continues where it stopped.
+# If it is interrupted, the same command continues from its last checkpoint.
 # What has it learned?
+# We translate a test sentence of lesson [10](10_translation.ipynb), which is new to it and to `course`, the translator that comes with the library.
 
 # %%
 from course_lib import Translator
 
 translator = Translator.from_pretrained(folder / "alone")
-trained = {"two epochs of 1,000 pairs": translator}
+trained = {"two epochs of our file": translator}
 trained["four of 60,000 pairs"] = Translator.from_pretrained("course")
-text = load_course(num_train=1).test[0].src  # a sentence that neither has seen
+text = "A teacher loved the beautiful city that the mother visited."
 print(text)
 for name, each in trained.items():
-    print(f"{name:24} → {each.translate(text).text}")
+    print(f"{name:22} → {each.translate(text).text}")
 
 # %% tags=["hide-input"]
 import course_lib
+from course_lib.checks import written_for
+from course_lib.data import load_corpus
 
 course_log = Path(course_lib.__file__).parent / "pretrained" / "course" / "log.json"
 of_course = json.loads(course_log.read_text())
 assert (of_course["train_pairs"], of_course["training"]["epochs"]) == (60_000, 4)
 assert round(of_course["test"][0]["bleu"]) == 99 and of_course["seconds"] < 300
+corpus = load_corpus(folder / "mine.tsv")
+parts_of_file = (corpus.train, corpus.valid, corpus.test)
+sources = [{pair.src for pair in part} for part in parts_of_file]
+assert len(set().union(*sources)) == sum(map(len, sources)) and text not in sources[0]
+with written_for(1000, len(lines)):
+    assert 2 * len(corpus.train) < 2000
 
 # %% [markdown]
 # Ours writes German subwords, and no translation.
-# `course`, which comes with the library, was made by the same command with 60,000 pairs, four epochs and 2,000 subwords: 99 BLEU on new sentences, after four minutes on two cores.
+# `course` was made by the same command with 60,000 pairs, four epochs and 2,000 subwords.
+# It took less than five minutes on two cores, and reached 99 BLEU on a thousand new sentences. (A regular grammar makes this corpus. Natural language has more words and more exceptions: expect less, and measure.)
+#
+# ## How much data does it take?
+#
 # Were a thousand pairs too few, or two epochs too short?
-# Below we measure what more data brings, and what more reading.
-# More of either takes longer, so first we get help.
+# A comparison that changes both at once cannot tell.
+# So we fix the length of training, 32,000 pairs: a corpus of 1,000 is read 32 times, one of 32,000 once.
+# For each size, a trial run chose one of two learning rates. Then three runs with other seeds, which draw the pairs (from the same 32,000) and the first weights, were tested on the same thousand new sentences.
+# Each run learns its own subwords.
+# The model is small (one layer, d_model 64), so that all trainings take less than half an hour on one core: `python -m course_lib.experiments corpus_size` makes the record again.
+
+# %%
+of_data = Predict(
+    "Each time the corpus doubles, at the same length of training, BLEU gains …",
+    ["always as much", "less, then next to nothing", "nothing: no more is read"],
+    section="How much data does it take?",
+)
+of_data
+
+# %%
+import statistics
+from itertools import pairwise
+
+from course_lib.experiments import final_results, read_record
+
+record = read_record("records/corpus_size.json")
+results = final_results(record, "bleu")  # of each side a list, seed after seed
+sizes = [1000 * 2**power for power in range(6)]
+bleu = [statistics.mean(results[f"{size:,} pairs"]) for size in sizes]
+for size, mean in zip(sizes, bleu, strict=True):
+    runs = results[f"{size:,} pairs"]
+    print(f"{size:6,} pairs: {mean:.1f} BLEU ({min(runs):.1f} to {max(runs):.1f})")
+first, *_, last = (after - before for before, after in pairwise(bleu))
+steady, flat = last > first / 2, first < 2.8  # seeds differ by up to 2.8 BLEU
+of_data.reveal(of_data.choices[2 if flat else 0 if steady else 1])
+
+# %% tags=["hide-input"]
+assert bleu[1] - bleu[0] > 4 and 1.5 < bleu[2] - bleu[1] < bleu[1] - bleu[0]
+spreads = [max(runs) - min(runs) for runs in (results[f"{n:,} pairs"] for n in sizes)]
+assert max(bleu[2:]) - min(bleu[2:]) < 1.5 and 2.5 < max(spreads[2:])
+assert max(spreads) < 2.8
+assert sum(run["cpu_seconds"] for run in record["runs"]) < 1800
+final = [run["choices"] for run in record["runs"] if run["stage"] == "final"]
+assert {choices["rate"] for choices in final} == {0.012}
+assert {run["choices"]["seen"] for run in record["runs"]} == {32_000, 128_000}
+
+# %% [markdown]
+# Up to 4,000 pairs each doubling helps, the second less than the first.
+# Beyond 4,000 the differences are no larger than those between seeds.
+# (All sizes chose the higher of the two rates; with a still higher one the plateau may begin elsewhere.)
+#
+# It is tempting to extend a curve through measured points.
+# Suppose that a small project had measured the first three sizes alone.
+# We fit two curves to them: a straight line in log n, and $c - a \, n^{-b}$, which levels off at the ceiling c.
+
+# %%
+import numpy as np
+
+
+def saturating(sizes, bleu):
+    """c, a, b of c − a·n^−b by least squares, n in thousands; many b are tried."""
+    fits = []
+    n = np.array(sizes) / 1000
+    for b in np.linspace(0.1, 4, 79):
+        columns = np.stack([np.ones(len(n)), -(n**-b)], axis=1)
+        (c, a), *_ = np.linalg.lstsq(columns, np.array(bleu), rcond=None)
+        fits.append((((columns @ (c, a) - bleu) ** 2).sum(), c, a, b))
+    return min(fits)[1:]
+
+
+# %%
+slope, start = np.polyfit(np.log2(sizes[:3]), bleu[:3], 1)
+c, a, b = saturating(sizes[:3], bleu[:3])
+many = np.geomspace(1000, 32_000, 40)
+line, ceiling = slope * np.log2(many) + start, c - a * (many / 1000) ** -b
+print(f"32,000 pairs: the line says {line[-1]:.1f}, c − a/n^b {ceiling[-1]:.1f}")
+print(f"measured: {bleu[-1]:.1f}; the ceiling c is {c:.1f}")
+
+# %% tags=["hide-input"]
+assert line[-1] > bleu[-1] + 8 and abs(ceiling[-1] - bleu[-1]) < 3 and a > 0
+missed = c - a * (np.array(sizes[:3]) / 1000) ** -b - bleu[:3]
+assert np.abs(missed).max() < 0.1
+
+# %% [markdown]
+# The line is far too high, and the curve with a ceiling is near.
+# But the first three sizes could not say which to trust. That curve has three free numbers: whenever gains shrink from one doubling to the next, it passes (almost) exactly through three points, so no error is left that could test it.
+# A fit can be wrong visibly only with more points than free numbers; a test needs one more that the fit did not use.
+#
+# And what is this ceiling?
+# It need not be the most that can be learned from the sentences: a model that has read 32,000 pairs once may not have learned what is in them.
+# To find out, three of the sizes were trained four times as long, 128,000 pairs, with the same peak rate, chosen for the short training. Its linear decay takes four times as long, too.
+
+# %%
+of_reading = Predict(
+    "Four times the reading: who gains most BLEU?",
+    ["1,000 pairs", "4,000 pairs", "32,000 pairs", "all alike, within 3 BLEU"],
+    section="How much data does it take?",
+)
+of_reading
+
+# %% tags=["nbval-check-output"]
+gained = {}
+for size in (1000, 4000, 32_000):
+    short, long = results[f"{size:,} pairs"], results[f"{size:,} pairs, longer"]
+    before, after = statistics.mean(short), statistics.mean(long)
+    gained[f"{size:,} pairs"] = after - before
+    print(f"{size:6,} pairs: {before:.1f} BLEU after 32,000 read;", end=" ")
+    print(f"{after:.1f} ({min(long):.1f} to {max(long):.1f}) after 128,000")
+
+# %%
+even = max(gained.values()) - min(gained.values()) < 3
+of_reading.reveal(of_reading.choices[3] if even else max(gained, key=gained.get))
+
+# %% tags=["hide-input"]
+assert list(gained.values()) == sorted(gained.values()) and gained["1,000 pairs"] > 4
+assert gained["4,000 pairs"] > 3 * gained["1,000 pairs"] / 2
+assert gained["32,000 pairs"] > gained["4,000 pairs"] + 3
+longest = [results[f"{size:,} pairs, longer"] for size in (1000, 4000, 32_000)]
+assert max(longest[0]) + 20 < min(longest[1]) and max(longest[1]) + 3 < min(longest[2])
+
+# %% tags=["hide-input"]
+from course_lib.figures import curves
+
+short = np.array([results[f"{size:,} pairs"] for size in sizes])
+figure = curves(
+    {
+        "after 32,000 pairs read: mean and range of three runs": (sizes, short.T),
+        "after 128,000 pairs read": ([1000, 4000, 32_000], np.array(longest).T),
+        f"c − a/n^b, from the first three ({ceiling[-1]:.1f})": (many, ceiling),
+        f"line, from the first three ({line[-1]:.1f})": (many, line),
+    },
+    xlabel="pairs in the corpus",
+    ylabel="BLEU",
+    title="More than 4,000 pairs help if the training is long enough to use them",
+    log_x=True,
+)
+
+# %% tags=["hide-input"]
+(axes,) = figure.axes
+for fitted in axes.lines[2:]:
+    fitted.set_marker("")
+axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+axes.set_xticks([], minor=True)
+axes.set_ylim(0)
+axes.legend(loc="lower right")
+figure
+
+# %% tags=["hide-input"]
+assert max(bleu[3:]) - bleu[2] < 2 and min(longest[2]) > max(longest[1]) + 3
+
+# %% [markdown]
+# So the ceiling was that of the training.
+# After the longer one, sizes that had been level are no longer: the more this model read, the more different sentences it could use.
+# A thousand pairs, too, are worth reading more than 32 times, but they gain least.
+#
+# So ask two questions, in this order:
+#
+# - Does it help to train longer? Then train longer first; more data may help as well.
+# - If it does not, or if validation gets worse while the training loss falls, the data is the limit, or the model.
+#
+# Our own two epochs read fewer than 2,000 pairs, less than a sixteenth of the shorter trainings here, which brought a smaller model to 30 BLEU with a thousand pairs.
+# So the first thing to do with a small file is to train longer; a thousand pairs become the limit later.
+# More of either takes longer, so we get help.
 #
 # ## Two processes, one step
 #
@@ -145,7 +314,7 @@ of_means
 from course_lib.training import BatchLoss
 
 model = translator.model.double()
-loss_of = BatchLoss(model, 0.1)  # a batch to the sum of its tokens' losses
+loss_of = BatchLoss(model, smoothing=0.1)  # a batch to the sum of its tokens' losses
 
 
 def gradient(loss):
@@ -189,7 +358,7 @@ assert gap_of_sums < 1e-12
 # Ours have it, because each builds the whole batch; otherwise it takes an all-reduce of the counts.
 # And mind the factor: the gradient is the *sum* of what the N processes get from (sum of the share's losses) / T.
 # A wrapper that takes the *mean* gives 1/N of it, so each process multiplies its loss by N first.
-# (Whoever forgets that sees little of it: Adam divides by the size of the gradients, and the factor cancels.)
+# (Whoever forgets that sees little of it with Adam: it divides by the size of the gradients, so the factor nearly cancels. It does not with SGD, or where gradients are clipped.)
 #
 # ## What a wrapper does
 #
@@ -237,7 +406,7 @@ class OurDataParallel(nn.Module):
 # The hook is called for each parameter as soon as its gradient is complete, while `backward` is still busy with the layers below.
 # Our `all_reduce` waits for its result, so `backward` waits, too.
 # DDP starts the exchange and lets `backward` go on, so communication overlaps with computation.
-# It also sends *buckets* of parameters, because one large message is faster than many small ones [@li2020].
+# It also sends the gradients of many parameters together, in *buckets*, because one large message is faster than many small ones [@li2020].
 #
 # Other processes have no notebook: what they run must be in a file.
 # `save(name)`, from a folded cell, writes the cell before it to such a file.
@@ -257,7 +426,7 @@ from course_lib.training import rank, sharded_loss, share_of, world_size
 def gradient_of(wrap, batch, own_tokens=False):
     """In a process: the averaged gradient of its share, by a wrapper."""
     model = Translator.from_pretrained("alone").model.double()
-    loss = wrap(BatchLoss(model, 0.1))
+    loss = wrap(BatchLoss(model, smoothing=0.1))
     own, _ = share_of(batch, rank(), world_size())  # rows rank, rank + world size, …
     factor = 1 / own.num_tokens if own_tokens else world_size() / batch.num_tokens
     (loss(own) * factor).backward()  # times N, because the wrapper takes the mean
@@ -270,10 +439,10 @@ def gradient_of(wrap, batch, own_tokens=False):
 # %%
 def compare(batch):
     model = Translator.from_pretrained("alone").model.double()
-    (BatchLoss(model, 0.1)(batch) / batch.num_tokens).backward()
+    (BatchLoss(model, smoothing=0.1)(batch) / batch.num_tokens).backward()
     whole = torch.cat([each.grad.flatten() for each in model.parameters()])
     ways = {"ours": OurDataParallel, "DDP": nn.parallel.DistributedDataParallel}
-    ways["sharded"] = lambda loss: sharded_loss(loss.model, 0.1)
+    ways["sharded"] = lambda loss: sharded_loss(loss.model, smoothing=0.1)
     found = {name: gradient_of(wrap, batch) for name, wrap in ways.items()}
     found["mean of means"] = gradient_of(ways["DDP"], batch, own_tokens=True)
     for name, each in found.items() if rank() == 0 else ():
@@ -302,7 +471,7 @@ save("gradients.py", cells=2, before=imports, after=start)
 # %% [markdown]
 # `torchrun` starts the processes, tells each its rank and the world size, and connects them.
 # It comes with PyTorch.
-# (The file has a few more lines, which import what is needed and call `compare`.)
+# A folded cell has put these two cells into `gradients.py`, with a batch of seven pairs (the three shortest of the file and the four longest), so that the rows cannot be divided evenly.
 
 # %%
 compared = run("torchrun --nproc-per-node 2 gradients.py")
@@ -315,7 +484,7 @@ assert float(away["mean of means"]) > 1e-3
 
 # %% [markdown]
 # Ours, PyTorch's and the sharded one agree with a single process up to rounding.
-# The mean of the means does not, though here each process has long and short sentences. (The batch is the three shortest pairs of the file and the four longest.)
+# The mean of the means does not, though here each process has long and short sentences.
 #
 # We compare in float64, because in float32 a difference of 10⁻⁷ could be rounding or a small mistake.
 #
@@ -345,7 +514,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 # The loss is added up over both processes, but only rank 0 prints, translates the validation part and writes files.
 #
 # **A common mistake**: every process writes the checkpoint, to the same file.
-# It works until two writes overlap, and then the file is broken.
+# It works until two writes overlap, and then the file may be broken.
 #
 # With GPUs the command is the same again: each process takes a GPU of its own, and they communicate through *nccl* instead of *gloo*.
 # With several machines, each one runs the command with `--nnodes` and an address where they meet:
@@ -355,7 +524,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 #     -m course_lib train --data mine.tsv --out runs/mine
 # ```
 #
-# The output folder must then be one that all machines can see.
+# All machines must then see the data file and the output folder.
 # (The tests of this lesson run two processes on one machine with gloo; the path through nccl is not tested here.)
 #
 # ## When a process dies
@@ -426,7 +595,7 @@ assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 # Save often enough that you can afford to repeat what is lost.
 #
 # Why three restarts for one death?
-# A restart can fail too, for instance if a process tries the address that the previous start used ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
+# A restart can fail too: in one reported case, with nccl, a process used the address of the previous start ([PyTorch issue 135712](https://github.com/pytorch/pytorch/issues/135712)).
 #
 # ## What a second process brings
 #
@@ -451,19 +620,19 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 # With two free cores, expect a speed-up below 2: some work is not divided.
 # Each process prepares the whole batches and updates all weights, and they wait for each other and for the exchange.
 #
-# **Amdahl's law** says what follows [@amdahl1967].
+# **Amdahl's law** says how far the part that is not divided limits the speed-up [@amdahl1967].
 # Let s be the **serial share**: the share of one process's time that cannot be divided.
-# The rest is divided by N. (A single process neither waits nor exchanges; where we fit s below, both are counted as if they were part of it.)
+# The rest is divided by N:
 #
 # $$\text{speed-up}(N) = \frac{1}{s + (1 - s)/N} \;\le\; \frac{1}{s}$$
 
 # %% tags=["nbval-check-output"]
-from course_lib.training import serial_share, speed_up
+from course_lib.training import speed_up
 
-print(f"{'serial share':14}{'N = 2':>8}{'8':>8}{'64':>8}{'1024':>8}")
-for share in (0.0, 0.02, 0.1, 0.3):
-    row = [speed_up(count, share) for count in (2, 8, 64, 1024)]
-    print(f"{share:<14.0%}", *(f"{each:7.1f}" for each in row))
+print(f"{'s':6}{'N = 2':>8}{'8':>8}{'64':>8}{'1024':>8}")
+for s in (0.0, 0.02, 0.1, 0.3):
+    row = [speed_up(count, s) for count in (2, 8, 64, 1024)]
+    print(f"{s:<6.0%}", *(f"{each:7.1f}" for each in row))
 
 # %% tags=["hide-input"]
 assert speed_up(1024, 0.1) < 10 and abs(speed_up(2, 0.1) - 2 / 1.1) < 1e-12
@@ -471,49 +640,37 @@ assert speed_up(1024, 0.1) < 10 and abs(speed_up(2, 0.1) - 2 / 1.1) < 1e-12
 # %% [markdown]
 # Look at the row of 10 %: two processes are 1.8 times as fast, which looks splendid, and a thousand are not even ten times as fast.
 #
-# How large is s in our training, with waiting and exchange counted in?
-# With throughput measured at several N, we would fit it by least squares.
-# We have two numbers, N = 1 and N = 2.
-# For comparison we also fit another law, in which everything is divided, but each further process costs a constant for communication (as if one process collected all gradients in turn; in a good all-reduce each process sends less than twice the gradients, however many there are).
-
+# How large is s in our training?
+# If one process takes the time 1, Amdahl's law says that two take s + (1 − s)/2, so s follows from the measured speed-up.
+# (Waiting and exchange are not in one process's time, but they end up in this s.)
+# For comparison, another law: everything is divided, but each further process adds a constant cost of communication, 1/N + cost · (N − 1), as if one process collected all gradients in turn.
 
 # %%
-def amdahl_time(count, share):
-    """Amdahl: time of one unit of work with so many processes."""
-    return share + (1 - share) / count
-
-
-def talking_time(count, each):
-    """Another law: all is divided, but each further process costs a constant."""
-    return 1 / count + each * (count - 1)
-
-
 time_of_two = rates[1] / rates[2]
-share = serial_share([1, 2], [rates[1], rates[2]])
-each = time_of_two - 1 / 2
-print(f"serial share {share:.3f}, or {each:.3f} for each further process")
-print("time, where one process takes 1:")
-for law, number in ((amdahl_time, share), (talking_time, each)):
-    row = (f"N = {n}: {law(n, number):6.2f}" for n in (1, 2, 8, 64))
-    print(f"{law.__name__:14}", *row)
+s, cost = 2 * time_of_two - 1, time_of_two - 1 / 2
+print(f"s = {s:.2f}, or a cost of {cost:.2f} for each further process")
+for count in (8, 64):
+    print(f"N = {count:2}: time {1 / speed_up(count, s):.2f} by Amdahl's law", end=", ")
+    print(f"{1 / count + cost * (count - 1):.2f} by the other")
 
 # %% tags=["hide-input"]
-for law, number in ((amdahl_time, share), (talking_time, each)):
-    assert abs(law(2, number) - time_of_two) < 1e-9
-assert abs(serial_share([1, 2, 4], [speed_up(n, 0.1) for n in (1, 2, 4)]) - 0.1) < 1e-12
+from course_lib.training import serial_share
+
+assert abs(1 / speed_up(2, s) - time_of_two) < 1e-9
+assert abs(serial_share([1, 2], [rates[1], rates[2]]) - s) < 1e-9
+assert (s > 1) == (rates[2] < rates[1])
+assert (s < 0) == (cost < 0) == (rates[2] > 2 * rates[1])
 
 # %% [markdown]
-# Each law has two free numbers, the time of one process, which we call 1, and s or the cost. So each passes exactly through both points, and no error is left that could show one of them wrong.
-# Only an impossible value can: an s above 1 is no share. It comes out where two processes are slower than one, as on a machine that is busy with something else.
-# (Each point is a single run of seconds, too: if their ratio is off by 5 %, s is off by 0.1 divided by the speed-up.)
-# Beyond the points the laws disagree: with an s below 1, by the first law more processes never take longer; by the second too many do.
-# A fit needs more points than free numbers, and a check needs one more that the fit did not use.
+# Each law has one free number and fits our one speed-up exactly, so no error is left that could show it wrong; only an impossible number can.
+# An s above 1 (two processes slower than one) rules out Amdahl's law, an s below 0 (more than twice as fast) rules out both, if it is not the noise of two short runs on a busy machine.
+# For larger N the laws can differ widely: measure N = 4 before you trust either.
 # What two points *can* tell is how much is lost with two processes, on this machine, with this model and batch.
 #
 # What matters most is how much each process has to do between two exchanges.
 # We have divided a batch of fixed size, so more processes do less between two exchanges; that is **strong scaling**.
 # Usually the batch grows with the processes: **weak scaling**.
-# Then the exchange stays small compared with the work, and what does not grow with the batch weighs less.
+# Then each process does as much work between two exchanges as before, so the exchange keeps its proportion instead of growing. (What every process does for the whole batch, such as preparing it here, grows.)
 # But a larger batch is another training: it needs another learning rate, and beyond some size it saves no more steps [@shallue2019].
 # The paper's batch had about 25,000 target tokens, on 8 GPUs: some 3,100 for each.
 #
@@ -537,168 +694,17 @@ assert 0.9e9 < sum(model_preset("base", 37_000).memory_bytes().values()) < 1.1e9
 # The copies are a waste, because a process needs the weights of one layer at a time.
 # With **fully sharded** training each process keeps 1/N of every weight, gradient and moment; before a layer computes, its weights are gathered from all processes, and dropped afterwards [@zhao2023].
 # What does it send?
-# An all-reduce is two exchanges: first each process gets the sum of *its* part (a **reduce-scatter**), then all collect the parts (an **all-gather**).
+# An all-reduce is two exchanges: first each process gets the sum of *its* part (a *reduce-scatter*), then all collect the parts (an *all-gather*).
 # Sharded training gathers the weights before the forward pass and again before the backward pass, and scatters the gradients: three exchanges instead of two.
 # The memory for weights, gradients and moments shrinks with N.
 # Activations are not sharded: they depend on each process's share of the batch, and are often what overflows.
 # In PyTorch it takes one call, `fully_shard(layer)`, for each layer and one for the model around them; `sharded_loss`, which our comparison used, does that.
-# Mixed precision, `--precision bfloat16`, works with all of this (lesson [14](14_cost_and_memory.ipynb) measures it).
+# Mixed precision, `--precision bfloat16`, can be combined with all of this (lesson [14](14_cost_and_memory.ipynb) measures it).
 #
 # The largest models are divided in two more ways.
 # **Tensor parallelism** divides each matrix: every device multiplies with some of its columns or rows, and they exchange results within every layer, so they need fast links [@shoeybi2019].
 # **Pipeline parallelism** divides the stack: each device has some of the layers and hands its output to the next, while micro-batches follow one another so that few devices wait [@huang2019].
 # Llama 3 combines both with sharding [@grattafiori2024, section 3.3.2].
-#
-# ## How much data does it take?
-#
-# Back to the first question: are a thousand pairs too few, or two epochs too short?
-# An experiment that changes both at once cannot tell.
-# So we fix the length of training, 32,000 pairs: a corpus of 1,000 is read 32 times, one of 32,000 once.
-# Each size has its own subwords, the better of two learning rates (by validation with a fourth seed) and three seeds, each with other pairs.
-# All are tested on the same thousand new sentences.
-# The model is small (one layer, d_model 64), so that all trainings take less than half an hour on one core: `python -m course_lib.experiments corpus_size` makes the record again.
-
-# %%
-of_data = Predict(
-    "Each time the corpus doubles, at the same length of training, BLEU gains …",
-    ["always as much", "less, then next to nothing", "nothing: no more is read"],
-    section="How much data does it take?",
-)
-of_data
-
-# %%
-import statistics
-from itertools import pairwise
-
-from course_lib.experiments import final_results, read_record
-
-record = read_record("records/corpus_size.json")
-results = final_results(record, "bleu")  # of each side a list, seed after seed
-sizes = [1000 * 2**power for power in range(6)]
-means = [statistics.mean(results[f"{size:,} pairs"]) for size in sizes]
-for size, mean in zip(sizes, means, strict=True):
-    runs = results[f"{size:,} pairs"]
-    print(f"{size:6,} pairs: {mean:.1f} BLEU ({min(runs):.1f} to {max(runs):.1f})")
-first, *_, last = (after - before for before, after in pairwise(means))
-steady, flat = last > first / 2, first < 2  # 2 BLEU: what seeds differ by
-of_data.reveal(of_data.choices[2 if flat else 0 if steady else 1])
-
-# %% tags=["hide-input"]
-assert means[1] - means[0] > 4 and means[2] - means[1] > 1.5
-assert max(means[3:]) - means[2] < 2
-assert all(abs(mean - means[2]) < 3 for mean in means[2:])
-final = [run["choices"] for run in record["runs"] if run["stage"] == "final"]
-assert {choices["rate"] for choices in final} == {0.012}
-assert {run["choices"]["seen"] for run in record["runs"]} == {32_000, 128_000}
-
-# %% [markdown]
-# Up to 4,000 pairs each doubling helps, the second less than the first.
-# From there on it makes no step: the mean falls a little, then rises a little, and the seeds differ by as much.
-# (All sizes chose the higher of the two rates; with a still higher one the plateau may begin elsewhere.)
-#
-# A curve through measured points is a **scaling curve**, and it is tempting to extend it.
-# We fit two: a straight line in log n, through the three sizes that a small project would have measured, and $c - a \, n^{-b}$, which levels off at the ceiling c.
-
-# %%
-import numpy as np
-
-
-def saturating(sizes, bleu):
-    """c, a, b of c − a·n^−b by least squares, n in thousands; many b are tried."""
-    fits = []
-    n = np.array(sizes) / 1000
-    for b in np.linspace(0.1, 4, 79):
-        columns = np.stack([np.ones(len(n)), -(n**-b)], axis=1)
-        (c, a), *_ = np.linalg.lstsq(columns, np.array(bleu), rcond=None)
-        fits.append((((columns @ (c, a) - bleu) ** 2).sum(), c, a, b))
-    return min(fits)[1:]
-
-
-# %%
-said = {}  # what each says for 32,000 pairs
-for known in (3, 5):
-    slope, start = np.polyfit(np.log2(sizes[:known]), means[:known], 1)
-    c, a, b = saturating(sizes[:known], means[:known])
-    said["line", known] = slope * np.log2(sizes[-1]) + start
-    said["curve", known] = c - a * (sizes[-1] / 1000) ** -b
-    print(f"from the first {known}: the line says {said['line', known]:.1f}", end=", ")
-    print(f"c − a/n^b {said['curve', known]:.1f}")
-print(f"measured: {means[-1]:.1f}")
-
-# %% tags=["hide-input"]
-from course_lib.figures import curves
-
-slope, start = np.polyfit(np.log2(sizes[:3]), means[:3], 1)
-c, a, b = saturating(sizes, means)
-
-# %% tags=["hide-input"]
-many = np.geomspace(1000, 32_000, 40)
-measured = np.array([results[f"{size:,} pairs"] for size in sizes])
-curves(
-    {
-        "measured, three seeds": (sizes, measured.T),
-        "c − a/n^b": (many, c - a * (many / 1000) ** -b),
-        "line of the first three": (many, slope * np.log2(many) + start),
-    },
-    xlabel="pairs in the corpus",
-    ylabel="BLEU",
-    title="After 32,000 pairs read, more than 4,000 different ones bring little",
-    log_x=True,
-)
-
-# %% tags=["hide-input"]
-assert said["line", 3] > means[-1] + 8 and 2 < said["line", 5] - means[-1] < 6
-assert all(abs(said["curve", known] - means[-1]) < 3 for known in (3, 5))
-assert a > 0 and np.abs(c - a * (np.array(sizes) / 1000) ** -b - means).max() < 2
-
-# %% [markdown]
-# The line goes on as the first three began, and is far too high beyond them; with five points even this wrong shape misses by less.
-# The curve with a ceiling is near both times. But for three points it has as many free numbers as points: it passes through them whatever they are.
-# And what is this ceiling?
-# It need not be the most that can be learned from the sentences: a model that has read 32,000 pairs once may not have learned what is in them.
-# To find out, we change the reading alone: three of the sizes were trained four times as long, 128,000 pairs, with nothing else changed.
-
-# %%
-of_reading = Predict(
-    "Four times the reading: who gains most BLEU?",
-    ["1,000 pairs", "4,000 pairs", "32,000 pairs", "all alike, within 3 BLEU"],
-    section="How much data does it take?",
-)
-of_reading
-
-# %% tags=["nbval-check-output"]
-gained = {}
-for size in (1000, 4000, 32_000):
-    short, long = results[f"{size:,} pairs"], results[f"{size:,} pairs, longer"]
-    before, after = statistics.mean(short), statistics.mean(long)
-    gained[f"{size:,} pairs"] = after - before
-    print(f"{size:6,} pairs: {before:.1f} BLEU after 32,000 read;", end=" ")
-    print(f"{after:.1f} ({min(long):.1f} to {max(long):.1f}) after 128,000")
-
-# %%
-even = max(gained.values()) - min(gained.values()) < 3
-of_reading.reveal(of_reading.choices[3] if even else max(gained, key=gained.get))
-
-# %% tags=["hide-input"]
-assert list(gained.values()) == sorted(gained.values()) and gained["1,000 pairs"] > 4
-assert gained["4,000 pairs"] > 3 * gained["1,000 pairs"] / 2
-assert gained["32,000 pairs"] > gained["4,000 pairs"] + 3
-longest = [results[f"{size:,} pairs, longer"] for size in (1000, 4000, 32_000)]
-assert max(longest[0]) + 20 < min(longest[1]) and max(longest[1]) + 3 < min(longest[2])
-
-# %% [markdown]
-# So the ceiling was that of the training.
-# After the longer one, sizes that had been level are no longer: the more a model reads, the more different sentences it can use.
-# A thousand pairs, too, are worth reading more than 32 times, but they gain least.
-#
-# So ask two questions, in this order:
-#
-# - Does it help to train longer? Then train longer first; more data may help as well.
-# - If it does not, or if validation gets worse while the training loss falls, the data is the limit, or the model.
-#
-# Our own two epochs read fewer than 2,000 pairs, a sixteenth of the shorter trainings here.
-# So the first thing to do with a small file is to train longer; a thousand pairs become the limit later.
-# (The corpus is made by a regular grammar. Natural language has more words and more exceptions: how the curve looks for it must be measured.)
 #
 # ## What 27.3 BLEU takes
 #
@@ -712,45 +718,17 @@ from course_lib.training import training_flops
 base = model_preset("base", 37_000)
 forward = sum(base.flop_counts(src_len=25, tgt_len=25).values())  # one sentence pair
 sentences = 25_000 / 25  # of a batch
-ours = 3 * forward * sentences * 100_000
-theirs = training_flops(base, steps=100_000, batch_tokens=25_000)
+by_hand = 3 * forward * sentences * 100_000
+by_library = training_flops(base, steps=100_000, batch_tokens=25_000)
 print(f"one pair forward: {forward:.1e} FLOPs")
-print(f"the whole training: {ours:.1e}, by the library: {theirs:.1e}")
+print(f"the whole training: {by_hand:.1e}, by the library: {by_library:.1e}")
 
 # %% tags=["hide-input"]
-assert ours == theirs and 9e17 < ours < 1e18
+assert by_hand == by_library and 9e17 < by_hand < 1e18
+assert abs(6 * base.num_parameters * 100_000 * 25_000 / by_hand - 1) < 0.05
 
 # %% [markdown]
 # Nearly all the operations are products with weights, 6 for each weight and target token (if the source is as long as the target), so the length of the sentences hardly matters here.
-#
-# ### A larger model, or more tokens?
-#
-# The same FLOPs could train a larger model on fewer tokens.
-# What is best?
-# @kaplan2020 found **scaling laws**: a language model's loss falls like a power of its parameters, of its tokens and of its FLOPs, over many orders of magnitude, if the other two are no limit.
-# They concluded that most of a larger budget should go into a larger model.
-# @hoffmann2022 came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter. (They let the learning rate fall to its end within each length of training.)
-# How far is the paper's run from that?
-
-# %% tags=["nbval-check-output"]
-weights, tokens = base.num_parameters, 100_000 * 25_000
-best = (ours / (6 * 20)) ** 0.5  # FLOPs = 6 · parameters · 20 · parameters
-for name, size, read in (("paper", weights, tokens), ("20 each", best, 20 * best)):
-    print(f"{name:8}{size / 1e6:3.0f} million parameters", end=", ")
-    print(f"{read / 1e9:.1f} billion target tokens: {read / size:.0f} a parameter")
-times = 100_000 * sentences / 4.5e6
-print(f"the paper's model read each pair {times:.0f} times;", end=" ")
-print(f"counted once: {tokens / times / weights:.1f} target tokens a parameter")
-
-# %% tags=["hide-input"]
-assert 35 < tokens / weights < 45 and abs(6 * weights * tokens / ours - 1) < 0.05
-assert abs(6 * best * 20 * best / ours - 1) < 1e-9
-
-# %% [markdown]
-# With our 25 target tokens a pair, the paper's model read twice as many of them for each parameter as the rule asks for; counted once, a tenth. (With the source tokens, twice that.)
-# The rule is one of language models that read new text at every step, and does not say what reading the same 4.5 million pairs again is worth.
-# The rule also counts the training only.
-# A smaller model is cheaper to *use*, so many are trained far beyond 20: Llama 3 reads some 15 trillion tokens, which makes nearly 2,000 for each parameter of its smallest model [@grattafiori2024].
 #
 # ### What the paper prints
 #
@@ -759,7 +737,7 @@ assert abs(6 * best * 20 * best / ours - 1) < 1e-9
 # %%
 of_cost = Predict(
     "We count 9.5 · 10¹⁷ FLOPs. What does the paper print for the base model?",
-    ["about the same", "about three times less", "about three times more"],
+    ["about the same", "less than a third", "more than three times as much"],
     section="What 27.3 BLEU takes",
 )
 of_cost
@@ -769,23 +747,23 @@ from course_lib.training import PEAKS, capacity, paper_utilization
 
 of_cost.reveal(of_cost.choices[2])
 could = capacity(12, 8, "P100")
-print(f"12 hours × 8 GPUs × {PEAKS['P100']:.1e} per second = {could:.1e}")
+print(f"12 hours × 3,600 s × 8 GPUs × {PEAKS['P100']:.1e} per second = {could:.1e}")
 for name in ("base", "big"):
     print(f"{name:4} used {paper_utilization(name):.0%} of what its GPUs could do")
 
 # %% tags=["hide-input"]
 assert f"{could:.1e}" == "3.3e+18" and f"{capacity(84, 8, 'P100'):.1e}" == "2.3e+19"
-assert 3 < could / ours < 4
+assert 3 < could / by_hand < 4
 assert paper_utilization("base") < paper_utilization("big")
 
 # %% [markdown]
 # 3.3 · 10¹⁸ is exactly hours times devices times operations per second.
 # The paper says so in section 6.1: it *estimates* the cost from what the GPUs can sustain, and does not count what was computed.
 # Both numbers are right, about different things.
-# Their quotient is the **utilization**: the share of the peak that a training uses (here, of what the paper says its GPUs sustain).
-# It is less than a third for base and more for big: larger matrices probably keep a GPU busier. The rest may go into products that run below the peak, padding (computed, and not counted here), all that is not a matrix product, and the exchange; the paper does not say in which shares.
+# Their quotient is the **utilization**: the part of the peak that a training uses (here, of what the paper says its GPUs sustain).
+# It is less than a third for base and more for big: larger matrices probably keep a GPU busier. The rest may go into products that run below the peak, padding (computed, and not counted here), all that is not a matrix product, and the exchange; the paper does not say how much each takes.
 # (If you pay by the hour, you pay for the peak.)
-# The largest model of Llama 3 was trained at 38 to 43 % [@grattafiori2024, table 4].
+# The largest model of Llama 3 was trained at 38 to 43 % of its GPUs' bfloat16 peak [@grattafiori2024, table 4]; the yardsticks differ, so do not compare the digits.
 #
 # **A common mistake**: dividing FLOPs by the peak on a data sheet.
 # That assumes a utilization of 100 %, which nobody reaches.
@@ -803,16 +781,14 @@ planner = BudgetPlanner()
 planner
 
 # %% tags=["hide-input"]
-from course_lib.checks import written_for
-
 shown_plan = planner.preset, planner.steps, planner.device, planner.devices
 with written_for(("base", 100_000, "P100", 8), shown_plan):
     assert abs(planner.view["hours"] - 12) < 0.1
 
 # %% [markdown]
 # Here are four plans, with the same utilization as the paper's.
-# The A100's peak, 312 · 10¹², is that of bfloat16 products, the P100's 9.5 · 10¹² that of float32. In float32, without the tensor cores, an A100 has 19.5 · 10¹²: of the factor 33, 16 comes from bfloat16 on tensor cores.
-# The utilization, too, is a hope: the paper's 29 % include the exchange of 8 GPUs, and a faster GPU is kept less busy by so small a model, and still less by a 64th of its batch. The 5 % serial share is an assumption. Measure yours.
+# The A100's peak, 312 · 10¹², is that of bfloat16 products, the P100's 9.5 · 10¹² that of float32. Between them, 33 ≈ 2 × 16: the A100 is twice as fast in float32 (19.5 · 10¹², without tensor cores), and bfloat16 on tensor cores brings another factor of 16.
+# The utilization, too, is a hope: the paper's 29 % include the exchange of 8 GPUs, and a faster GPU is kept less busy by so small a model, and still less with 64 devices, where each gets about 390 tokens of the batch. The 5 % serial share is an assumption. Measure yours.
 # The price of 2 per device-hour, in any currency and for either device, is a number to replace, not a quotation.
 
 # %%
@@ -832,29 +808,51 @@ for plan in plans:
 assert round(PEAKS["A100"] / PEAKS["P100"]) == 33 and PEAKS["A100"] / 19.5e12 == 16
 assert plans[0].hours > 90 and plans[1].hours < 4 and plans[2].money > plans[1].money
 assert plans[3].hours < plans[2].hours and plans[3].money > plans[2].money
+assert speed_up(64, 0.05) / 64 < 0.5
 
 # %% [markdown]
-# What took eight GPUs half a day in 2017 takes one GPU three hours, if bfloat16 will do, and if it is used as well.
-# More devices buy time and never save money: with 5 % serial, 64 of them wait most of the time that you pay for.
+# What took eight GPUs half a day in 2017 takes one GPU three hours, if bfloat16 will do, and if 29 % of that peak is used, too.
+# In this plan more devices buy time and cost more money: with 5 % serial, 64 of them wait most of the time that you pay for.
 #
 # And your machine?
 # We measure what it can do with one matrix product.
 
 # %%
-a, b = torch.randn(2, 1024, 1024)
-a @ b  # warm up
+left, right = torch.randn(2, 1024, 1024)
+left @ right  # warm up
 started = time.perf_counter()
 for _ in range(5):
-    a @ b
+    left @ right
 here = 5 * 2 * 1024**3 / (time.perf_counter() - started)
 print(f"this machine, one thread: {here:.1e} operations per second")
-print(f"the training, if nothing is lost: {ours / here / 3600 / 24:.0f} days on it")
+print(f"the training, if nothing is lost: {by_hand / here / 3600 / 24:.0f} days on it")
 
 # %% tags=["hide-input"]
-assert ours / here / 3600 / 24 > 10  # days
+assert by_hand / here / 3600 / 24 > 10  # days
 
 # %% [markdown]
 # Divide by your cores, at best. So this course trains small models on a corpus of its own.
+#
+# ### A larger model, or more tokens?
+#
+# The same FLOPs could train a larger model on fewer tokens.
+# @kaplan2020 found **scaling laws**: a language model's loss falls like a power of its parameters, of its tokens and of its FLOPs, if the other two are no limit. They would put most of a larger budget into a larger model.
+# @hoffmann2022 came to another answer: parameters and tokens should grow *together*, both like the square root of the FLOPs, with about 20 tokens a parameter. (One reason: for each length of training they used a schedule whose learning rate had fallen fully by the end.)
+
+# %% tags=["nbval-check-output"]
+best = (by_hand / (6 * 20)) ** 0.5  # FLOPs = 6 · parameters · 20 · parameters
+paper = base.num_parameters, 100_000 * 25_000
+for name, (size, read) in {"paper": paper, "20 each": (best, 20 * best)}.items():
+    print(f"{name:8}{size / 1e6:3.0f} million parameters", end=", ")
+    print(f"{read / 1e9:.1f} billion target tokens: {read / size:.0f} a parameter")
+
+# %% tags=["hide-input"]
+assert 35 < paper[1] / paper[0] < 45 and abs(6 * best * 20 * best / by_hand - 1) < 1e-9
+
+# %% [markdown]
+# The paper's model read twice as many target tokens for each parameter as this rule asks for.
+# But the rule is one of language models that read new text at every step, and the paper's model reads its 4.5 million pairs again and again.
+# The rule also counts the training only. A smaller model is cheaper to *use*, so many are trained far beyond 20: Llama 3 reads some 15 trillion tokens, which makes nearly 2,000 for each parameter of its smallest model [@grattafiori2024].
 #
 # ## What to take home
 #
@@ -897,9 +895,9 @@ Predictions()
 #
 # In data parallelism every process computes the gradients of its rows, and their sum is the gradient of the whole batch, if each divides by the tokens of all (where a wrapper takes the mean, the loss is multiplied by the number of processes first); the mean of the means is another training.
 # Rank 0 alone prints and writes, and after a crash `torchrun` starts all of them again from the checkpoint, with the same weights in the end: here, on CPUs, bit for bit.
-# Amdahl's law turns a serial share into a limit of the speed-up; two measured points determine its numbers, and test them only where a share above 1 comes out.
-# How much data a training can use depends on its length: at 32,000 pairs read, ours gained little from more than 4,000 different ones; at 128,000 it gained again; for language models, about 20 tokens a parameter use the FLOPs of a training best.
-# The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price.
+# Amdahl's law turns a serial share into a limit of the speed-up; one measured speed-up determines that share, and can rule out the law only where the share is above 1 or below 0.
+# How much data a training can use depends on its length: at 32,000 pairs read, ours gained little from more than 4,000 different ones; at 128,000 it gained from 32,000.
+# The paper's 3.3 · 10¹⁸ FLOPs are what its GPUs could have done in 12 hours; the training itself took 9.5 · 10¹⁷, so plan with a utilization, and with your own price. For language models, one measured rule asks for about 20 tokens a parameter.
 #
 # **Practice**: [assignment 17](assignments/release/17_scaling_out/17_scaling_out.ipynb): exercises that are checked at once, and a question to answer in words.
 #
