@@ -24,7 +24,7 @@ from course_lib.experiments.family_models import (
 from course_lib.experiments.grid import Grid
 from course_lib.experiments.odd_words import MASK, labeled_sentences
 from course_lib.families import MaskedLanguageModel, TextEncoder, write
-from course_lib.grammar import constituents, detokenize, labeled_f1, linearized, trees
+from course_lib.grammar import WORD, constituents, detokenize, labeled_f1, linearized, trees
 from course_lib.metrics import exact_match
 from course_lib.tokenizer import BOS_ID
 from course_lib.transformer import eval_mode
@@ -106,7 +106,8 @@ def tree_bank(number: int, seed: int, *, shortest: int = 1, longest: int = SHORT
 def examine_parser(seed: int) -> dict:
     """Labeled F1 and shares of perfect trees on unseen sentences, as long as those of training and longer.
 
-    Of what goes wrong, five examples: the sentence, the row of brackets that was said, and the right one.
+    For each sentence, how many of its words the row of brackets lacks; and five wrong rows: the sentence, what was
+    said, and what is right.
     """
     bank = tree_bank(TAUGHT + 2 * EXAMINED, seed)
     taught, valid, test = bank[: -2 * EXAMINED], bank[-2 * EXAMINED : -EXAMINED], bank[-EXAMINED:]
@@ -119,6 +120,8 @@ def examine_parser(seed: int) -> dict:
         results[name] = labeled_f1(rows, right)
         results[f"perfect, {name}"] = sum(a == b for a, b in zip(rows, right, strict=True)) / len(part)
         wrong = ((words, said, row) for (words, row), said in zip(part, rows, strict=True) if row != said)
+        missing = [len(words) - said.count(WORD) for (words, _), said in zip(part, rows, strict=True)]
+        results[f"words missing, {name}"] = missing
         results[f"wrong, {name}"] = [[" ".join(each) for each in three] for three in islice(wrong, 5)]
     return results
 

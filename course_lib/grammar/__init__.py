@@ -2,7 +2,7 @@
 
 from course_lib.grammar import build
 from course_lib.grammar.align import CoursePair, detokenize, realize
-from course_lib.grammar.brackets import Span, constituents, labeled_f1, linearized, read_brackets
+from course_lib.grammar.brackets import WORD, Span, constituents, labeled_f1, linearized, read_brackets
 from course_lib.grammar.generate import MAX_WORDS, derivations, generate, trees
 from course_lib.grammar.lexicon import NOUN, NOUNS
 from course_lib.grammar.linearizers import english, german
@@ -15,6 +15,7 @@ __all__ = [
     "NOUN",
     "NOUNS",
     "SPLITS",
+    "WORD",
     "Chooser",
     "CoursePair",
     "Notes",

@@ -43,7 +43,7 @@ for kind, weights in maps.items():
 
 # %% [markdown]
 # Twenty-four: eight of each kind.
-# We count layers and heads from 0, and write 1.3 for head 3 of layer 1.
+# We count layers and heads from 0: "cross 1.3" is head 3 in layer 1 of the cross-attention.
 #
 # Before we look: which token belongs to which row and column?
 # In the encoder both are English tokens.
@@ -89,27 +89,27 @@ assert finders == [(1, 1)]
 assert (maps["decoder"].triu(1) == 0).all()  # the decoder never looks ahead
 
 # %% [markdown]
-# Head 1.1 is one, and the only one that takes each article to its noun: *The* → *woman*, *the* → *child*, *a* → *apple*.
+# Encoder 1.1 is one, and the only head that takes each article to its noun: *The* → *woman*, *the* → *child*, *a* → *apple*.
+# We shall follow this head: is that so in many sentences, what does the head cost the model when it is gone, and what does it bring to the article?
 #
 # Now the cross-attention.
 # Some of these maps could serve as a dictionary.
 
 # %%
-draw("cross", "Head 0.2 and heads 1.1 to 1.3 mostly find the word that is translated")
+draw("cross", "In six of eight heads, 9 rows or more of 12 look at the translated word")
 
 # %% tags=["hide-input"]
+meant = "▁The ▁old ▁woman ▁show ▁the ▁child ▁a ▁sweet ▁sweet ▁apple . </s>".split()
+meant = torch.tensor([src.index(token) for token in meant])  # of each German token
 first = maps["cross"].argmax(dim=-1)
-dictionary = {"▁alte": "▁old", "▁Frau": "▁woman", "▁Kind": "▁child", "▁süß": "▁sweet"}
-dictionary |= {"▁Die": "▁The", "▁dem": "▁the", "▁einen": "▁a", "▁Apfel": "▁apple"}
-found = torch.zeros(2, 4, dtype=torch.long)
-for word, translation in dictionary.items():
-    found += first[:, :, tgt.index(word)] == src.index(translation)
-assert (found == 8).tolist() == [[False, False, True, False], [False, True, True, True]]
+first = first.where(first != src.index("s"), src.index("▁show"))  # one word, shows
+found = (first == meant).sum(dim=-1)  # (layers, heads)
+assert ((found >= 9) == torch.tensor([[1, 0, 1, 1], [0, 1, 1, 1]])).all()
 
 # %% [markdown]
-# **A common mistake** in published plots: labeling the rows with the source tokens.
-# Both sentences have twelve tokens here, so the shape does not give it away.
-# Each query distributes a weight of 1, so a map that came transposed gives itself away by its sums; labels do not:
+# It is easy to label the rows with the source tokens by mistake: both sentences have twelve tokens here, so the shape does not show it.
+# Rows must sum to 1, so a transposed matrix can be detected.
+# Swapped labels cannot.
 
 # %% tags=["nbval-check-output"]
 for name, each in (("as recorded", maps["cross"]), ("transposed", maps["cross"].mT)):
@@ -208,10 +208,10 @@ sum_of_pieces = [  # of one sentence, by hand: sums over keys, means over querie
 torch.testing.assert_close(torch.tensor(sum_of_pieces), between[0][1, 2][:, :-1])
 
 # %% [markdown]
-# The largest weight of each row is a link that the head *predicts*.
+# The largest weight of each row is a link that the head *predicts*, unless it is on "no word".
 # The **alignment error rate** compares the predicted links P with the gold links G: 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, with all gold links sure].
 # It is 0 if they are the same, and 1 if they have nothing in common.
-# Here it is by hand, for head 1.0 on our sentence.
+# Here it is by hand, for cross 1.0 on our sentence.
 
 # %% tags=["nbval-check-output"]
 from course_lib.grammar import build as grammar
@@ -236,7 +236,7 @@ assert predicted == strongest_links(word_weights(maps["cross"][1, 0], *spans(exa
 assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 
 # %% [markdown]
-# To predict an adjective or, mostly, an article, head 1.0 looks at the *noun*.
+# In this sentence cross 1.0 looks at the *noun* to predict both adjectives and two of the three articles.
 # So it is a bad dictionary, but perhaps it does something else; we shall come back to it.
 #
 # ## Which row belongs to which token?
@@ -249,7 +249,8 @@ assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 
 # %%
 of_lower = Predict(
-    "With the right rows, the best head has an error rate of 9 %. With the rows below?",
+    "Labeled by the predicted token, the best head's error rate is 9 %. "
+    "And if every word gets the next row by mistake?",
     unit="%",
     off_by=10,
     section="Which row belongs to which token?",
@@ -293,7 +294,7 @@ panels(
         Panel(each, ["layer 0", "layer 1"], heads, f"labels: token {name}", "weights")
         for name, each in (("predicted", rates), ("read", rates_below))
     ],
-    title=f"Labeled by the token read, no head is below {rates_below.min():.0%}",
+    title="Labeled by the token read, all error rates are above 80 %",
     words={"weights": "alignment error rate"},
 )
 
@@ -302,7 +303,7 @@ assert (rates_below > rates + 0.3).all() and rates_below.min() > 0.8
 assert rates.argmin() == 6 and rates.min() < 0.1
 
 # %% [markdown]
-# On the left, heads 1.1, 1.2 and 1.3 are the good aligners.
+# On the left, cross 1.1, 1.2 and 1.3 are the good aligners.
 #
 # ## Good compared with what?
 #
@@ -312,12 +313,10 @@ assert rates.argmin() == 6 and rates.min() < 0.1
 # The first, the **diagonal**, uses no words at all: it links each German word to the English word at the same relative position.
 #
 # The second uses nothing *but* words: **IBM model 1** [@brown1993].
-# It has one table, t(German word | English word), and learns it from sentence pairs without any links.
-# How can it?
-# In rounds: divide each German word among the English words of its sentence in proportion to t; add up the shares; normalize the sums to get the new t.
-# (This is **expectation maximization**. `None` is the empty word, for German words that translate nothing.)
+# It learns a table, t(German word | English word), from sentence pairs without any links, by **expectation maximization**: divide each German word among the English words of its sentence in proportion to t; add up the shares; normalize the sums to get the new t; repeat.
+# (The folded cells do that for four pairs, with dictionaries. `None` is the empty word, for German words that translate nothing. *Katze* finds *cat*; *schläft* cannot choose between *sleeps* and *the*, which always come together in these pairs.)
 
-# %%
+# %% tags=["hide-input"]
 from collections import defaultdict
 
 toy = {"the cat sleeps": "die Katze schläft", "the dog sleeps": "der Hund schläft"}
@@ -337,56 +336,20 @@ def one_round(t):
     return {(source, word): n / totals[source] for (source, word), n in counts.items()}
 
 
-# %% [markdown]
-# At first *Katze* is divided equally among the article, *cat*, the verb and the empty word.
-# But *Katze* is in all sentences with *cat*, and in only some of those with the article, the verb or the empty word; so the share of *cat* grows.
-
-# %%
-of_sleeps = Predict(
-    "After ten rounds, what explains *schläft* better?",
-    ["*sleeps*", "*the*", "both alike"],
-    section="Good compared with what?",
-)
-of_sleeps
-
-# %%
-rounds, t = [], defaultdict(lambda: 1 / 8)  # eight German words, all equal at first
-for _ in range(10):
-    t = one_round(t)
-    rounds.append(t)
-verb, article = t["sleeps", "schläft"], t["the", "schläft"]
-print(f"t(schläft | sleeps) = {verb:.2f}, t(schläft | the) = {article:.2f}")
-why = "they always come together in these four pairs"
-of_sleeps.reveal(
-    "both alike" if abs(verb - article) < 1e-9 else "*sleeps*", because=why
-)
-
-# %% tags=["hide-input"]
-watched = [("cat", "Katze"), ("sleeps", "schläft"), ("the", "schläft"), ("cat", "die")]
-curves(
-    {
-        f"t({word} | {source})": (range(1, 11), [t[source, word] for t in rounds])
-        for source, word in watched
-    },
-    xlabel="round",
-    ylabel="probability",
-    title="“Katze” finds “cat”; “schläft” cannot choose between “sleeps” and “the”",
-)
-
 # %% tags=["hide-input"]
 from course_lib.analysis import train_ibm1
 
+t = defaultdict(lambda: 1 / 8)  # eight German words, all equal at first
+for _ in range(10):
+    t = one_round(t)
 assert t["cat", "Katze"] > 0.75 > 0.15 > t["cat", "die"]
+assert abs(t["sleeps", "schläft"] - t["the", "schläft"]) < 1e-9
 finished = train_ibm1(toy, iterations=10)
 for (source, word), share in t.items():
     assert abs(finished.table([source], [word]).item() - share) < 1e-12
 
 # %% [markdown]
-# The table sharpens by itself; to separate *sleeps* from *the* it needs more sentences.
-#
 # Model 1 ignores positions: if a sentence has two *the*, both explain *dem* equally well.
-# (We break such ties toward the diagonal; always taking the first word would make a needlessly weak baseline.)
-#
 # The third aligner also *learns* how much positions matter: **fast_align** [@dyer2013], a widely used tool.
 # It multiplies t for German word i of m and English word j of n by exp(−λ |i/m − j/n|).
 # The **tension** λ is one number for the whole corpus, fitted together with t: at 0 positions do not matter, and the larger it is, the closer the links keep to the diagonal.
@@ -439,14 +402,14 @@ for name, both in aligners.items():
 for layer in range(2):
     for head in range(4):
         both = [by_head(layer, head, read) for read in (strongest_links, column_links)]
-        ways[f"head {layer}.{head}"] = both
+        ways[f"cross {layer}.{head}"] = both
 
-# %%
+# %% tags=["hide-input"]
 best_way = {  # of each, chosen on the first half
     name: min(finders, key=lambda find: error(find, choosing))
     for name, finders in ways.items()
 }
-head_ways = {name: find for name, find in best_way.items() if name.startswith("head")}
+head_ways = {name: find for name, find in best_way.items() if name.startswith("cross")}
 best = min(head_ways, key=lambda name: error(head_ways[name], choosing))
 print("best head, by the first half:", best)
 
@@ -474,29 +437,37 @@ figure = bars(
     shown,
     xlabel="alignment error rate (%), with 95 % intervals; lower is better",
     title="Best head and fast_align: no clear difference; most heads align badly",
-    value_format="     {:.1f}",
+    value_format="         {:.1f}",
 )
 style = dict(fmt="none", ecolor="black", capsize=3)
 _ = figure.axes[0].errorbar(shown, range(len(shown)), xerr=np.array(ends).T, **style)
 figure
 
 # %% tags=["hide-input"]
+assert best == "cross 1.2" and rate["fast_align"].value < rate["IBM model 1"].value
+assert rate[best].high < rate["IBM model 1"].low
+ahead = [name for name in head_ways if rate[name].value < rate["diagonal"].value - 0.03]
+assert len(ahead) == 7
+rows_read = by_head(1, 2, strongest_links), by_aligner(aligners["fast_align"][0])
+found, against = ([find(n) for n in reporting] for find in rows_read)
+by_rows = error_rate_estimate(found, gold, against=against)
+print(f"read by rows, head minus fast_align: {100 * by_rows.value:.1f}", end=" points ")
+print(f"({100 * by_rows.low:.1f} to {100 * by_rows.high:.1f})")
+assert by_rows.high < -0.005 and lead.low < 0 < lead.high
+
+# %% tags=["hide-input", "hide-output"]
 print("error rates of the first and second half, in each direction")
 for name, found in ways.items():
     print(
         f"{name:12}",
         *(f"{error(each, choosing):.3f} {error(each):.3f}" for each in found),
     )
-assert best == "head 1.2" and rate["fast_align"].value < rate["IBM model 1"].value
-assert rate[best].high < rate["IBM model 1"].low
-beat_it = [name for name in head_ways if rate[name].value < rate["diagonal"].value]
-assert len(beat_it) == 7
 
 # %% [markdown]
-# The best head aligns as well as our fast_align, although it was never trained to align.
-# (It saw three times as many pairs.)
-# These sentences cannot say whether it does better: the interval of the difference contains 0.
-# (By rows, as such maps are usually read, the head leads; by columns it does not.)
+# The best head aligns about as well as our fast_align, although it was never trained to align.
+# (The translator saw three times as many pairs.)
+# With each in its better direction, the difference could be chance: its interval contains 0.
+# By rows, as such maps are usually read, the head leads clearly.
 # Against the diagonal alone, seven of the eight heads would have looked like discoveries.
 #
 # Does the head know anything that the aligners do not?
@@ -526,35 +497,44 @@ for name, *both in zip(three, single, twice, strict=True):
 
 # %% tags=["hide-input"]
 assert max(single) - min(single) < 3 and twice[2] > twice[1] + 4 > twice[0] + 15
-head_row, fast_row = (
-    by_head(1, 2, strongest_links),
-    by_aligner(aligners["fast_align"][0]),
+
+
+# %% tags=["hide-input"]
+def repeated_hits(n, found):
+    """For each gold link of an English word that is repeated, whether it was found."""
+    english = pairs[n].src_words
+    gold_links = [
+        link for link in pairs[n].links if english.count(english[link[0]]) > 1
+    ]
+    return [link in found for link in gold_links]
+
+
+of_head, of_fast = (
+    [repeated_hits(n, found) for n, found in zip(reporting, links[name], strict=True)]
+    for name in (best, "fast_align")
 )
-by_rows = error_rate_estimate(
-    [head_row(n) for n in reporting], gold, against=[fast_row(n) for n in reporting]
-)
-print(
-    f"read by rows, head minus fast_align: {100 * by_rows.value:.1f} points,", end=" "
-)
-print(f"{100 * by_rows.low:.1f} to {100 * by_rows.high:.1f}")
-assert by_rows.high < 0 and lead.low < 0 < lead.high
+
+# %% tags=["hide-input"]
+size = np.array([len(hits) for hits in of_head])
+more = np.array([sum(a) - sum(b) for a, b in zip(of_head, of_fast, strict=True)])
+drawn = np.random.default_rng(0).integers(half, size=(1000, half))  # bootstrap
+drawn = 100 * more[drawn].sum(axis=1) / size[drawn].sum(axis=1)
+low, high = np.quantile(drawn, [0.025, 0.975])
+print(f"{size.sum()} links of repeated words, in {(size > 0).sum()} sentences:")
+print(f"{best} minus fast_align: {twice[2] - twice[1]:.1f} points", end=" ")
+print(f"({low:.1f} to {high:.1f})")
+assert abs(100 * more.sum() / size.sum() - (twice[2] - twice[1])) < 1e-6 and low > 1
 
 # %% [markdown]
-# All three find single words about equally well, but the head knows better which of two equal words is meant, perhaps because its keys come from the whole sentence, and its queries from all that has been written.
+# All three find single words about equally well.
+# But the head knows better which of two equal words is meant: it finds more of these links than fast_align, and the interval of the difference is above 0.
+# Perhaps that is because its keys come from the whole sentence, and its queries from all that has been written.
 #
 # ## When does a head learn to align?
 #
 # The translator comes with ten checkpoints of its training.
-# `film` measures all heads at all checkpoints on our sentences: again it chooses on the first half and reports on the second.
-
-# %%
-of_step = Predict(
-    "After how many of the 5,572 steps is the best head better than the diagonal?",
-    unit="steps",
-    within=0.5,
-    section="When does a head learn to align?",
-)
-of_step
+# `film` measures all heads at all checkpoints on our sentences, read by rows: again it chooses on the first half and reports on the second.
+# After how many of the 5,572 steps is the best head better than the diagonal?
 
 # %%
 from course_lib.analysis import film
@@ -563,9 +543,8 @@ course_film = film("course", tree_of)
 for step, (layer, head), each in zip(
     course_film.steps, course_film.best, course_film.best_rates, strict=True
 ):
-    print(f"step {step:5}: head {layer}.{head}, alignment error {each:.0%}")
-below_diagonal = [each < course_film.diagonal for each in course_film.best_rates]
-of_step.reveal(course_film.steps[below_diagonal.index(True)])
+    print(f"step {step:5}: cross {layer}.{head}, alignment error {each:.0%}")
+print(f"diagonal: {course_film.diagonal:.0%}")
 
 # %% tags=["hide-input"]
 lowest = course_film.rates.amin(dim=2)  # (steps, layers)
@@ -573,19 +552,22 @@ curves(
     {f"best of layer {n}": (course_film.steps, lowest[:, n]) for n in range(2)},
     xlabel="training step",
     ylabel="alignment error rate, read by rows",
-    title="Heads of layer 0 align first; then layer 1 overtakes them",
+    title="Both layers reach the diagonal together; then layer 1 improves faster",
     log_x=True,
     marks={"diagonal": (None, course_film.diagonal)},
 )
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(course_film.rates[-1], rates, atol=5e-3, rtol=0)
-first_below = course_film.steps[below_diagonal.index(True)]
-assert course_film.best[0][0] == 0 and course_film.best[-1] == (1, 2)
-assert 200 < first_below < 1000
+above = lowest - course_film.diagonal  # (steps, layers)
+level, clear = course_film.steps.index(382), course_film.steps.index(597)
+assert above[level - 1].min() > 0.05 and above[level].abs().max() < 0.03
+assert above[clear, 1] < -0.03 and course_film.best[-1] == (1, 2)
+assert lowest[level, 1] - lowest[-1, 1] > 1.5 * (lowest[level, 0] - lowest[-1, 0])
 
 # %% [markdown]
-# The best head passes the diagonal after a tenth of the training and needs the rest of it to become as good as it is; at the end the best aligners are in layer 1.
+# At step 382, after 7 % of the training, the best head is level with the diagonal, and at step 597 clearly ahead of it.
+# It needs the rest of the training to become as good as it is.
 # The explorer plays the checkpoints as a film when you press its button.
 # Every checkpoint reads the translation of the finished model, so the maps can be compared cell by cell.
 
@@ -616,18 +598,17 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 
 # %% [markdown]
 # How often does a head's largest weight go from the first word of such a pair to the second?
-# A share alone says as little as an error rate alone, so each one must beat two opponents:
+# A share alone says as little as an error rate alone, so each head must beat two opponents:
 #
-# - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one to the right" finds many nouns without knowing any;
+# - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one token to the right of the row" finds many nouns without knowing any;
 # - the **control rows**: rows of the sentence that should not look there (in the decoder, those between the two words). If they look there as often, the head prefers that word for any query.
 #
-# For each relation we take the best head and the best distance of the first half, and count on the second. ("Previous token" is a distance itself, so no head can win there.)
+# For each relation we take the best head and the best distance of the first half, and count on the second.
 # We call a role *real* if the head is more than 15 points ahead of both opponents.
-# (In the cross-attention, adjective → noun goes from the row that predicts *süßen* to *apple*.)
 
 # %%
 of_control = Predict(
-    "In the decoder, head 0.0 looks from 82 % of the prefixes to their verb. "
+    "Decoder 0.0 looks from 82 % of the prefixes to their verb. "
     "How many of the words in between look at that verb, too?",
     unit="%",
     off_by=10,
@@ -638,23 +619,38 @@ of_control
 # %% tags=["hide-input"]
 from course_lib.metrics import share_estimate
 
-print(f"{'':45}head (95 % interval)   distance   control")
-for role in course_film.roles:
-    share = share_estimate(round(role.shares[-1] * role.cases), role.cases)
-    name = f"{role.kind} {role.layer}.{role.head}: {role.relation}"
-    print(f"{name:44}{share.value:5.0%} ({share.low:.0%} to {share.high:.0%})", end="")
-    print(f"{role.distance:10.0%}{role.control:10.0%}", "  real" if role.real else "")
 role_of = {(role.kind, role.relation): role for role in course_film.roles}
+role_of = {name: role for name, role in role_of.items() if "previous" not in name[1]}
+
+
+def tell(*names):
+    """A line for each role."""
+    print(f"{'':43}head (95 % interval)   distance   control")
+    for role in map(role_of.get, names):
+        share = share_estimate(round(role.shares[-1] * role.cases), role.cases)
+        name = f"{role.kind} {role.layer}.{role.head}: {role.relation}"
+        print(f"{name:42}{share.value:5.0%}", end=" ")
+        print(f"({share.low:.0%} to {share.high:.0%})", end="")
+        print(f"{role.distance:10.0%}{role.control:10.0%}", "  real" * role.real)
+
+
+# %% tags=["hide-input"]
+determiner = role_of["encoder", "determiner → noun"]
+subject = role_of["encoder", "finite verb → subject"]
 prefix = role_of["decoder", "prefix → verb"]
+tell(*((role.kind, role.relation) for role in (determiner, subject, prefix)))
 of_control.reveal(round(100 * prefix.control))
+
+# %% tags=["hide-input", "hide-output"]
+tell(*role_of)
 
 # %% tags=["hide-input"]
 names = [
     f"{role.kind} {role.layer}.{role.head}: {role.relation}"
-    for role in course_film.roles
+    for role in role_of.values()
     if role.real
 ]
-assert names == [
+assert len(role_of) == 15 and names == [
     "encoder 1.1: determiner → noun",
     "encoder 1.1: pronoun → its noun",
     "decoder 0.0: prefix → verb",
@@ -663,28 +659,21 @@ assert names == [
 ]
 
 # %% tags=["hide-input"]
+assert determiner.shares[-1] > 0.9 > 0.85 > determiner.distance
+assert determiner.control < 0.1
 assert 0.4 < prefix.control < 0.6 and prefix.shares[-1] > prefix.control + 0.25
-conjunction = role_of["decoder", "finite verb → conjunction"]
-assert conjunction.control < 0.1
-subject, adjective = (
-    role_of["encoder", name] for name in ("finite verb → subject", "adjective → noun")
-)
-assert min(subject.shares[-1], adjective.shares[-1]) > 0.7
-assert (
-    subject.shares[-1] < subject.distance
-    and adjective.shares[-1] < adjective.distance + 0.05
-)
+assert 0.7 < subject.shares[-1] < subject.distance
 pronoun = role_of["encoder", "pronoun → its noun"]
-assert (
-    share_estimate(round(pronoun.shares[-1] * pronoun.cases), pronoun.cases).low > 0.55
-)
+least = share_estimate(round(pronoun.shares[-1] * pronoun.cases), pronoun.cases).low
+assert least > 0.55 and pronoun.distance < 0.35
 
 # %% [markdown]
-# Five of the seventeen candidates are real.
-# One is that of cross 1.0, our bad aligner: when it predicts an adjective, it looks at the noun.
-# But half of the words between a prefix and its verb look at the verb as well, so part of "a prefix finds its verb" is "this head prefers verbs".
-# And "encoder 1.0 finds subjects" or "encoder 1.1 finds the nouns of adjectives" would make fine pictures, but a fixed distance does about as well or better.
-# (They may still be true; these sentences cannot tell.)
+# - Our encoder 1.1 finds the noun of nearly every determiner, far ahead of any fixed distance, and other words hardly ever look there. This role is real.
+# - Encoder 1.0 finds three of four subjects, which would make a fine picture. But a fixed distance finds more. (The role may still be real; these sentences cannot tell.)
+# - Decoder 0.0 is real by our rule. But half of the words between a prefix and its verb look at the verb as well, so part of "a prefix finds its verb" is "this head prefers verbs".
+#
+# Five of fifteen candidates are real (the closed output has them all).
+# The other three: encoder 1.1 finds the noun of a pronoun, decoder 0.2 the conjunction of a verb, and cross 1.0, our bad aligner, looks at the noun when it predicts an adjective.
 #
 # Figure 4 of the paper shows two heads "apparently involved in anaphora resolution".
 # Encoder 1.1 does find the noun of a pronoun far more often than any distance, in about seven of ten cases; no figure could have said in how many, and it is less than the 99 % of lesson [03](03_attention.ipynb), whose sentences all had one form.
@@ -711,15 +700,17 @@ with torch.no_grad():
     plain = model(batch.src, batch.tgt_in)
     with ablate_heads(model, [("cross", 1, 3)]):
         ablated = model(batch.src, batch.tgt_in)
-print(f"by hand and by the library: {(by_hand - ablated).abs().max():.0e} apart")
-print(f"with the head and without:  {(plain - ablated).abs().max():.1f} apart")
+print(
+    f"logits, by hand and by the library: {(by_hand - ablated).abs().max():.0e} apart"
+)
+print(f"logits, with and without the head: {(plain - ablated).abs().max():.1f} apart")
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(ablated, by_hand, rtol=1e-4, atol=1e-4)
 assert not torch.allclose(ablated, plain, atol=0.1)
 
 # %% [markdown]
-# Our measure is exact match on the second half of the sentences.
+# Our measure is exact match on the second half of the sentences; what it loses without a head is the *cost* of the head.
 # One parallel pass is enough: greedy search is right exactly if every prediction under teacher forcing is right (lesson [07](07_decoder.ipynb)).
 
 # %% tags=["hide-input"]
@@ -745,50 +736,59 @@ def right(off=(), batches=batches):
 print(f"exact match with all heads: {right().float().mean():.1%}")
 
 # %%
-of_costliest = Predict(
-    "Without which single head does exact match fall most?",
-    ["cross 1.2, the best aligner", "encoder 1.1, article → noun", "another one"],
+of_cost = Predict(
+    "Which head costs more?",
+    [
+        "cross 1.2, the best aligner",
+        "encoder 1.1, article → noun",
+        "both about as much",
+    ],
     section="Switch it off",
 )
-of_costliest
+of_cost
 
 # %%
 all_right, without = right(), {head: right([head]) for head in all_heads(model)}
 start = all_right.float().mean().item()
 cost = {head: start - each.float().mean().item() for head, each in without.items()}
-costliest = max(cost, key=cost.get)
-kind, *place = costliest
-print(f"costliest: {kind} {place[0]}.{place[1]}, {100 * cost[costliest]:.0f} points")
+gap = cost["encoder", 1, 1] - cost["cross", 1, 2]
+of_cost.reveal(of_cost.choices[2 if abs(gap) < 0.05 else int(gap > 0)])
 
 # %% tags=["hide-input"]
-named = {("cross", 1, 2): 0, ("encoder", 1, 1): 1}
-of_costliest.reveal(of_costliest.choices[named.get(costliest, 2)])
-for head in sorted(cost, key=cost.get, reverse=True)[:3]:
-    lost = share_estimate(int((all_right & ~without[head]).sum()), half)
-    print(f"{head[0]} {head[1]}.{head[2]} off breaks {lost.value:.0%}", end=" ")
-    print(f"({lost.low:.0%} to {lost.high:.0%})")
+from course_lib.metrics import mean_estimate
+
+costliest = sorted(cost, key=cost.get, reverse=True)[:3]
+lost = {head: all_right.float() - without[head].float() for head in costliest}
+for (kind, *place), each in lost.items():
+    told = mean_estimate((100 * each).tolist())
+    print(f"{kind} {place[0]}.{place[1]} costs {told.value:.1f} points", end=" ")
+    print(f"({told.low:.1f} to {told.high:.1f})")
+top, runner_up, _ = lost.values()
+apart = mean_estimate((100 * (top - runner_up)).tolist())
+print(f"first minus second: {apart.value:.1f} ({apart.low:.1f} to {apart.high:.1f})")
 
 # %% tags=["hide-input"]
 places = [f"{kind}, layer {layer}" for kind in KINDS for layer in range(2)]
 costs = torch.tensor(list(cost.values())).unflatten(0, (6, 4))
 panels(
-    [Panel(100 * costs, places, heads, "one head off")],
+    [Panel(costs.clamp(min=0), places, heads, "one head off", "weights")],
     title="Two heads cost most, and neither sees both languages",
-    words={"signed": "exact match lost, in points"},
+    words={"weights": "exact match lost"},
 )
 
 # %% tags=["hide-input"]
-assert start > 0.95 and costliest == ("decoder", 0, 3)
-assert (
-    min(cost[costliest], cost["encoder", 1, 1]) > 0.25 > 0.2 > sorted(cost.values())[-3]
-)
+assert start > 0.95 and set(costliest[:2]) == {("decoder", 0, 3), ("encoder", 1, 1)}
+assert cost[costliest[1]] > 0.25 > 0.2 > cost[costliest[2]] and apart.low < 2
+read_last = [role for role in course_film.roles if role.relation == "previous token"]
+(read_last,) = (role for role in read_last if role.kind == "decoder")
+assert (read_last.layer, read_last.head) == (0, 3) and read_last.shares[-1] > 0.55
 assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs most
 
 # %% [markdown]
-# Two heads cost more than 25 points each, and neither can align anything: decoder 0.3 sees only German, encoder 1.1 only English.
-# The table of roles, above, has a hint: decoder 0.3 mostly looks at the previous token, so perhaps without it the decoder no longer knows where it is in its sentence.
-# Encoder 1.1 is the one that takes words to their noun.
-# In the cross-attention the four heads of layer 1 cost most, even 1.0, which aligns no better than some heads of layer 0.
+# Without encoder 1.1, about a third of the sentences are lost, and without decoder 0.3 about as many; these sentences hardly decide which of the two costs more.
+# Neither can align anything: decoder 0.3 sees only German, encoder 1.1 only English.
+# More than half of the rows of decoder 0.3 look at the token just read, so perhaps without it the decoder no longer knows where it is in its sentence.
+# In the cross-attention the four heads of layer 1 cost most, even 1.0, our bad aligner.
 #
 # ### One at a time is not the whole story
 #
@@ -817,36 +817,49 @@ print(f"one head of the last layer keeps at most {best_alone:.0%} of sentences r
 of_alone.reveal(round(100 * best_alone))
 
 # %% tags=["hide-input"]
+sample = torch.arange(half) // 50 % 3 == 0  # the sentences of `some`
+intact = all_right[sample].float().mean()
+single_costs = [intact - each[sample].float().mean() for each in without.values()]
+added_up = intact - torch.stack(single_costs).unflatten(0, (6, 4)).sum(dim=1)
+shown = torch.cat([alone, added_up[:, None].clamp(0, 1)], dim=1)
+columns = [*heads, "none", "costs added up"]
 panels(
-    [Panel(alone, places, [*heads, "none"], "the only head left", "weights")],
-    title="All heads of a layer off cost more than the single costs added up",
+    [Panel(shown, places, columns, "the only head left", "weights")],
+    title="All heads off: in five of six layers clearly worse than the costs added up",
     words={"weights": "exact match"},
 )
 
 # %% tags=["hide-input"]
-sample = torch.arange(half) // 50 % 3 == 0  # the sentences of `some`
-intact = all_right[sample].float().mean()
-single_costs = [intact - each[sample].float().mean() for each in without.values()]
-added_up = torch.stack(single_costs).unflatten(0, (6, 4)).sum(dim=1)
-assert (intact - alone[:, 4] > added_up).all() and alone[5].max() < 0.35
+excess = added_up - alone[:, 4]  # (layers of all kinds,)
+assert excess[[0, 2, 3, 4, 5]].min() > 0.06 and excess[1].abs() < 0.1
+assert alone[5].max() < 0.35
 
 # %% [markdown]
-# In each of the six attention layers, switching off all four heads costs more than the four single costs added up.
+# The last column is what would be left if the costs of four single heads added up.
+# In five of the six attention layers, switching off all four leaves clearly less; in encoder layer 1 the two are about the same.
 # So a small single cost does not mean "not needed".
 #
 # ### A pattern is not yet a task
 #
-# Encoder 1.1 looks from *it* to its noun, and encoder 1.3 often does, too; decoder 0.2 looks from a verb at the end to its conjunction.
-# If these are their tasks, then without the head sentences with such a pronoun or such a verb should break more often than others.
+# Encoder 1.1 looks from *it* to its noun, and encoder 1.3 does so about as often; decoder 0.2 looks from a verb at the end to its conjunction.
+# If these are their tasks, then without the head sentences with such a pronoun or such a verb should *break* (right before, wrong now) more often than others.
 # The controls are other sentences of two clauses, because longer sentences break more easily.
 
-# %%
-of_tasks = Predict(
-    "For how many of the three heads is that so?",
-    ["0", "1", "2", "3"],
-    section="A pattern is not yet a task",
-)
-of_tasks
+# %% tags=["hide-input"]
+to_noun, total = torch.zeros(2, 4), 0
+for n in reporting:
+    wanted = goals(tree_of[n], "encoder", *spans(pairs[n]))
+    wanted = [goal for goal in wanted if goal.relation == "pronoun → its noun"]
+    if wanted:
+        batch = make_batch(encode_pairs(tokenizer, [pairs[n]])).to(device)
+        with torch.no_grad(), record_attention(model) as each:
+            model(batch.src, batch.tgt_in)
+        first = torch.cat(each.encoder).argmax(dim=-1).cpu()  # (layers, heads, queries)
+    for goal in wanted:
+        row, total = first[..., goal.row], total + 1
+        to_noun += (row >= goal.keys.start) & (row < goal.keys.stop)
+for head in (1, 3):
+    print(f"encoder 1.{head}: {to_noun[1, head] / total:.0%} of {total} pronouns")
 
 # %% tags=["hide-input"]
 suspects = {("encoder", 1, 1): "pronoun gender", ("encoder", 1, 3): "pronoun gender"}
@@ -858,22 +871,22 @@ for head, tag in suspects.items():
     broken = [~without[head][each & double] for each in (tagged, ~tagged)]
     damage[head] = [share_estimate(int(each.sum()), len(each)) for each in broken]
     print(f"{head[0]} {head[1]}.{head[2]} off breaks", end=" ")
-    for each, which in zip(damage[head], (f"with a {tag}", "without"), strict=True):
+    for each, which in zip(damage[head], (f"with {tag}", "without"), strict=True):
         print(f"{which} {each.value:.0%} ({each.low:.0%} to {each.high:.0%})", end="  ")
     print()
-holds = sum(each.low > control.value + 0.05 for each, control in damage.values())
-of_tasks.reveal(str(holds))
 
 # %% tags=["hide-input"]
 pronouns, double_of_it, last_verbs = damage.values()
-assert holds == 1 and pronouns[0].value > pronouns[1].value + 0.12
+assert pronouns[0].low > pronouns[1].value + 0.05
+assert abs(to_noun[1, 1] - to_noun[1, 3]) / total < 0.1 and to_noun[1, 1] / total > 0.6
 assert double_of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].value + 0.05
 
 # %% [markdown]
-# For encoder 1.1 it is so.
-# Encoder 1.3 looks at the same noun, but without it alone hardly any sentence breaks: 1.1 may stand in for it.
-# The pattern of decoder 0.2 is real, but sentences with a verb at the end break no more often than others.
-# A pattern is a hypothesis; ablation is a test. (A mild one would put the head's mean there, not zeros.)
+# Without encoder 1.1, sentences with such a pronoun do break more often than others.
+# Encoder 1.3 has the same pattern, but without it hardly any sentence breaks; perhaps 1.1 is enough.
+# For decoder 0.2 we see no sign that sentences with a verb at the end break more often than others.
+# So a pattern is a hypothesis, and ablation is a test.
+# (A gentler ablation replaces the head's output by its mean over many sentences.)
 #
 # ## Where attention misleads
 #
@@ -932,7 +945,7 @@ def predictions():
 # %%
 of_permuted = Predict(
     "We permute one head of the cross-attention. "
-    "How many predicted tokens stay the same, at least?",
+    "How many predicted tokens stay the same, for the head where the fewest stay?",
     unit="%",
     off_by=3,
     section="1. Other weights, the same output",
@@ -940,19 +953,23 @@ of_permuted = Predict(
 of_permuted
 
 # %% tags=["hide-input"]
-usual, stays, whole = predictions(), {}, {}
+usual, stays, whole, off = predictions(), {}, {}, {}
 for layer in range(2):
     for picked in ([0], [1], [2], [3], [0, 1, 2, 3]):
-        name = (
-            f"head {layer}.{picked[0]}" if len(picked) == 1 else f"all of layer {layer}"
-        )
+        one = len(picked) == 1
+        name = f"cross {layer}.{picked[0]}" if one else f"layer {layer}"
         with permuted(layer, picked):
             stays[name] = (predictions() == usual).float().mean().item()
-        with permuted(layer, picked):
+        with permuted(layer, picked):  # the same draw
             whole[name] = right(batches=some).float().mean().item()
-        print(f"{name:15}{stays[name]:6.1%} of tokens stay,", end=" ")
-        print(f"{whole[name]:6.1%} of sentences right")
-least = min(each for name, each in stays.items() if name[:4] == "head")
+        off[name] = alone[4 + layer, 4].item()
+        if one:
+            off[name] = without["cross", layer, picked[0]][sample].float().mean().item()
+        print(f"{name:10}{stays[name]:6.1%} of tokens stay;", end=" ")
+        print(f"sentences right: {whole[name]:.1%}, switched off {off[name]:.1%}")
+
+# %% tags=["hide-input"]
+least = min(each for name, each in stays.items() if name.startswith("cross"))
 of_permuted.reveal(round(100 * least, 1))
 
 # %% tags=["hide-input"]
@@ -963,25 +980,23 @@ mixed = permute(given, allowed, generator)
 assert torch.equal(mixed.sort().values, given.sort().values)
 assert (mixed[~allowed] == 0).all() and not torch.equal(mixed, given)
 assert torch.equal(predictions(), usual) and least > 0.95
-assert stays["all of layer 1"] < 0.5 and stays["all of layer 0"] > 0.9
-off = without["cross", 1, 2][sample].float().mean().item()
-assert whole["head 1.2"] < min(all_right[sample].float().mean() - 0.1, off - 0.05)
+assert stays["layer 1"] < 0.5 and stays["layer 0"] > 0.9
+assert whole["cross 1.2"] < min(intact - 0.1, off["cross 1.2"] - 0.04)
 
 # %% [markdown]
 # With any single head permuted, more than 95 % of the tokens stay, so where a single head looks decides few of them, given the others; but one changed token spoils a sentence.
 # In contrast, with all of layer 1 permuted, more than half of the tokens change, so where a *layer* looks does matter.
-# And permuting head 1.2 does more harm than switching it off. A likely reason: other heads can replace missing information, but not correct wrong information.
-# That fits the reply: even if another pattern gives the same output, the one that was used need not be meaningless.
+# And permuting cross 1.2 does more harm than switching it off, in this draw and on the same sentences. A likely reason: other heads can replace missing information, but not correct wrong information.
+# The reply argues that even if another pattern gives the same output, the one that was used can still be an explanation.
 #
 # ### 2. The attention sink
 #
 # A row must sum to 1, even where a head has nothing to look for.
-# Many heads then put their weight on a token that means little: an **attention sink** [@xiao2023, who found it at the first token of language models; @clark2019 saw it at BERT's separator].
-# In our figure, head 0.1 of the cross-attention goes to `</s>` in the row that predicts *zeigt*.
+# In some rows a head then puts its weight on a token that means little: an **attention sink** [@xiao2023, who found it at the first token of language models; @clark2019 saw it at BERT's separator].
+# In our figure, cross 0.1 goes to `</s>` in the row that predicts *zeigt*.
 #
 # What counts is not the weight alone but weight times value [@kobayashi2020].
-# So we measure the length of the vector that each head of layer 0 adds to a row, through its slice of W_O.
-# We compare rows of words whose largest weight is on a punctuation mark or `</s>` with the other rows of words.
+# So we measure the length of the vector that each head of layer 0 adds, through its slice of W_O: in the rows of words whose largest weight is on a punctuation mark or `</s>`, and in the other rows of words.
 
 # %% tags=["hide-input"]
 marks = [tokenizer.encode(f"Hund{mark}")[-1] for mark in ".?,"]
@@ -1013,15 +1028,16 @@ for head in range(4):
     sink, busy = in_sink[head], is_word[head] & ~in_sink[head]
     added[head] = [lengths[head][rows].mean().item() for rows in (sink, busy)]
     share = (sink.sum() / is_word[head].sum()).item()
-    print(f"head 0.{head}: {share:4.0%} of rows in a sink,", end=" ")
-    print(f"where it adds {added[head][0]:.1f}; elsewhere {added[head][1]:.1f}")
+    print(f"cross 0.{head}: {share:4.0%} of rows in a sink, where it adds", end=" ")
+    less = 1 - added[head][0] / added[head][1]
+    print(f"{added[head][0]:.1f}; elsewhere {added[head][1]:.1f} ({less:.0%} less)")
 
 # %% tags=["hide-input"]
-assert all(sink < 0.8 * busy for sink, busy in added.values())
+assert all(0.5 * busy < sink < 0.8 * busy for sink, busy in added.values())
 assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 
 # %% [markdown]
-# The weights sum to 1 either way, but in these rows the head adds a quarter to two fifths less: partial sinks.
+# The weights sum to 1 either way, but in these rows each head adds between a quarter and a half less.
 # So a dark cell at the full stop says less than its weight suggests.
 
 # %% [markdown]
@@ -1061,8 +1077,7 @@ def our_probe(vectors, labels, classes):
 
 # %% [markdown]
 # Which property?
-# First the classic one, the **part of speech**: noun, verb, determiner and so on.
-# Then one that English does not have but this translator needs: the German gender.
+# The map of encoder 1.1 suggests one: it takes *the* to its noun, and the translator needs a noun's gender, which English does not show.
 # *The woman* must become *die Frau* and *the boy* *der Junge*, so at every *the* we ask for the gender of its noun.
 # We collect the vectors of all English words: at the embedding, after layer 0 and after layer 1.
 # For comparison we do the same with an untrained model of random weights.
@@ -1076,7 +1091,7 @@ torch.manual_seed(0)
 models = {"trained": model, "random": Transformer(model.config).to(device).eval()}
 words = [label for tree in tree_of for label in word_labels(tree)]
 for word in words[-8:]:
-    print(f"{word.word:10}{word.part_of_speech or '-':14}", word.noun, word.gender)
+    print(f"{word.word:10}", word.noun, word.gender)
 
 # %% tags=["hide-input"]
 vectors = {name: [] for name in models}
@@ -1156,24 +1171,20 @@ def table_of(keep, labels, types, test):
 
 
 # %% [markdown]
-# We probe three things (`table_of` does it at each depth): the part of speech of each word, the gender at each *noun*, and the gender at each *the*.
+# We probe two things (`table_of` does it at each depth): the gender at each *noun*, and the gender at each *the*.
 
 # %%
 of_noun = Predict(
-    "At the noun itself, in which model does a probe find the gender more often?",
+    "At the noun's embedding, in which model does a probe find the gender more often?",
     ["the trained one, by far", "the random one, by far", "about equally often"],
     section="What each layer represents",
 )
 of_noun
 
 # %% tags=["hide-input"]
-tagged = where(lambda word: word.part_of_speech)
-kinds = sorted({words[n].part_of_speech for n in tagged})
-kind_of = torch.tensor([kinds.index(words[n].part_of_speech) for n in tagged])
 at_noun = where(lambda word: word.part_of_speech == "noun")
 of_gender = torch.tensor(["mfn".index(words[n].gender) for n in at_noun])
 asked = {
-    "part of speech": (tagged, kind_of, [words[n].word for n in tagged]),
     "gender at the noun": (at_noun, of_gender, [words[n].noun for n in at_noun]),
     "gender at “the”": (at_the, genders, [words[n].noun for n in at_the]),
 }
@@ -1184,7 +1195,9 @@ probed = {
     for name, (keep, labels, types) in asked.items()
 }
 at_nouns = probed["gender at the noun"]
-print("at the noun, embedding:", *(f"{each:.1%}" for each in at_nouns[:, 0]))
+rows = ["trained", "random weights", "control task"]
+for name, each in zip(rows, at_nouns[:, 0], strict=True):
+    print(f"gender at the embedding of the noun, {name}: {each:.1%}")
 gap = (at_nouns[0, 0] - at_nouns[1, 0]).item()
 of_noun.reveal(of_noun.choices[2 if abs(gap) < 0.03 else 0 if gap > 0 else 1])
 
@@ -1193,42 +1206,33 @@ panels(
     [
         Panel(
             each,
-            ["trained", "random weights", "control task"],
+            rows,
             ["embedding", "layer 0", "layer 1"],
             f"{name} ({int((~in_first[asked[name][0]]).sum())})",
             "weights",
         )
         for name, each in probed.items()
     ],
-    title="Gender at “the” rises from guessing to 93 %; both controls stay far below",
+    title="Gender at “the” rises above 90 %; after layer 1 both controls are far below",
     words={"weights": "accuracy of a linear probe, on new sentences"},
 )
 
 # %% tags=["hide-input"]
-assert probed["part of speech"][0, 2] > 0.98 and probed["part of speech"][1, 0] > 0.85
 assert at_nouns[:, 0].min() > 0.93 and abs(gap) < 0.03
 of_the = probed["gender at “the”"]
-assert 0.925 < of_the[0, 2] < 0.935
-assert of_the[0].diff().min() > 0.1 and of_the[0, 2] > 0.85
-assert of_the[1].max() < most_common + 0.06 and of_the[0, 2] > of_the[2, 2] + 0.2
+assert of_the[0].diff().min() > 0.1 and of_the[0, 2] > 0.905
+assert (
+    of_the[1].max() < most_common + 0.06 and 0.25 < of_the[0, 2] - of_the[2, 2] < 0.36
+)
 
 # %% [markdown]
-# - **Part of speech**: nearly perfect, but already about 90 % at the embedding of the random model. In this corpus the word mostly decides, and the probe can memorize words. Random layers blur that, trained ones sharpen it.
-# - **Gender at the noun**: 97 % at the embedding, but the random model and the control task are just as good. This probe has memorized the nouns, and says nothing about the model.
-# - **Gender at *the***: at the embedding no better than guessing, after layer 0 three quarters, after layer 1 more than nine tenths. The random model never gets beyond guessing, and the control task stays 30 points behind. So *this* is in the model: the encoder carries the gender to the article.
+# - Gender at the noun: 97 % at the embedding, but the random model and the control task are just as good. This probe has memorized the nouns, and says nothing about the model.
+# - Gender at *the*: at the embedding no better than guessing, after layer 0 three quarters, after layer 1 more than nine tenths. The random model never gets beyond guessing, and after layer 1 the control task is about 30 points behind. So *this* is in the model: the encoder carries the gender to the article.
 #
 # Does the model represent no gender at the noun, then?
 # That probe succeeds on any model, so it could not tell.
 # A sharper control asks about nouns that are new to the *probe* (not to the model): we leave out a third of the nouns, three times over.
-
-# %%
-of_unmet = Predict(
-    "Gender at the embedding of nouns that are new to the probe, trained model?",
-    unit="%",
-    off_by=10,
-    section="What each layer represents",
-)
-of_unmet
+# (In parentheses: the lowest and highest of the three.)
 
 # %% tags=["hide-input"]
 nouns = sorted({words[n].noun for n in at_noun})
@@ -1239,19 +1243,18 @@ for third in range(3):
     test = torch.tensor([words[n].noun in out for n in at_noun])
     for name in models:
         unmet[name].append(probe_layers(name, at_noun, of_gender, test))
+
+# %% tags=["hide-input"]
+print(f"{'':10}{'embedding':18}{'layer 0':18}layer 1")
 for name, thirds in unmet.items():
     print(f"{name:8}", end="")
     for each in zip(*thirds, strict=True):
         print(f"  {sum(each) / 3:.0%} ({min(each):.0%} to {max(each):.0%})", end="")
     print()
-of_unmet.reveal(round(100 * sum(each[0] for each in unmet["trained"]) / 3))
-
-# %% tags=["hide-input"]
 assert min(min(each) for each in unmet["trained"]) > 0.65
 assert max(sum(each) / 3 for each in zip(*unmet["random"], strict=True)) < 0.5
 
 # %% [markdown]
-# (Columns: embedding, layer 0, layer 1; in parentheses the lowest and highest of the three.)
 # Now the trained model is far ahead: a probe that has seen two thirds of the nouns is right about most of the others, because the embeddings group nouns by gender.
 # With a control that *can* fail, the same question has another answer.
 #
@@ -1260,37 +1263,38 @@ assert max(sum(each) / 3 for each in zip(*unmet["random"], strict=True)) < 0.5
 # A probe shows what *can* be read, not what the model *does* read.
 # **Activation patching** tests that: it replaces one vector of a run with the vector of another run, and checks whether the output follows [@vig2020].
 # We take the memory of *The man sees the boy.*, and replace one vector with that from the memory of *The woman sees the boy.*
-# So for all sentences of this form: `donors` are those with a subject of another gender, and `article` is a sentence's own first German word.
+# We do this for 754 sentences of this form, in `short_batch`.
+# The donor of each is one whose subject has another gender; `donors` holds their numbers, and `article` each sentence's correct first token.
 
 # %% tags=["hide-input"]
 from itertools import permutations
 
 from course_lib.grammar import NOUNS
 
-animate, made = [noun for noun in NOUNS if "animate" in noun.classes], []
+animate, built = [noun for noun in NOUNS if "animate" in noun.classes], []
 for subject, thing in permutations(animate, 2):
     who, whom = grammar.the(subject.english), grammar.the(thing.english)
     pair = grammar.pair(grammar.clause(who, "sehen", accusative=whom))
     whole_words = all(len(tokenizer.tokens(each)) == 6 for each in pair[:2])
     if pair.src not in known and whole_words:
-        made.append((subject, thing, pair))
-short = [pair for *_, pair in made]
-batch = make_batch(encode_pairs(tokenizer, short)).to(device)
-assert batch.src.shape[1] == batch.tgt_in.shape[1] == 7  # one token a word, in all
+        built.append((subject, thing, pair))
+short = [pair for *_, pair in built]
+short_batch = make_batch(encode_pairs(tokenizer, short)).to(device)
+assert short_batch.src.shape[1] == short_batch.tgt_in.shape[1] == 7  # a token a word
 
 
 # %% tags=["hide-input"]
 def donor(number):
     """A sentence with the same object and a subject of another gender."""
-    subject, thing, _ = made[number]
-    for other in [*range(number + 1, len(made)), *range(number)]:
-        if made[other][1] is thing and made[other][0].gender != subject.gender:
+    subject, thing, _ = built[number]
+    for other in [*range(number + 1, len(built)), *range(number)]:
+        if built[other][1] is thing and built[other][0].gender != subject.gender:
             return other
 
 
-donors = [donor(number) for number in range(len(made))]
-article = batch.tgt_out[:, 0]  # Der, Die or Das
-assert (article != article[donors]).all() and model.config.pad_id not in batch.src
+donors = [donor(number) for number in range(len(built))]
+article = short_batch.tgt_out[:, 0]  # Der, Die or Das
+assert (article != article[donors]).all() and model.config.pad_id not in short_batch.src
 assert (short[0].src, short[donors[0]].src) == (
     "The man sees the boy.",
     "The woman sees the boy.",
@@ -1309,17 +1313,17 @@ of_patch
 @torch.no_grad()
 def first_token(memory):
     """The most probable first token of each sentence."""
-    hidden = model.decode(batch.tgt_in[:, :1], memory, batch.src)
+    hidden = model.decode(short_batch.tgt_in[:, :1], memory, short_batch.src)
     return model.generator(hidden)[:, 0].argmax(dim=-1)
 
 
-memory, turned = model.encode(batch.src).detach(), {}  # (batch, src_len, d_model)
+memory, turned = model.encode(short_batch.src).detach(), {}  # (batch, src_len, d_model)
 for position, word in enumerate(["The", "noun", "verb", "the", "object", ".", "</s>"]):
     patched = memory.clone()
     patched[:, position] = memory[donors, position]
     turned[word] = (first_token(patched) == article[donors]).float().mean().item()
     print(
-        f"{word:7}{turned[word]:6.1%} of {len(made)} articles take the donor's gender"
+        f"{word:7}{turned[word]:6.1%} of {len(short)} articles take the donor's gender"
     )
 
 # %% tags=["hide-input"]
@@ -1331,11 +1335,12 @@ of_patch.reveal(
 
 # %% tags=["hide-input"]
 with torch.no_grad(), record_attention(model) as short_maps:
-    model(batch.src, batch.tgt_in)
+    model(short_batch.src, short_batch.tgt_in)
 row_0 = torch.cat([each[:, :, 0].mean(dim=0) for each in short_maps.cross]).cpu()
-names_of = [f"head {number // 4}.{number % 4}" for number in range(8)]
+names_of = [f"cross {number // 4}.{number % 4}" for number in range(8)]
+name = f"row that predicts the article, mean of {len(short)} sentences"
 panels(
-    [Panel(row_0, names_of, list(turned), "row that predicts the article", "weights")],
+    [Panel(row_0, names_of, list(turned), name, "weights")],
     title="All heads look at “The”; the noun that decides gets almost no weight",
 )
 
@@ -1350,29 +1355,38 @@ assert row_0[:, 0].min() > 0.9 and row_0[:, 1].max() < 0.1  # The, the noun
 # So the cross-attention alone does not tell which word was used.
 #
 # Which head carried the gender to *The*?
-# The map of encoder 1.1, from articles to nouns, suggests one.
-# We switch off heads of that layer, and count the articles that are still right.
+# We switch off encoder 1.1 and other heads of its layer, alone and in pairs, and count the articles that are still right.
 
 
 # %%
 def right_articles(*heads):
     """The share of right articles without these heads of encoder layer 1."""
     with ablate_heads(model, [("encoder", 1, head) for head in heads]):
-        found = first_token(model.encode(batch.src))
+        found = first_token(model.encode(short_batch.src))
     return (found == article).float().mean().item()
 
 
-carried = {off: right_articles(*off) for off in ((0,), (1,), (2,), (3,), (0, 1))}
+pairs_of_heads = (0, 1), (1, 2), (1, 3)
+carried = {
+    off: right_articles(*off) for off in ((0,), (1,), (2,), (3,), *pairs_of_heads)
+}
 for off, share in carried.items():
     print(f"without {' and '.join(f'1.{head}' for head in off):11} {share:.0%} right")
 
 # %% tags=["hide-input"]
 assert min(carried[0,], carried[2,], carried[3,]) > 0.99 > 0.8 > carried[1,] > 0.6
-assert carried[0, 1] < 0.45  # of three articles
+assert 0.3 < carried[0, 1] < 0.45
+assert (
+    0.57 < min(carried[1, 2], carried[1, 3]) <= max(carried[1, 2], carried[1, 3]) < 0.72
+)
+with ablate_heads(model, [("encoder", 1, 0), ("encoder", 1, 1)]):
+    left = first_token(model.encode(short_batch.src))
+assert (left == tokenizer.encode("Die")[0]).float().mean() > 0.9
 
 # %% [markdown]
-# The map pointed to the right head: without 1.1 more than a quarter of the articles are wrong, without any other head none.
-# But most stay right, because 1.0 stands in; without both, the model guesses among three.
+# The map pointed to the right head: without encoder 1.1 more than a quarter of the articles are wrong, without any other head of its layer hardly any.
+# But most stay right.
+# Probably it is mostly encoder 1.0 that stands in: without 1.1 and 1.0 only 38 % are right (nearly all articles become *Die*), without 1.1 and 1.2, or 1.1 and 1.3, still about 65 %.
 #
 # ## Your predictions
 
@@ -1394,7 +1408,6 @@ Predictions()
 # - **permuted**: put in random order; here, the weights of a row.
 # - **attention sink**: a token that gets weight where a head has nothing to look for.
 # - **probe**: a small classifier that reads a property off the vectors of a layer.
-# - **part of speech**: noun, verb, determiner and so on.
 # - **control task**: random classes for words, which a probe can only memorize.
 # - **selectivity**: accuracy on the property minus accuracy on the control task.
 # - **activation patching**: replacing a vector of one run by that of another, to see whether the output follows.
@@ -1403,10 +1416,11 @@ Predictions()
 # ## Summary
 #
 # A row of cross-attention belongs to the token that is predicted: with the rows below, every head's error rate is above 80 %.
-# The best head aligns words as well as a dedicated aligner, and better among repeated words; it passes the diagonal early in training, and improves to the end.
-# For five patterns a fixed distance and control rows are ruled out as explanations, for the others not; ablation shows that even a real pattern need not be needed.
+# The best head aligns words about as well as our fast_align, each in its better direction, and better among repeated words; it passes the diagonal early in training, and improves to the end.
+# Five of fifteen patterns are more than 15 points ahead of both a fixed distance and control rows, the others not; and a head with a real pattern need not be needed for that pattern in particular.
 # A map misleads where another head can replace the one shown, where a head uses a sink, and where a position holds more than its word.
 # Probes show what a layer holds, if their controls could have failed; activation patching shows what of it is used, and ablation which head brought it there.
+# For encoder 1.1 all of this fits together: it looks from articles to nouns, the gender of the noun is found at the article, the decoder reads it there, and without this head more than a quarter of the articles are wrong.
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #

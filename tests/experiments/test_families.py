@@ -96,4 +96,6 @@ def test_each_task_runs_from_end_to_end(task, monkeypatch):
     if task == "parser":
         for text, said, right in results["wrong, test"]:
             assert said != right and len(text.split()) == right.split().count("XX")
-        assert results["wrong, test"]
+        first, said, _ = results["wrong, test"][0]
+        assert len(results["words missing, test"]) == 8
+        assert len(first.split()) - said.split().count("XX") in results["words missing, test"]
