@@ -39,7 +39,7 @@ PAD_ID, BOS_ID, EOS_ID = range(3)  # as in lesson 01
 #
 # The decoder has the memory of the source and the tokens that it has written so far.
 # From these it predicts the next token, which it then reads in turn.
-# Such a model is **autoregressive** (section 3).
+# Such a model is **autoregressive** (section 3 of the paper).
 
 # %%
 of_count = Predict(
@@ -107,9 +107,9 @@ of_answers
 # %% tags=["nbval-check-output"]
 seen = {}
 for name, read in (("tgt_in", tgt_in), ("tgt_out", tgt_out)):
-    seen[name] = sum(tgt_out[t] in read[: t + 1] for t in range(len(tgt_out)))
-    print(f"fed with {name:8}{seen[name]} of {len(tgt_out)} answers are visible")
-of_answers.reveal(seen["tgt_out"], because="each stands on the diagonal")
+    seen[name] = sum(read[t] == tgt_out[t] for t in range(len(tgt_out)))
+    print(f"fed with {name:8}{seen[name]} of {len(tgt_out)} positions read the answer")
+of_answers.reveal(seen["tgt_out"], because="the mask hides no position from itself")
 
 # %% tags=["hide-input"]
 assert seen == {"tgt_in": 0, "tgt_out": 7}
@@ -124,7 +124,7 @@ assert seen == {"tgt_in": 0, "tgt_out": 7}
 # Lesson [03](03_attention.ipynb) showed it for single sentences; the paper calls it encoder-decoder attention (section 3.2.3).
 #
 # First a small example in which every size is different, so that shapes tell us where things come from.
-# Three target tokens have been written, the source has seven, and even the widths differ: 6 features in the decoder, 8 in the memory.
+# There are three target positions and seven source positions, and even the widths differ: 6 features in the decoder, 8 in the memory.
 
 # %% tags=["nbval-check-output"]
 generator = torch.Generator().manual_seed(0)
@@ -164,13 +164,14 @@ assert weights.shape == (3, 7)
 # A row of weights for each query, a column for each key.
 # The two lengths need not agree, and the target's grows with each step.
 # The widths need not agree either: W_Q must fit the decoder, W_K and W_V the memory.
-# Only d_k must agree, because queries and keys meet in a dot product.
+# Of the widths, only d_k must agree, because queries and keys meet in a dot product.
 # (In the paper's base model, both widths are 512.)
 #
 # ## The decoder layer
 #
 # A decoder layer has three sub-layers: the two of the encoder layer, and cross-attention between them.
-# Self-attention gets the target's causal and padding masks, cross-attention the source's padding mask.
+# Self-attention gets the target's causal and padding masks, cross-attention only the source's padding mask.
+# Cross-attention needs no causal mask: the source is complete before the first target token is written.
 # Around each sub-layer is the residual path of lesson [06](06_encoder.ipynb).
 
 
@@ -197,7 +198,8 @@ class OurDecoderLayer(nn.Module):
 # Query, key, value: self-attention takes all three from x, cross-attention takes keys and values from the memory.
 #
 # We compare it with the library's and with `torch.nn.TransformerDecoderLayer`, on our padded batch of sentences with four and six tokens.
-# We do so twice: with the weights of a small random post-norm model, and with those of the translator's first layer, which is pre-norm.
+# We do so twice: with the weights of the first layer of `fresh`, and with those of the translator's first layer, which is pre-norm.
+# `fresh` is a small random post-norm Transformer: two layers, d_model = 16, two heads.
 
 # %% tags=["hide-input"]
 torch.manual_seed(0)
@@ -206,7 +208,7 @@ fresh = Transformer(small).double().eval()
 with torch.no_grad():
     for parameter in fresh.parameters():  # biases of 0 would hide mistakes
         parameter.add_(0.3 * torch.randn_like(parameter))
-fresh.to(device)
+fresh = fresh.to(device)
 
 # %%
 from course_lib.masks import causal_mask, padding_mask
@@ -225,15 +227,15 @@ hidden["memory_key_padding_mask"] = batch.src == PAD_ID
 # %% tags=["hide-input"]
 compared = []
 for whole in (fresh, model):
-    library, config = whole.decoder.layers[0], whole.config
+    their_layer, config = whole.decoder.layers[0], whole.config
     sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
     ours = OurDecoderLayer(*sizes, norm_first=config.norm_first)
-    ours.to(device).double().eval().load_state_dict(library.state_dict())
+    ours.to(device).double().eval().load_state_dict(their_layer.state_dict())
     inputs = [random(3, 7, config.d_model).to(device).requires_grad_() for _ in "xm"]
-    out, by_library = (each(*inputs, tgt_mask, src_mask) for each in (ours, library))
+    out, by_library = (f(*inputs, tgt_mask, src_mask) for f in (ours, their_layer))
     options = dict(norm_first=config.norm_first, batch_first=True)
     torchs = nn.TransformerDecoderLayer(*sizes, **options).eval()
-    by_torch = copy_into_torch(library, torchs)(*inputs, **hidden)
+    by_torch = copy_into_torch(their_layer, torchs)(*inputs, **hidden)
     for name, other in (("library", by_library), ("PyTorch", by_torch)):
         order = "pre" if config.norm_first else "post"
         print(f"{order}-norm, ours and {name}: {(out - other).abs().max():.0e} apart")
@@ -247,19 +249,19 @@ for inputs, *outputs in compared:
         torch.testing.assert_close(grad, grads[0], rtol=1e-9, atol=1e-8)
 
 # %% [markdown]
-# The same function in both orders, and (in the folded cell) the same gradients.
+# The same function, post-norm and pre-norm, and (in the folded cell) the same gradients.
 # As with the encoder layer, that holds in evaluation mode: PyTorch's has more places of dropout.
 #
-# Here is the path of the first three tokens of `tgt_in`, `<s> Die Katze`, through one post-norm layer of d_model = 16, with a source of seven tokens:
+# Here is the path of the first three tokens of `tgt_in`, `<s> Die Katze`, through the first layer of `fresh`, with a source of seven tokens:
 
 # %% tags=["hide-input"]
-library = fresh.decoder.layers[0]
+their_layer = fresh.decoder.layers[0]
 with torch.no_grad(), record_attention(fresh) as three:
     one_src, start = batch.src[1:2], batch.tgt_in[1:2, :3]
     into = fresh.tgt_embedding(start)  # (1, tgt_len, d_model)
     small_memory = fresh.encode(one_src)
     fresh.decode(start, small_memory, one_src)
-    out = library(into, small_memory, causal_mask(3, device=device))
+    out = their_layer(into, small_memory, causal_mask(3, device=device))
 own_weights, memory_weights = three.decoder[0][0, 0], three.cross[0][0, 0]
 
 # %% tags=["hide-input"]
@@ -267,22 +269,24 @@ from course_lib.figures import Block, flow_figure
 
 size, inner = tuple(into.shape[1:]), (into.shape[1], small.d_ff)
 written_as, kind = "target × d_model", "weights"
+own, cross = "after self-attention", "after cross-attention"
+own_map, memory_map = "weights, target × target", "weights, target × source"
 shown = [
-    Block("x", size, written_as, (0, 0)),
-    Block("weights", tuple(own_weights.shape), "target × target", (1.3, 0), kind),
-    Block("after self-attention", size, written_as, (2.6, 0)),
-    Block("weights ", tuple(memory_weights.shape), "target × source", (3.9, 0), kind),
-    Block("memory", tuple(small_memory[0].shape), "source × d_model", (3.9, 1.5)),
-    Block("after cross-attention", size, written_as, (5.2, 0)),
-    Block("inner", inner, "target × d_ff", (5.2, 1.5)),
-    Block("out", tuple(out[0].shape), written_as, (5.2, 2.8), "result"),
+    Block(own_map, tuple(own_weights.shape), "", (0, 0), kind),
+    Block("x", size, written_as, (0, 1.5)),
+    Block(own, size, written_as, (1.5, 0)),
+    Block(memory_map, tuple(memory_weights.shape), "", (3, 0), kind),
+    Block("memory", tuple(small_memory[0].shape), "source × d_model", (3, 1.5)),
+    Block(cross, size, written_as, (4.5, 0)),
+    Block("inner", inner, "target × d_ff", (4.5, 1.5)),
+    Block("out", tuple(out[0].shape), written_as, (5.8, 1.5), "result"),
 ]
 
 # %% tags=["hide-input"]
-own, cross = "after self-attention", "after cross-attention"
-arrows = [("x", "weights", "causal"), ("weights", own, "values")]
-arrows += [(own, "weights ", "queries"), ("memory", "weights ", "keys")]
-arrows += [("weights ", cross, ""), ("memory", cross, "values")]
+arrows = [("x", own_map, "queries, keys (causal)"), ("x", own, "values")]
+arrows += [(own_map, own, ""), (own, memory_map, "queries")]
+arrows += [("memory", memory_map, "keys"), ("memory", cross, "values")]
+arrows += [(memory_map, cross, "")]
 arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down")]
 flow_figure(shown, arrows, title="The memory enters a layer as keys and values only")
 
@@ -290,67 +294,47 @@ flow_figure(shown, arrows, title="The memory enters a layer as keys and values o
 assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
 assert out.shape == (1, 3, 16)
 cut_off = OurDecoderLayer(16, 2, 32, 0.0).to(device).double()
-cut_off.load_state_dict(library.state_dict())
+cut_off.load_state_dict(their_layer.state_dict())
 with torch.no_grad():  # without its keys and values, the memory has no way in
     for projection in (cut_off.cross_attn.key_proj, cut_off.cross_attn.value_proj):
         for parameter in projection.parameters():
             parameter.zero_()
     assert torch.equal(cut_off(into, small_memory), cut_off(into, -small_memory))
-    assert not torch.equal(library(into, small_memory), library(into, -small_memory))
+    kept = [their_layer(into, each) for each in (small_memory, -small_memory)]
+assert not torch.equal(*kept)
 
 # %% [markdown]
-# The drawing leaves out residual paths and norms, which change no shape.
+# The drawing shows the weights of one of the two heads, and leaves out residual paths and norms, which change no shape.
 # x keeps its shape, so layers can be stacked.
 #
 # ## One memory for all layers
 #
 # The encoder has several layers too.
-# Which of them does a decoder layer read?
-# The paper says "the output of the encoder" (section 3.2.3): every decoder layer reads what the *last* encoder layer wrote (in a pre-norm model, behind the encoder's final norm), and projects keys and values of its own from it.
+# Which encoder layer's output does a decoder layer read?
+# The paper says "the output of the encoder" (section 3.2.3): every decoder layer reads what the *last* encoder layer wrote (in a pre-norm model, after the encoder's final norm), and projects keys and values of its own from it.
 #
 # **A common mistake**: "keys and values come from the corresponding encoder layer."
-# We connect the trained translator both ways (behind the encoder's final norm in both), and print the largest difference from the library's output.
-
-
-# %%
-@torch.no_grad()
-def decode_with(memories):
-    """The translator's decoder, with a memory for each layer."""
-    y = model.tgt_embedding(batch.tgt_in)
-    for layer, memory in zip(model.decoder.layers, memories, strict=True):
-        y = layer(y, memory, tgt_mask, src_mask)
-    return model.decoder.norm(y)
-
-
-with torch.no_grad():
-    layer_0 = model.encoder.layers[0](model.src_embedding(batch.src), src_mask)
-    first = model.encoder.norm(layer_0)
-    last = model.encode(batch.src)
-    whole = model.decode(batch.tgt_in, last, batch.src)  # the library's way
-for name, memories in (("last, last", [last, last]), ("first, last", [first, last])):
-    off = (decode_with(memories) - whole).abs().max()
-    print(f"its two layers read the encoder layers {name:11}: off by {off:.0e}")
+# Lesson [18](18_errata_lab.ipynb) tests this claim.
 
 # %% tags=["hide-input"]
-torch.testing.assert_close(decode_with([last, last]), whole, rtol=1e-9, atol=1e-10)
-wired_otherwise = decode_with([first, last])
-assert (wired_otherwise - whole).abs().max() > 0.05
 with torch.no_grad():
-    chosen = [model.generator(y).argmax(dim=-1) for y in (wired_otherwise, whole)]
-filled = batch.tgt_out != PAD_ID
-changed = int((chosen[0] != chosen[1])[filled].sum())
-print(f"predicted tokens that change: {changed} of {int(filled.sum())}")
-assert changed == 0
+    encoded, decoded = model.src_embedding(batch.src), model.tgt_embedding(batch.tgt_in)
+    for encoder_layer in model.encoder.layers:
+        encoded = encoder_layer(encoded, src_mask)
+    last = model.encoder.norm(encoded)
+    for decoder_layer in model.decoder.layers:
+        decoded = decoder_layer(decoded, last, tgt_mask, src_mask)
+    whole = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)
+torch.testing.assert_close(model.decoder.norm(decoded), whole, rtol=1e-9, atol=1e-10)
+key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layers]
+assert not torch.equal(*key_weights)
 
 # %% [markdown]
-# This shows how our translator is wired: with the other wiring it computes something else.
-# But in our three sentences no predicted token changes.
-#
 # ## From vectors to tokens
 #
 # The decoder ends with a vector for each target position.
-# The **generator** multiplies it by a matrix of d_model × vocab, which gives one logit for each token of the vocabulary (section 3.4).
-# In our translator, as in the paper, this is the matrix of the embeddings (weight tying, lesson [08](08_transformer.ipynb)).
+# The **generator** multiplies it by a matrix of d_model × vocab, which gives one logit for each token of the vocabulary (section 3.4 of the paper).
+# In our translator, as in the paper, this is the transpose of the matrix of the embeddings (weight tying, lesson [08](08_transformer.ipynb)).
 # A softmax turns the logits into probabilities.
 # We feed `tgt_in` to the translator and look at the most probable token at each position.
 
@@ -373,7 +357,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # Figure 1 ends with a softmax, but our `Transformer` returns logits, because in training the softmax is *inside* the loss, `F.cross_entropy`.
-# If it is applied twice, nothing crashes, but even a perfect model has nearly the loss of one that gives all tokens the same probability:
+# If it is applied twice, nothing crashes, but even a perfect model cannot get below a loss of 6.60, only 1 less than if it gave all tokens the same probability:
 
 # %% tags=["nbval-check-output"]
 right = torch.tensor(tgt_out)
@@ -381,14 +365,46 @@ perfect = F.one_hot(right, tokenizer.vocab_size).double()  # probabilities
 once = F.cross_entropy(1000 * perfect, right)  # logits far apart
 twice = F.cross_entropy(perfect, right)  # probabilities taken for logits
 even = math.log(tokenizer.vocab_size)
-print(f"nats a token: softmax once {once:.2f}, twice {twice:.2f}, even {even:.2f}")
+print(f"loss per token: softmax once {once:.2f}, twice {twice:.2f}")
+print(f"all tokens equally likely: {even:.2f}")
 
 # %% [markdown]
+# ## Writing
+#
+# Now the decoder reads what it has written itself: **free running**.
+# We encode once and start from `<s>`; then we take the most probable token (greedy decoding), append it, and repeat until `</s>` (or 20 tokens).
+
+# %%
+favorites, written = [], [BOS_ID]
+with torch.no_grad():
+    memory = model.encode(src)
+    while written[-1] != EOS_ID and len(written) < 20:
+        y = model.decode(torch.tensor([written], device=device), memory, src)
+        best = model.generator(y[0, -1]).softmax(dim=-1).cpu().topk(3)
+        top = zip(best.values.tolist(), tokens(best.indices.tolist()), strict=True)
+        print(f"{tokens(written)[-1]:8}", *(f"{p:7.1%} {name:9}" for p, name in top))
+        favorites.append(best.values[0].item())
+        written.append(best.indices[0].item())
+
+# %% tags=["hide-input"]
+assert written == [BOS_ID, *tgt_out] and tokenizer.decode(written) == german
+assert all(0.8 < favorite < 0.97 for favorite in favorites)
+assert probabilities[0].topk(2).values[:, 1].max() < 0.0015  # the same, in one pass
+
+# %% [markdown]
+# On the left is the newest token that the decoder has read, on the right are the three most probable next tokens.
+# The second choice never gets more than about 0.1 %, and still the first, the favorite, gets only about 90 %.
+# Where does the rest go? Thinly over the other tokens.
+# A likely reason is label smoothing (lesson [09](09_training.ipynb)), which asks for 0.9 and not for 1.
+# The control would be the same translator, trained without it; the aside at the end shows the effect in a tiny model.
+# For greedy decoding it matters only who leads.
+#
 # ## One pass or many?
 #
-# Above, the whole shifted target went in, and *one* pass gave seven predictions.
+# Writing took seven passes, each one token longer.
+# But earlier, when we fed in the whole shifted target, *one* pass gave seven predictions.
 # This is **teacher forcing** [@williams1989]: each position reads the true tokens before the one that it must predict, whatever the model would have written.
-# Translation goes one token at a time: seven passes, each one token longer.
+# Do seven passes over the true tokens give the same logits as one?
 
 # %%
 of_positions = Predict(
@@ -432,10 +448,10 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# The same logits, and (in the folded cell) the same gradients: on the true tokens and without dropout, one pass gives the gradients of seven.
+# The same logits. And (in the folded cell) with true tokens and no dropout, the gradient of one pass equals the summed gradient of the seven.
 # The causal mask makes that possible: position *t* cannot tell whether later tokens exist.
 #
-# Step by step, 21 of the 28 positions are computed again; lesson [11](11_decoding.ipynb) keeps them in a cache.
+# Step by step, 21 of the 28 positions are computed again; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
 #
 # ## Does anything leak?
 #
@@ -451,7 +467,7 @@ class Swapped(OurDecoderLayer):
 
     def forward(self, x, memory, tgt_mask=None, src_mask=None):
         x = self.self_attn_path(x, lambda x: self.self_attn(x, x, x, tgt_mask))
-        x = self.cross_attn_path(x, lambda x: self.cross_attn(memory, x, x))
+        x = self.cross_attn_path(x, lambda x: self.cross_attn(memory, x, x, src_mask))
         return self.feed_forward_path(x, self.feed_forward)
 
 
@@ -460,10 +476,10 @@ def gradients(kind, mask):
     """Row t: gradient norms of log p(answer t), for each vector that is read."""
     x = fresh.tgt_embedding(one_in).detach().requires_grad_()
     y, memory = x, fresh.encode(src)
-    for library in fresh.decoder.layers:
+    for their_layer in fresh.decoder.layers:
         layer = kind(16, 2, 32, 0.0).to(device).double()
-        layer.load_state_dict(library.state_dict())
-        y = layer(y, memory, mask)
+        layer.load_state_dict(their_layer.state_dict())
+        y = layer(y, memory, mask, src_mask[1:2])
     log_p = fresh.generator(y)[0].log_softmax(dim=-1)  # (tgt_len, vocab)
     right_ones = [log_p[t, answer] for t, answer in enumerate(tgt_out)]
     kept = dict(retain_graph=True)
@@ -492,72 +508,26 @@ assert all((each[future] > 0).all() for each in wrong)
 
 # %% [markdown]
 # In the right decoder the zeros are exact.
-# With the two sides swapped, the target supplies the keys and values, and no mask covers them.
+# With the two sides swapped, the target supplies the keys and values, and cross-attention has only the source's padding mask, which hides none of them.
 # So each position reads all target tokens, whatever the causal mask of the self-attention hides.
 #
 # ## What the ids of the source are for
 #
-# `decode` takes the ids of the source as well as the memory.
-# What are they for?
+# `decode` takes the ids of the source as well as the memory, but only to find out which keys are padding.
+# With the memory of *The cat sees the dog.* and the ids of *The dog sees the cat.*, the output stays the same to the last bit (asserted in the folded cell).
+# Everything else about the source comes through the memory.
 
-# %%
-of_ids = Predict(
-    "We keep the memory of *The cat sees the dog.* and hand over the ids of *The dog "
-    "sees the cat.* What happens to the output?",
-    ["it stays the same, to the last bit", "it changes"],
-    section="What the ids of the source are for",
-)
-of_ids
-
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input"]
 other_src, padded = batch.src[2:3], src.clone()
 padded[0, -1] = PAD_ID  # instead of </s>
 with torch.no_grad():
     memory, other_memory = model.encode(src), model.encode(other_src)
     whole = model.decode(one_in, memory, src)
-    fed = {"other ids": (memory, other_src), "<pad> at the end": (memory, padded)}
-    fed["other memory"] = (other_memory, src)
-    stays = [torch.equal(model.decode(one_in, *each), whole) for each in fed.values()]
-for name, same in zip(fed, stays, strict=True):
-    print(f"{name:17}: the output {'stays' if same else 'changes'}")
-of_ids.reveal(of_ids.choices[0 if stays[0] else 1], because="only their padding counts")
-
-# %% tags=["hide-input"]
+    fed = [(memory, other_src), (memory, padded), (other_memory, src)]
+    stays = [torch.equal(model.decode(one_in, *each), whole) for each in fed]
 assert stays == [True, False, False]
 
 # %% [markdown]
-# The ids only tell which keys are padding.
-# Everything else about the source comes through the memory.
-#
-# ## Writing
-#
-# Now the decoder reads its own output, which is called **free running**.
-# We encode once and start from `<s>`; then we take the most probable token (greedy decoding), append it, and repeat until `</s>`.
-
-# %%
-favorites, written = [], [BOS_ID]
-with torch.no_grad():
-    memory = model.encode(src)
-    while written[-1] != EOS_ID and len(written) < 20:
-        y = model.decode(torch.tensor([written], device=device), memory, src)
-        best = model.generator(y[0, -1]).softmax(dim=-1).cpu().topk(3)
-        top = zip(best.values.tolist(), tokens(best.indices.tolist()), strict=True)
-        print(f"{tokens(written)[-1]:8}", *(f"{p:7.1%} {name:9}" for p, name in top))
-        favorites.append(best.values[0].item())
-        written.append(best.indices[0].item())
-
-# %% tags=["hide-input"]
-assert written == [BOS_ID, *tgt_out] and tokenizer.decode(written) == german
-assert all(0.8 < favorite < 0.97 for favorite in favorites)
-assert probabilities[0].topk(2).values[:, 1].max() < 0.0015  # the same, in one pass
-
-# %% [markdown]
-# On the left is the newest token that the decoder has read, on the right are the three most probable next tokens.
-# The second choice never gets more than about 0.1 %, and still the first, the favorite, gets only about 90 %.
-# Where does the rest go? Thinly over the other tokens.
-# A likely reason is label smoothing, which asks for 0.9 and not for 1; the aside at the end shows its effect in a tiny model.
-# For greedy decoding it matters only who leads.
-#
 # ## Teacher forcing against free running
 #
 # For this sentence, teacher forcing predicted what free running wrote.
@@ -584,14 +554,16 @@ assert forced_right == free_right and sum(free_right) > 180
 # %% [markdown]
 # Both ways get the same sentences right.
 # It cannot be otherwise: as long as every prediction is right, the decoder reads the true tokens either way.
-# After the first mistake the two part: free running goes on from the mistake, and teacher forcing puts the true token back.
-# Here is a sentence where they do, with what is read and predicted from the first mistake on.
+# Now take the first mistake, the first predicted token that differs from the reference.
+# After it the two *read* different tokens: free running its own mistake, teacher forcing the true token.
+# Often, but not always, they then also *predict* different ones.
+# Here is a sentence where they do, with the first four positions from the mistake on.
 
 # %% tags=["hide-input"]
 missed = [number for number, right_one in enumerate(free_right) if not right_one]
 forced = {number: guesses[number][real[number]].tolist() for number in missed}
 parting = [number for number in missed if forced[number] != [*outputs[number], EOS_ID]]
-one = parting[0]
+one = 63  # its first mistake has one clear consequence
 mistake = correct[one].tolist().index(False)
 free = [*outputs[one], EOS_ID]
 ways = {"forced": (references[one], forced[one]), "free": (outputs[one], free)}
@@ -600,23 +572,29 @@ for name in ("src", "tgt"):
 for name, (fed_back, guessed) in ways.items():
     print(f"{name:7} {tokenizer.decode(guessed)}")
     for what, ids in (("reads", [BOS_ID, *fed_back]), ("predicts", guessed)):
-        shown_here = tokens(ids[mistake : mistake + 5])
+        shown_here = tokens(ids[mistake : mistake + 4])
         print(f"{what:>16}", *(f"{token:11}" for token in shown_here))
-print(f"in {len(parting)} of the {len(missed)} wrong sentences, the two part")
+print(f"predictions differ in {len(parting)} of the {len(missed)} wrong sentences")
 
 # %% tags=["hide-input"]
 for number in missed:
     common = correct[number].tolist().index(False)
     assert outputs[number][:common] == forced[number][:common]
-said = tokens([references[one][mistake], forced[one][mistake], free[mistake]])
-assert said == ["▁im", "▁keinen", "▁keinen"]
+assert one in parting and 0 < len(parting) < len(missed)
+slips = {name: [] for name in ways}
+for name, (_, guessed) in ways.items():
+    for true, guess in zip([*references[one], EOS_ID], guessed, strict=True):
+        if guess != true:
+            slips[name].append((tokenizer.token(true), tokenizer.token(guess)))
+assert slips["forced"] == [("▁zu", "▁in")]
+assert slips["free"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
 
 # %% [markdown]
-# Both ways predict *keinen* where the reference has *im*.
-# Teacher forcing then reads the true *im* and goes on with *Winter*; free running reads its own *keinen*, goes on with *grünen Tisch*, and never says when.
-# So teacher-forced predictions need no longer form a sentence: each continues the reference, not the prediction before it.
-# And in free running, a model that was trained on true tokens only must continue from its own mistakes.
-# This is **exposure bias** [@ranzato2016]. (These examples do not prove that such training does harm: the first mistake is made after true tokens only, so it has another cause.)
+# Both ways predict *in* where the reference has *zu*.
+# Teacher forcing then reads the true *zu* and goes on with *diesem*; free running reads its own *in* and goes on with *diesen*, the case that *in* takes here.
+# So teacher-forced predictions need not fit together: *diesem* continues the reference, not the predicted *in*.
+# And in free running, a model that was trained on true tokens only must continue from its own mistakes: here one wrong token becomes two.
+# This is **exposure bias** [@ranzato2016]. (Whether such training does harm, one sentence cannot tell. The first mistake has another cause: it is made after true tokens only.)
 #
 # **A common mistake**: scoring a translator by how many tokens it predicts right with teacher forcing.
 # The reference corrects it after each mistake; in use nothing does.
@@ -626,38 +604,39 @@ assert said == ["▁im", "▁keinen", "▁keinen"]
 # Row *t* of a cross-attention map comes from the query at position *t*.
 # That position reads one token, and predicts another.
 # Which of the two should label the row?
+# Here is the map of our sentence, the mean of the four heads of the last layer, with both labels.
 
 # %% tags=["hide-input"]
 with torch.no_grad(), record_attention(model) as maps:
     model(src, one_in)
 # Last layer, mean over its heads: (tgt_len, src_len).
 cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
-drawn = [
-    Panel(cross_map, tokens(ids), source, f"labeled by the token {name}", *axes)
-    for name, ids, axes in (
-        ("read", tgt_in, ("weights", "source: key", "reads")),
-        ("predicted", tgt_out, ("weights", "source: key", "predicts")),
-    )
+read_and_predicted = [
+    f"{read} → {predicts}"
+    for read, predicts in zip(tokens(tgt_in), tokens(tgt_out), strict=True)
 ]
-panels(drawn, title="One map, labeled twice: here a row looks up what it predicts")
+axes = "weights", "source: key", "reads → predicts"
+panels(
+    [Panel(cross_map, read_and_predicted, source, "", *axes)],
+    title="The row Katze → sieht looks at “sees”",
+)
 
 # %% tags=["hide-input"]
-best = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
-for row, word in ((1, "▁cat"), (2, "▁sees"), (4, "▁dog")):
-    assert best[row] == word and best[row + 1] != word
-assert tokens([tgt_out[row] for row in (1, 2, 4)]) == ["▁Katze", "▁sieht", "▁Hund"]
+top_keys = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
+assert (tokens([tgt_in[2], tgt_out[2]]), top_keys[2]) == (["▁Katze", "▁sieht"], "▁sees")
+assert (tokens([tgt_out[1], tgt_out[4]]), top_keys[1]) == (["▁Katze", "▁Hund"], "▁cat")
+assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 
 # %% [markdown]
-# This is the mean of the four heads of the last layer.
-# The row that reads `▁Katze` points at *sees*: the decoder is already looking for the verb.
-# The row that predicts `▁Katze` points at *cat*.
+# The row that reads `▁Katze` has its weight on *sees*, and the row that predicts `▁Katze` on *cat*.
+# In these two rows, the label that fits is the token predicted.
 #
 # **A common mistake**: drawing the map without saying which of the two labels its rows have.
 #
 # One sentence proves little.
 # The course corpus has links, which tell which source and target words belong together.
 # For each row of the 200 sentences we take the source token with the largest weight, again in the mean of the last layer's four heads.
-# Is it linked to the token that the row *predicts*, or to the one that it *reads*?
+# Is it linked to the token that the row must *predict* (the reference's), or to the one that it *reads*?
 # Rows where one of these two has no link are left out.
 # Chance is the score of a source token drawn at random.
 
@@ -689,61 +668,66 @@ def token_links(pair):
 
 # %% tags=["hide-input"]
 def agreement(weights):
-    """Shares of rows whose largest weight is on a link of what they predict, or read,
-    by chance (of what they read, with a source token drawn at random), and of both.
+    """(rows, 4): is the largest weight on a link of what the row must predict, and of
+    what it reads? And the chances of a source token drawn at random.
     """
     hits = []
     for each, linked in zip(weights, links, strict=True):
         count, width = linked.shape
         top = each[1:count, :width].argmax(dim=1)  # row t reads t - 1, predicts t
-        rows, linkable = torch.arange(count - 1), linked.any(dim=1)
-        pair = [linked[1:][rows, top], linked[:-1][rows, top]]
-        pair += [linked[:-1].double().mean(dim=1), pair[0] & pair[1]]
-        pair = torch.stack(pair, dim=1)
-        hits.append(pair[linkable[1:] & linkable[:-1]])
-    return torch.cat(hits).mean(dim=0).tolist()
+        rows, sides = torch.arange(count - 1), (linked[1:], linked[:-1])
+        found = [side[rows, top].double() for side in sides]
+        found += [side.double().mean(dim=1) for side in sides]
+        linkable = sides[0].any(dim=1) & sides[1].any(dim=1)
+        hits.append(torch.stack(found, dim=1)[linkable])
+    return torch.cat(hits)
 
 
 # %% tags=["hide-input"]
 links = [token_links(pair) for pair in corpus.test]
 averaged = many_maps.cross[-1].mean(dim=1).cpu()  # the last layer, as above
-by_predicted, by_read, chance, by_both = agreement(averaged)
-print(f"linked to what it predicts {by_predicted:.0%}, to what it reads {by_read:.0%}")
-row_reads = of_rows.choices[0 if by_read > chance else 1]
-of_rows.reveal(row_reads, because=f"it is {by_read:.0%}, where chance is {chance:.0%}")
-row_of = "largest weight and token predicted", "largest weight and token read"
+hits = agreement(averaged)
+by_predicted, by_read, chance_predicted, chance_read = hits.mean(dim=0).tolist()
+only_read = int((hits[:, 1] > hits[:, 0]).sum())
+print(f"{len(hits)} rows; linked only to the token read: {only_read}")
+row_reads = of_rows.choices[0 if by_read > chance_read else 1]
+because = f"it is {by_read:.0%}, where chance is {chance_read:.0%}"
+of_rows.reveal(row_reads, because=because)
+
+# %% tags=["hide-input"]
+shares = by_predicted, chance_predicted, by_read, chance_read
+ways_to_choose = "largest weight", "random source token"
 bars(
-    [*row_of, "random source token and token read"],
-    [100 * by_predicted, 100 * by_read, 100 * chance],
+    [f"{way}, token {of}" for of in ("predicted", "read") for way in ways_to_choose],
+    [100 * share for share in shares],
     xlabel="rows in which the two are linked (%)",
-    title="In our translator, a row belongs to the token that it predicts",
+    title="In our translator, the largest weight mostly fits the token predicted",
 )
 
 # %% tags=["hide-input"]
-assert by_predicted > 0.8 and by_read < chance < 0.2
+assert by_predicted > 0.8 and max(chance_predicted, chance_read) < 0.2
+assert by_read < chance_read and only_read < 20 < 1500 < len(hits)
 for layer in many_maps.cross:
     for head in layer.cpu().unbind(dim=1):  # every head of both layers says the same
-        predicted_share, read_share, *_ = agreement(head)
+        predicted_share, read_share, *_ = agreement(head).mean(dim=0).tolist()
         assert predicted_share > read_share + 0.2
-neither = 1 - by_predicted - by_read + by_both
-assert 0.04 < by_both < 0.1 and 0.04 < neither < 0.1
 
 # %% [markdown]
-# Labeled by what its rows read, the map of our translator is no better than chance.
-# (93 and 7 make 100 by coincidence: in 7 % of the rows the largest weight is linked to both tokens, in 7 % to neither.)
+# If we label the rows by what they read, the largest weight fits the label no more often than a source token drawn at random.
+# And nearly every row that fits the token read fits the predicted one too, as when the two are pieces of one word.
 # In each head of both layers (a folded cell checks it), the predicted token does better than the one that is read.
 # In larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
 # So measure before you label.
 #
 # Now go through a translation step by step, with this sentence or one of your own: the rows are labeled by what they predict.
-# The stepper opens at `▁den`, with the mean of the four heads of the last layer.
+# The stepper opens at `▁Hund`, with the mean of the four heads of the last layer.
 # What does the decoder look at when it chooses a noun, and what when it chooses an article?
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
 from course_lib.widgets import DecoderStepper
 
-stepper = DecoderStepper(translator, english, step=4)
+stepper = DecoderStepper(translator, english, step=5)
 stepper
 
 # %% tags=["hide-input"]
@@ -754,7 +738,7 @@ with written_for(english, stepper.text):
 # %% [markdown]
 # *Hund* looks at *dog*, but *den* gives 0.77 to *the* and 0.23 to *dog*.
 # Where does the 0.23 come from?
-# Here are the four heads of the last layer (layer 1, counted from 0): point at a German token, and see what the decoder looked at to predict it.
+# Here are the four heads of layer 1, which is the last (we count from 0): point at a German token, and see what the decoder looked at to predict it.
 
 # %% tags=["hide-input"]
 from course_lib.widgets import AttentionExplorer
@@ -778,17 +762,17 @@ assert all(layer[0, :, 0, 0].min() > 0.97 for layer in maps.cross)  # Die: The
 # From a single head: head 0 puts 0.92 on *dog*, the other three look only at *the*. The mean hides that.
 # (Lesson [12](12_reading_attention.ipynb) looks at this head in many sentences.)
 #
-# *Die* looks only at *The*, in all heads.
-# How can the decoder know that *Katze* is feminine?
-# Because the encoder has already mixed *cat* into the vector at *The* (lesson 12 tests this).
+# *Die* looks only at *The*, in all heads of both layers.
+# How can it agree with *Katze*, then? Lesson 12 tests where the model finds the gender.
 #
 # ## An aside: why only 90 %?
 #
 # On our sentence, the favorite led by far and never came near 100 %.
-# Our translator was trained with label smoothing (section 5.4; lesson [09](09_training.ipynb)).
-# Its training target gives the right token 0.9, and spreads the other 0.1 over the whole vocabulary.
-# A control would be the same translator, trained *without* it. Here we only look at its effect in a tiny Transformer, which memorizes 32 short pairs, with three amounts of smoothing and three seeds each.
-# `memorize` trains it, and returns the favorite's mean probability and how often the favorite is right.
+# Our translator was trained with label smoothing (section 5.4 of the paper).
+# Its training target shares 0.1 equally among all tokens of the vocabulary, and adds 0.9 to the right one.
+# We look at the effect in a tiny Transformer, which memorizes 32 short pairs, with three amounts of smoothing and three seeds each.
+# Its tokenizer is `own_tokenizer`, with 240 tokens.
+# `memorize` trains the model, and returns the favorite's mean probability and how often the favorite is right.
 
 # %%
 of_smoothing = Predict(
@@ -854,11 +838,11 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **autoregressive**: said of a model that predicts the next token from those that it has written so far.
+# - **autoregressive**: said of a model that predicts each token from the tokens before it.
 # - **shifted right**: said of the decoder's input: `<s>`, followed by the target without `</s>`.
 # - **generator**: the last linear layer, from d_model to one logit for each token of the vocabulary.
-# - **teacher forcing**: reading the true tokens before the one to predict, whatever the model would have written.
 # - **free running**: reading what the model has written itself.
+# - **teacher forcing**: reading the true tokens before the one to predict, whatever the model would have written.
 # - **exposure bias**: a model is trained on true tokens only, but in use must continue from its own.
 
 # %% [markdown]
@@ -868,7 +852,7 @@ Predictions()
 # Each of its layers has masked self-attention, attention to the memory, and a feed-forward network, each in a residual path with a norm.
 # In the attention to the memory, queries come from the decoder, and every layer projects keys and values of its own from the encoder's final output.
 # Thanks to the causal mask, one parallel pass gives what one step for each token would give, so training is parallel, and only translation goes token by token.
-# In our translator, row *t* of a cross-attention map belongs to the token that position *t* predicts.
+# In our translator, the largest weight in row *t* of a cross-attention map usually fits the token that position *t* must predict, and seldom the one that it reads.
 #
 # **Practice**: [assignment 07](assignments/release/07_decoder/07_decoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #

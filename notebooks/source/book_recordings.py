@@ -84,7 +84,7 @@ RECORDED = {
         "07_decoder",
         "stepper",
         DecoderStepper,
-        lambda: DecoderStepper(translator("course"), STEPPED[0], step=4),
+        lambda: DecoderStepper(translator("course"), STEPPED[0], step=5),
         (Table({"text": STEPPED}, ("step", "view", "cross", "own")),),
         "every step, layer and head for five sentences",
         off=("English", "Translate"),
