@@ -79,7 +79,7 @@ panels(
         Panel(one_context, which, range(4), "context of one head"),
         Panel(two_contexts, which, range(8), "contexts of two heads"),
     ],
-    title="One head gives the same row for both sentences, two heads do not",
+    title="Equal weights give the same row for both sentences, two heads do not",
 )
 
 # %% tags=["hide-input"]
@@ -446,7 +446,7 @@ assert (reach > 0).all()  # with W_O
 # Without W_O, an output feature depends on one head alone; W_O **mixes** the heads.
 #
 # **A common mistake**: "W_O reduces the dimension."
-# There is nothing to reduce.
+# With d_v = d_model / h there is nothing to reduce.
 # In the paper's base model, 8 heads of width 64 are 512 numbers already, and W_O is 512 × 512.
 
 # %% tags=["nbval-check-output"]
@@ -639,7 +639,7 @@ for width in (8, 4, 2, 1):
     queries, keys = torch.randn(2, 1000, 6, width, generator=generator)
     top = (queries @ keys.mT).argmax(dim=-1)  # (1000, queries): keys
     aims = max(len(set(row.tolist())) for row in top)
-    print(f"d_k {width}: at most {aims} keys in 1,000 random draws")
+    print(f"d_k {width}: {aims} keys at most in 1,000 random draws")
 of_aims.reveal(aims, because="only the largest and the smallest key ever win")
 
 # %% tags=["hide-input"]
@@ -647,7 +647,7 @@ assert aims == 2  # with d_k = 1
 
 # %% [markdown]
 # A positive query gives its largest weight to the largest key, a negative query to the smallest.
-# So however it is trained, such a head can give its largest weights to two positions of a sentence only.
+# So however it is trained, such a head can give its largest weights to two positions of a sentence only. (With d_k = 2 there is no such limit, though random draws seldom reach all six: keys on a circle can all win.)
 #
 # What does that cost?
 # A layer of width 16 has to deliver both neighbors: `fresh` makes one, and `train` shows it 100 batches of 32 new sentences (Adam, learning rate 0.03).
@@ -695,7 +695,7 @@ figure = curves(
     {"3 seeds, after 100 steps": (counts, list(zip(*ends.values(), strict=True)))},
     xlabel="heads; d_k = 16 / heads",
     ylabel="share that is lost",
-    title="One head loses half, two to eight far less, and sixteen about half",
+    title="After 100 steps one head loses half, two to eight far less, sixteen about half",
     log_x=True,
     marks={"half": (None, 0.5)},
 )
@@ -714,11 +714,10 @@ for count in (8, 16):
 
 # %% [markdown]
 # One head ends near the half that we computed for a mean of contents, and two find a way to deliver both words.
-# Sixteen happen to be near one half after 100 steps, too; after 400 (one seed) they still lose more than a third, and eight almost nothing.
+# Eight need more time: after 400 steps (one seed) they lose almost nothing, where sixteen still lose more than a third.
 #
 # There are 16 numbers to deliver, and 16 heads that carry one number each, because d_v is 1, too.
-# So no head may fail.
-# Each would have to put its weight on the two neighbors, and on nothing else, for all six queries.
+# So no head may fail: each would have to put its weight on one or both neighbors, and on nothing else, for all six queries.
 # But it can give its largest weight to two positions of a sentence only, and each of these is a neighbor of just two queries.
 #
 # More heads cost no parameters; narrower heads are the price. (Here d_v shrinks as well; rows (B) of table 3 shrink d_k alone, and BLEU falls, too.)
@@ -750,7 +749,7 @@ def twins(nudge=0.0):
 
 
 # %% [markdown]
-# Equal parameters give equal contexts, equal contexts give equal gradients, and equal gradients leave the parameters equal.
+# Equal parameters, with equal slices of W_O, give equal contexts and equal gradients, and equal gradients leave the parameters equal.
 # So two heads that start alike should stay alike: one head, paid for twice.
 #
 # `follow` trains four pairs for 170 steps: twins; twins with one number nudged by 10⁻⁶ or by 10⁻¹⁰; and twins made equal again after every step.
@@ -914,7 +913,7 @@ assert [row.unique().tolist() for row in in_rows] == [
 # Its row 0 holds head 0 at positions 0 and 1, row 1 holds head 0 at positions 2 and 3, and from row 3 on come the contexts of head 1.
 # So head 0 can learn to fetch, at position 0, the word before row 0, and at position 1, the word after it.
 # This works because every sentence has six tokens: at another length head 1 would begin at another row, and what the layer learned would no longer fit.
-# So a low loss does not show that the code is right; equality with the loop, or with PyTorch's layer, does.
+# So a low loss does not show that the code is right. Equality with the loop, or with PyTorch's layer, for several heads and several tokens, is a much stronger test.
 #
 # ## Heads at work
 #
@@ -959,13 +958,13 @@ assert [[head[stop], head[end]] for head in looks[1:]] == [
 ]
 
 # %% [markdown]
-# Three heads find the word that is being translated (head 1 swaps the full stop and the end).
-# Head 0 looks at the noun when *dem* or *einen*, or an adjective, is about to be written (not for *Die*, which opens the sentence).
+# Three of the four look at nearly the same words, those that are being translated (head 1 swaps the full stop and the end): heads that may differ need not.
+# Head 0 looks at the noun when *dem* or *einen*, or an adjective, is about to be written, but not for *Die*.
 # Why the noun?
 # In the two translations above the child and the woman both receive the apple, yet the article differs: *dem Kind*, but *der Frau*.
-# So the noun must be known before its article is written.
+# So the noun must be known before its article is written. Head 0 may fetch it; as *Die* is right without it, the noun may arrive in another way, too.
 #
-# And where can the English *the* learn what it belongs to?
+# Where can the English *the* learn what it belongs to?
 # In the encoder, where English words look at English words.
 # Here are two heads of its last layer.
 
@@ -1028,12 +1027,13 @@ print(*(f"{source[s]} = {target[t]}" for s, t in pairs[3].links), sep=" · ")
 # In the encoder, head 1 took articles to their nouns.
 # Is that its job, or does it take every word to the next noun?
 # For each word that has a noun after it we ask: does the head's largest weight fall on the *next* noun?
-# (Which words are nouns? The links tell: the German word of a noun has a capital.)
+# (Which words are nouns? The links tell: the German word of a noun has a capital. The first German word, which always has one, is left out.)
 # We count articles with the noun next to them and with something between, possessives, adjectives, and, as the **control**, all other words, in 200 sentences (1000 where there is a GPU).
 
 # %%
 of_others = Predict(
-    "Of words such as *gives* or *in*, how many look most at the next noun in head 1?",
+    "Of all other words with a noun after them (*gives*, *in* and so on), how many "
+    "look most at the next noun in head 1?",
     unit="%",
     off_by=10,
     section="What does a head look for?",
@@ -1119,7 +1119,7 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 
 # %% [markdown]
 # A row is a kind of word (in brackets, how many there are), and its number says how often such a word's largest weight falls on the next noun.
-# The column of head 1 answers: articles, possessives and adjectives nearly always look at their noun, other words in front of it rarely do.
+# The column of head 1 answers: articles, possessives and adjectives nearly always look at the next noun, other words rarely do.
 # So our first description was too narrow: the head takes determiners (articles and possessives) and adjectives to their noun.
 # Does it count positions? For articles no: it finds the noun that comes later as well as the one that comes next.
 # For adjectives the noun nearly always comes next, so these sentences cannot tell; lesson [12](12_reading_attention.ipynb) sets a fixed distance against every head.
@@ -1174,10 +1174,10 @@ Predictions()
 # ## Summary
 #
 # A row of weights makes one mean, and a mean of 8 numbers cannot give back two words of 8 numbers each; several heads carry them side by side.
-# All heads are one projection, d_model wide, unflattened and transposed to (batch, heads, length, d_k), and transposed back before the flatten.
+# Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k), and transposed back before the flatten.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
 # Heads cost no further parameters and hardly any FLOPs, only more attention weights to store and to exponentiate, but share d_model among them, so num_heads must divide it, and a head of width 1 can give its largest weights to two positions only.
-# Heads become different because they start different, and in the small `course` translator one of them takes determiners and adjectives to their noun: a picture suggested it, and a control on other words ruled out the simpler story.
+# Heads can become different because they start different. In the small `course` translator one of them takes determiners, and it seems adjectives, to their noun: a picture suggested it, and a control on other words ruled out the simpler story.
 #
 # **Practice**: [assignment 04](assignments/release/04_multi_head/04_multi_head.ipynb): exercises that are checked at once, and a question to answer in words.
 #
