@@ -63,7 +63,8 @@ def peak_bytes(config: ModelConfig, batch: int, src_len: int, tgt_len: int, **op
 
     That is either the moment at which the backward pass begins, when all activations are there and the logits' gradient
     is made by way of two tables of their size; or its end, when the gradients are there, and those of a matrix with
-    three uses are added up: two of its size and their sum, before the encoder has any, or the last one beside the sum.
+    three uses are added up: two of its size and their sum, before the encoder has any, and while its activations wait,
+    or the last one beside the sum.
 
     Args:
         config, batch, src_len, tgt_len, options: as in activation_bytes.
@@ -73,8 +74,25 @@ def peak_bytes(config: ModelConfig, batch: int, src_len: int, tgt_len: int, **op
     table = NUMBER * parts["embeddings"] if config.tie_weights else 0
     encoder = NUMBER * (parts["encoder self-attention"] + parts["encoder feed-forward"])
     begins = sum(activations.values()) + 2 * activations["logits"]
-    ends = held["gradients"] + max(2 * table - encoder, table)
+    waiting = _encoder_bytes(config, batch, src_len, **options) if config.tie_weights else 0
+    ends = held["gradients"] + max(waiting + 2 * table - encoder, table)
     return held["weights"] + held["optimizer"] + max(begins, ends)
+
+
+def _encoder_bytes(
+    config: ModelConfig,
+    batch: int,
+    src_len: int,
+    *,
+    fused: bool = False,
+    training: bool = True,
+    bytes_per_number: int = NUMBER,
+) -> int:
+    """What activation_bytes counts of the encoder's layers, without masks and the norms' means and variances."""
+    passes = 3 if training and config.dropout else 2
+    vectors = (2 + 2 * passes) * config.d_model + 2 * config.num_heads * config.d_k
+    weights = 0 if fused else config.num_heads * src_len
+    return config.num_layers * batch * src_len * (vectors + config.d_ff + weights) * bytes_per_number
 
 
 def cache_bytes(config: ModelConfig, batch: int, src_len: int, tgt_len: int, *, bytes_per_number: int = NUMBER) -> int:

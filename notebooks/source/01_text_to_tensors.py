@@ -72,7 +72,7 @@ blocks = [
 arrows = [("characters", "tokens", "split"), ("tokens", "ids", "number, + </s>")]
 arrows += [("ids", "batch", "pad"), ("batch", "vectors", "embed")]
 flow_figure(
-    blocks, arrows, title="From one sentence to ids, from four sentences to a tensor"
+    blocks, arrows, title="From one sentence to ids, from four sentences to vectors"
 )
 
 # %% tags=["hide-input"]
@@ -147,13 +147,17 @@ curves(
     {name: (list(each), list(each.values())) for name, each in unknown.items()},
     xlabel="words and marks in the list",
     ylabel="unknown in unseen text (%)",
-    title="German has more words, and a few are missing even from the full list",
+    title="Longer lists leave fewer words unknown; German needs longer ones",
 )
 
 # %% tags=["hide-input"]
 assert len(ranked["German"]) > 1.5 * len(ranked["English"])
 for shares in map(list, (each.values() for each in unknown.values())):
     assert shares == sorted(shares, reverse=True) and 0 < shares[-1] < 1
+most = len(ranked["English"])
+for size, share in unknown["English"].items():
+    assert size == most or share < unknown["German"][size]
+assert unknown["English"][most] < min(unknown["German"].values())
 
 # %% [markdown]
 # German words have more forms: *der, die, das, den, dem, des* are all *the*.
@@ -176,7 +180,7 @@ assert {"der", "die", "das", "den", "dem", "des"} < known
 
 # %% [markdown]
 # A person who knows *bleiben* and *bleibt* can guess *bleibst*.
-# A word list cannot: to it, *bleibst* is as foreign as any other word.
+# A word list cannot: to it, *bleibst* is as foreign as any other word that is not on it.
 #
 # And this is the easy case, because the course corpus is written by a grammar with a small, closed lexicon.
 # Here are two sentences that no grammar of ours wrote.
@@ -210,7 +214,7 @@ assert percent_unknown(ranked["English"], unseen["English"]) < 1
 #
 # ## A number for each character?
 #
-# With a few dozen characters, every word can be spelled.
+# With a few dozen characters almost every word can be spelled: only a letter that the training text never had is unknown.
 # What does that cost?
 
 # %% tags=["nbval-check-output"]
@@ -219,18 +223,19 @@ test_texts = [text for pair in corpus.test for text in pair[:2]]
 ways = {"characters": list, "words": words}
 cost = {}
 for name, split in ways.items():
-    vocabulary = {symbol for text in train_texts for symbol in split(text)}
+    vocabulary = {unit for text in train_texts for unit in split(text)}
     lengths = [len(split(text)) for text in test_texts]
     cost[name] = len(vocabulary), sum(lengths) / len(lengths)
-    print(f"{name:11} {cost[name][0]:5} symbols, {cost[name][1]:.0f} for a sentence")
-    new = {symbol for text in test_texts for symbol in split(text)} - vocabulary
+    print(f"{name:11} {cost[name][0]:5} in the list, {cost[name][1]:.0f} in a sentence")
+    new = {unit for text in test_texts for unit in split(text)} - vocabulary
     print(f"{'':11} unseen text: {len(new)} new {name}")
 
 # %% tags=["hide-input"]
 assert cost["characters"][1] > 4 * cost["words"][1]
+assert not set("QX") & set("".join(train_texts))  # two letters that are unknown
 
 # %% [markdown]
-# More than four times as many symbols for the same sentence, and each of them says little.
+# More than four times as many numbers for the same sentence, and each of them says little.
 #
 # Words give short sequences, but a long list that is never complete.
 # Characters give a short list, complete for our test, but long sequences.
@@ -242,14 +247,15 @@ assert cost["characters"][1] > 4 * cost["words"][1]
 #
 # Section 5.1 encodes sentences with **byte-pair encoding** [@sennrich2016, section 3.2].
 # Start from characters.
-# Find the two symbols that stand side by side most often, and merge them into a new symbol.
+# Find the two symbols that stand side by side most often, and **merge** them into a new symbol.
 # Repeat.
 # A *symbol* is whatever is being merged.
 # A symbol of the finished vocabulary is a subword, and a subword in a sentence is a token.
 #
 # Our tiny text is three sentences.
-# Merges never cross a word, so we cut the text into words first.
-# A space becomes the character `▁` in front of the next word, so that nothing is lost.
+# No token should span two words, so we cut the text into words first.
+# A space becomes the character `▁` in front of the next word, so that the spaces can be put back.
+# The first word gets one too, so that a word is the same everywhere in a sentence.
 
 
 # %% tags=["nbval-check-output"]
@@ -268,7 +274,7 @@ for word, count in counts.items():
 assert "".join(marked_words(tiny[0])) == "▁The▁cat▁sleeps."
 
 # %% [markdown]
-# The code keeps each distinct word once, with its count: all that counting neighbors needs.
+# Each distinct word is kept once, with its count; that is enough for counting neighbors.
 
 # %%
 of_neighbors = Predict(
@@ -431,7 +437,7 @@ assert len(changed) - 1 == 12 and (len(merges), lengths[0]) == (19, 16)
 #
 # Now merge by hand, a step at a time.
 # Which pair is next, and why?
-# What must you add to the text so that *sleeps* is whole before *cat*?
+# Then add *sleeps* at the end of `text` and run the cell again: how many more make *sleeps* whole before *cat*?
 
 # %%
 text = " ".join(tiny)
@@ -447,7 +453,14 @@ with written_for((text, 0), (stepper.text, stepper.merges)):
         symbol for word in marked_words(text) for symbol in word
     ]
 
+# %% tags=["hide-input"]
+for more, expected in ((2, False), (3, True)):
+    order = list(learn_bpe([" ".join(tiny) + more * " sleeps"], 1_000)[0])
+    assert (order.index("▁sleeps") < order.index("▁cat")) == expected
+
 # %% [markdown]
+# Three more do it; two do not.
+#
 # ## Encode a new word
 #
 # To encode a new word, spell it and apply the merges in the order in which they were learned.
@@ -476,7 +489,7 @@ def tokenize(text, vocab, merges):
 for text in ("The dogs sleep.", "The sheep sees the ghost."):
     print(tokenize(text, vocab, merges))
 came = " ".join(tokenize("dogs", vocab, merges))
-of_dogs.reveal(f"`{came}`" if "▁dog" in came else "`<unk>`")
+of_dogs.reveal(f"`{came}`")
 
 # %% tags=["hide-input"]
 assert tokenize("dogs", vocab, merges) == ["▁dog", "s"]
@@ -529,9 +542,7 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 #
 # The same merges need the same rule for ties.
 # After the first merge of the tiny text, seven pairs of neighbors occur three times, and the recipe does not say which one comes next.
-# Our rule compares the numbers of the left symbols, then those of the right ones, and so does the library.
-# `T he` wins because characters are numbered in Unicode order, in which capitals come before small letters and `▁` comes last.
-#
+# Ours takes the pair with the smallest numbers, and so does the library.
 # Suppose a program has another rule: of tied pairs, it takes the one that comes first in the text.
 
 
@@ -579,7 +590,7 @@ as_words = sum(len(marked_words(text)) for text in test_texts) / len(test_texts)
 # %% tags=["hide-input"]
 figure = curves(
     {"subwords": (list(learned), lengths)},
-    xlabel="vocabulary size",
+    xlabel="vocabulary size (logarithmic)",
     ylabel="tokens in an unseen sentence",
     title="The more subwords, the fewer tokens, down to whole words",
     log_x=True,
@@ -593,15 +604,17 @@ figure
 assert lengths == sorted(lengths, reverse=True)
 assert as_words < lengths[-1] < 1.05 * as_words
 assert all(largest.tokens(text) == marked_words(text) for text in train_texts)
-assert round(largest.vocab_size, -3) == 3_000
+assert cost["words"][0] < largest.vocab_size < 3_000
 
 # %% [markdown]
-# They are words: with about 3,000 subwords every word of the training text is one token.
+# They are words.
+# Asked for 5,000 subwords, the library stops before 3,000: nothing is left to merge, and every word of the training text is one token.
+# (That is more subwords than the text has words, because the pieces on the way keep their numbers.)
 # An unseen word is still spelled from shorter subwords.
 #
 # Why not as many as possible? Each subword needs a vector of its own, which must be learned (below), and a score at every output position; a rare one is seen in few sentences.
 # So the size is a compromise. The paper has about 37,000 subwords for English and German together.
-# Our lexicon is much smaller: 2,000 are enough for the second translator that comes with the course, called `course`.
+# The second translator that comes with the course, called `course`, has 2,000.
 # It has learned from the sentences of our grammar only, and is smaller than `everyday`, the one of lesson [00](00_welcome.ipynb).
 # From here on we use its tokenizer.
 
@@ -618,10 +631,13 @@ for pair in [*pairs, mice]:
 # %% tags=["hide-input"]
 assert tokenizer.vocab_size == 2_000 < largest.vocab_size
 assert all(tokenizer.tokens(text) == marked_words(text) for text in sum(pairs, ()))
-assert len(tokenizer.tokens("mice")) == 3
+for text, word, pieces in zip(mice, ("▁mice", "▁Mäuse"), (3, 2), strict=True):
+    cut, whole = tokenizer.tokens(text), marked_words(text)
+    assert set(whole) - set(cut) == {word}
+    assert len(cut) == len(whole) + pieces - 1
 
 # %% [markdown]
-# Most words are one token, among them all words of our four pairs.
+# In these five pairs, all words but *mice* and *Mäuse* are one token.
 # *mice* is three tokens and *Mäuse* two, so the model gets an input for them; whether it has learned what `▁m ic e` means is another question.
 #
 # ## And back again: is anything lost?
@@ -683,7 +699,7 @@ assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
 #
 # ## The vocabulary
 #
-# Each subword has a number, its **id**.
+# The subwords are numbered: that list is the **vocabulary**, and the number is the **id**.
 # The first four ids are special.
 #
 # - `<pad>`, 0: fills up the shorter rows of a batch.
@@ -729,38 +745,32 @@ assert 6.5 < len(english) / len(common) < 7.5
 #
 # ## From the training part only
 #
-# **A common mistake**: building the vocabulary from training, validation and test sentences together, which is easily done.
+# **A common mistake**: building the vocabulary from training, validation and test sentences together.
 # What does that change for the 500 test pairs?
-# We take only 500 training pairs, as somebody with little data would, and for comparison 1,500, as many as all three parts have.
+# We take only 500 training pairs, as somebody with little data would, then add the 1,000 held-out pairs, and compare with 1,500 training pairs.
 
 # %% tags=["nbval-check-output"]
 few, held_out = corpus.train[:500], corpus.valid + corpus.test
 parts_of = {"500 pairs": few, "500 and 1,000 held out": few + held_out}
 parts_of["1,500 pairs"] = corpus.train[:1_500]
-listed, absent, mean_length = {}, {}, {}
+absent = {}
 for name, chosen in parts_of.items():
-    texts = [text for pair in chosen for text in pair[:2]]
-    listed[name] = set(ranked_words(texts))
-    absent[name] = percent_unknown(listed[name], test_texts)
-    cut = Tokenizer.train(texts, vocab_size=1_000).encode_batch(test_texts)
-    mean_length[name] = sum(map(len, cut)) / len(cut)
-    print(f"{name:22} {absent[name]:.1f} % of words and marks unknown", end=", ")
-    print(f"{mean_length[name]:.1f} subwords in a sentence")
+    listed = set(ranked_words(text for pair in chosen for text in pair[:2]))
+    absent[name] = percent_unknown(listed, test_texts)
+    print(f"{name:22} {absent[name]:.1f} % of words and marks unknown")
 
 # %% tags=["hide-input"]
-alone, leaky, longer = mean_length.values()
-assert leaky + 0.2 < longer < alone - 0.05
 assert list(absent.values())[1] == 0 < 2 * absent["1,500 pairs"] < absent["500 pairs"]
-assert len(listed["500 and 1,000 held out"] - listed["500 pairs"]) == 383
+known = {word for pair in few for text in pair[:2] for word in words(text)}
+leaked = {word for pair in held_out for text in pair[:2] for word in words(text)}
+assert len(leaked - known) > 300  # words of the held-out sentences only
 
 # %% [markdown]
-# With the leak, the test contains no unknown word, so it hides a problem that real use will have; with 1,500 training pairs it would still show.
-# And the numbers of the 383 words that the held-out sentences add are useless: no training sentence has them, so the model never learns what they mean.
+# With the leak, the test contains no unknown word, so it hides a problem that real use will have.
+# An honest list from as much text, 1,500 training pairs, still has unknown words.
+# And the ids of the words that only the held-out sentences have are useless: no training sentence shows the model what they mean.
 #
-# Subwords leave no word unknown, as long as its characters were in the training text.
-# But they leak as well: the test's sentences come out shorter.
-# More text explains only a part of that, as the last row shows.
-# A test that shaped the vocabulary is no test on unseen text.
+# Subwords spell unknown words, but the rule is the same: a test that shaped the vocabulary is no test on unseen text.
 #
 # ## From ids to a batch
 #
@@ -864,7 +874,7 @@ assert other.src.shape[1] != other.tgt_in.shape[1]
 # How much does that save?
 # Three plans for the 4,000 sentence pairs of the training part:
 #
-# 1. one length for all, that of the longest sentence;
+# 1. one batch: every sentence as long as the longest of its language;
 # 2. 80 pairs at random in each batch, padded to the longest of the batch;
 # 3. `BucketedBatches`: sort the pairs by the length of the German sentence, then of the English one, and begin a new batch where one more pair would make more than 1,024 tokens in either language, padding included. (The paper's batches have about 25,000 in each language.)
 
@@ -876,7 +886,7 @@ bucketed = BucketedBatches(encoded, batch_tokens=1_024).plan(epoch=0)
 shuffled = torch.Generator().manual_seed(0)
 order = torch.randperm(len(encoded), generator=shuffled).tolist()
 at_random = [order[start : start + 80] for start in range(0, len(order), 80)]
-plans = {"one length": [order], "at random": at_random, "by length": bucketed}
+plans = {"one batch": [order], "at random": at_random, "by length": bucketed}
 
 # %% tags=["hide-input"]
 for plan in plans.values():
@@ -912,14 +922,14 @@ for name, share in shares.items():
 of_padding.reveal(round(shares["at random"]))
 
 # %% tags=["hide-input"]
-assert shares["by length"] < 8 and 38 < shares["at random"] < shares["one length"]
+assert shares["by length"] < 8 and 38 < shares["at random"] < shares["one batch"]
 saved = 1 - (100 - shares["at random"]) / (100 - shares["by length"])
-assert 0.36 < saved < 0.4
+assert saved > 1 / 3
 
 # %% [markdown]
-# With bucketing, an **epoch**, which is one pass over all pairs, has 38 % fewer tokens to compute than with random batches.
-# The limit in tokens, not in sentences, keeps the size of a batch even: many short sentences at a time, or a few long ones.
-# Here are the English sides of some batches. (A batch may end early, because one more pair can be longer, and then lengthens all rows.)
+# With bucketing, an **epoch**, which is one pass over all pairs, has more than a third fewer tokens to compute than with random batches.
+# The limit in tokens, not in sentences, keeps the size of a batch even: all but the smallest, which was left over, have 850 to 1,024 tokens on the English side.
+# Here are some of them. (A batch may end early: one more pair may be longer and lengthen all rows, or the German side is full.)
 
 # %% tags=["nbval-check-output", "hide-input"]
 shapes = [tuple(make_batch([encoded[i] for i in plan]).src.shape) for plan in bucketed]
@@ -951,7 +961,7 @@ assert lengths != sorted(lengths)
 
 # %% [markdown]
 # The price: the sentences of a batch have similar lengths, so a batch is not a random sample.
-# So the batches come in random order, and in each epoch the pairs of similar length are shuffled into new batches.
+# So the batches come in random order, and in each epoch the pairs with the same two lengths are shuffled before the batches are cut.
 #
 # ## Embedding: from ids to vectors
 #
@@ -1007,20 +1017,22 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # ## Times √d_model
 #
 # Section 3.4 multiplies the rows by √d_model, and does not say why.
-# What would happen without the factor, when training begins?
+# The paper, like our models, uses the same table twice, and the two uses want rows of different *size* (the root mean square of their numbers):
 #
-# At the input, a position vector is added to each row (lesson [02](02_position.ipynb)).
-# Our tables start as random numbers with standard deviation 1/√d_model.
-# We take such a table, add a random position to each row, and ask which row the sum is most like.
+# - At the *output*, the decoder's last vector, whose numbers have size 1, is compared with each row by a dot product. A softmax turns these scores into probabilities (weight tying, lesson [08](08_transformer.ipynb)). With large rows, an untrained model is already sure of some random token.
+# - At the *input*, lesson [02](02_position.ipynb) adds to each row a second vector of 512 numbers, one such vector for each place in the sentence. Its numbers lie between −1 and 1, and their size is 0.71. For now, take them as given. Are small rows still seen beside them?
+#
+# We try two starts of the table, with standard deviation 1/√512 ≈ 0.044 and with 1, each without and with the factor.
 
 # %%
-of_drowned = Predict(
-    "Without the factor, how many tokens can be recognized behind their position?",
+of_factor = Predict(
+    "The small start without the factor: we add a position to each of the 2,000 rows. "
+    "For how many of the sums is their own row still the most similar one?",
     unit="%",
     off_by=10,
     section="Times √d_model",
 )
-of_drowned
+of_factor
 
 # %%
 from course_lib.position import sinusoidal
@@ -1036,136 +1048,46 @@ def recognized(sums, rows, right):
     return 100 * (nearest == right).float().mean().item()
 
 
-small = table / math.sqrt(d_model)
-drowned = recognized(small + position[places], small, every)
-print(f"{drowned:.0f} % of the tokens are recognized")
-of_drowned.reveal(round(drowned))
-
-# %% tags=["hide-input"]
-assert drowned < 20
-
 # %% [markdown]
-# Nothing is lost: who knows the position can subtract it. But to a layer that has learned nothing yet, the position is by far the louder signal.
-# By the *size* of numbers we mean their root mean square: that of the positions is 0.71, that of the rows 1/√512 ≈ 0.04.
-#
-# Why not start with larger rows?
-# Because the paper, like our models, uses the same table at the *output*: there the decoder's last vector is compared with each row by a dot product, one score for each token of the vocabulary (weight tying, lesson [08](08_transformer.ipynb)).
-# At the start these scores should have a size near 1, or the untrained model is far too sure of its guesses.
-# We try two starts, without and with the factor; random vectors stand in for the decoder's last ones.
-
+# `token %` and `place %` tell for how many sums the own row and the own position are the most similar ones.
+# `surest` is the probability that the likeliest token gets at the output, where random vectors stand in for the decoder's last ones.
 
 # %%
-def size(values):
-    """Root mean square."""
-    return values.square().mean().sqrt().item()
-
-
-last = torch.randn(200, d_model, generator=generator)  # as a layer norm leaves it
+last = torch.randn(200, d_model, generator=generator)  # of size 1
 results = {}
-print("    start   factor    input  token %  place %   scores")
+print("    start   factor  token %  place % surest %")
 for start in (d_model**-0.5, 1.0):
     for factor in (1.0, math.sqrt(d_model)):
         rows = start * table  # (vocab, d_model)
         sums = factor * rows + position[places]
         token, place = recognized(sums, rows, every), recognized(sums, position, places)
-        found = [size(factor * rows), token, place, size(last @ rows.T)]
-        print("".join(f"{number:9.3g}" for number in (start, factor, *found)))
-        results[start, factor] = found
+        surest = 100 * (last @ rows.T).softmax(dim=1).amax(dim=1).mean().item()
+        print(f"{start:9.3g}{factor:9.3g}{token:9.0f}{place:9.0f}{surest:9.0f}")
+        results[start, factor] = token, place, surest
+of_factor.reveal(round(results[d_model**-0.5, 1.0][0]))
 
 # %% tags=["hide-input"]
-assert math.isclose(size(position), 0.71, abs_tol=0.01)
+assert math.isclose(position.square().mean().sqrt(), 0.71, abs_tol=0.01)
+assert position.abs().max() <= 1
 without, good, large, loud = results.values()
-assert without[1] < 20 and without[2] > 99 and loud[1] > 99 and loud[2] < 20
-assert min(*good[1:3], *large[1:3]) > 85
-for found, expected in zip(
-    (without, good, large, loud), (1, 1, 22.6, 22.6), strict=True
-):
-    assert math.isclose(found[3], expected, rel_tol=0.03)
-surest = [(last @ each.T).softmax(dim=1).amax(dim=1).mean() for each in (small, table)]
-assert surest[0] < 0.05 and surest[1] > 0.8
+assert without[0] < 20 and without[1] > 99 and loud[0] > 99 and loud[1] < 20
+assert min(*good[:2], *large[:2]) > 85
+assert max(without[2], good[2]) < 5 and min(large[2], loud[2]) > 80
+for start, expected in ((d_model**-0.5, 1), (1, 22.6)):
+    scores = last @ (start * table).T
+    assert math.isclose(scores.square().mean().sqrt(), expected, rel_tol=0.03)
 
 # %% [markdown]
-# Only the small start with the factor does well on both sides: at the input, token and position are recognized, and the scores have size 1.
-# A likely reason for the factor, then: the table starts small, which suits the output, and only the input multiplies it.
-# (A default `nn.Embedding` already starts with values of size 1. Multiplying those by √512 gives 22.6, and then the position drowns: the last row.)
+# In the first row the sum is almost all position.
+# (Whoever knows the position can subtract it. A layer that has learned nothing yet does not know it.)
+# Of these four, only the small start with the factor does well on both sides: token and position are recognized, and the untrained model is sure of nothing.
+# That is a likely reason for the factor.
+# (`nn.Embedding` starts at 1 by default; with the factor, that is the last row.)
 #
-# Why 22.6? A score is a sum of 512 products. With values of size 1 each product has variance 1, the sum has variance 512, and its typical size is √512 ≈ 22.6: that is where the root comes from, and we meet it again in lesson 03.
-#
-# What does training do with the start that the factor gave? We compare the table of `course` with a fresh one.
-
-# %% tags=["hide-input"]
-from course_lib import Transformer
-
-trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
-fresh = Transformer(translator.model.config).src_embedding.table.weight.detach()
-at_input = {}
-for name, each in (("fresh", fresh), ("trained", trained)):
-    at_input[name] = torch.tensor([size(row * math.sqrt(len(row))) for row in each])
-    print(
-        f"{name:8} size of a token at the input: {at_input[name].mean():.2f}", end=" "
-    )
-    print(f"(from {at_input[name].min():.2f} to {at_input[name].max():.2f})")
-
-# %% tags=["hide-input"]
-assert math.isclose(at_input["fresh"].mean(), 1, rel_tol=0.02)
-grown = at_input["trained"].mean() / at_input["fresh"].mean()
-assert 1.3 < grown < 1.5 and at_input["trained"].std() > 2 * at_input["fresh"].std()
-
-# %% [markdown]
-# Training keeps that start, roughly: on average the trained rows are 1.4 times as large, and their sizes differ more.
-
-# %% [markdown]
-# ## Who learns?
-#
-# The table is a parameter.
-
-# %%
-of_rows = Predict(
-    "After a backward pass, which of the 2,000 rows have a gradient other than zero?",
-    ["all", "those of the tokens in the batch", "the same, but not `<pad>`"],
-    section="Who learns?",
-)
-of_rows
-
-# %% tags=["nbval-check-output"]
-embedding = torch.nn.Embedding(vocab_size, d_model)
-embedding(batch.src).square().sum().backward()
-touched = embedding.weight.grad.abs().sum(dim=1).nonzero().flatten().tolist()
-in_batch = sorted(set(batch.src.flatten().tolist()))
-print(f"{len(touched)} of {vocab_size} rows; tokens in the batch: {len(in_batch)}")
-of_rows.reveal(of_rows.choices[0 if len(touched) > 1000 else 1 if 0 in touched else 2])
-
-# %% tags=["hide-input"]
-assert touched == in_batch
-
-# %% [markdown]
-# So through the look-up the table learns nothing about leaked words, and a rare token learns only from the few batches that have it.
-# (At the output, where lesson [08](08_transformer.ipynb) uses the table again, every row takes part: a word that is never right is mostly pushed away.)
-#
-# ## A padded position still has a vector
-#
-# Row 0, `<pad>`, is among the rows with a gradient: it is looked up like any other token. (In the real model the mask and the loss leave padding out; lessons 05 and 09.)
-#
-# **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
-# The *id* is 0, but its vector is not.
-
-# %% tags=["nbval-check-output"]
-zeroed = torch.nn.Embedding(vocab_size, d_model, padding_idx=PAD_ID)
-zeroed(batch.src).sum().backward()
-for name, each in (("trained table", trained), ("padding_idx=0", zeroed.weight)):
-    verdict = "not zero" if each[PAD_ID].any() else "zero"
-    print(f"{name:14} the row of <pad> is {verdict}")
-
-# %% tags=["hide-input"]
-assert PAD_ID in touched
-assert trained[PAD_ID].any()
-assert not zeroed.weight[PAD_ID].any() and not zeroed.weight.grad[PAD_ID].any()
-assert (zeroed.weight[PAD_ID] + position).any(dim=1).all()
-
-# %% [markdown]
-# PyTorch's `padding_idx` starts that row at zero, and blocks the look-up's gradient to it.
-# It does not hide the padding: a position is added to the zeros, and even a score of 0 gets a share of the attention (e⁰ = 1).
-# What hides it is a mask (lesson [05](05_masks.ipynb)).
+# Why the root? A score is a sum of 512 products.
+# If the values are independent, with mean 0 and size 1, each product has variance 1 and the sum has variance 512: its typical size is √512 ≈ 22.6.
+# Starting the table at 1/√512 undoes this, and the factor undoes the start at the input.
+# We meet the root again in lesson 03.
 #
 # ## What the rows learn
 #
@@ -1176,6 +1098,7 @@ assert (zeroed.weight[PAD_ID] + position).any(dim=1).all()
 # %%
 from course_lib.grammar import NOUN
 
+trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
 directions = torch.nn.functional.normalize(trained, dim=1)
 for word in ("the", "cat", "dog", "house"):
     (i,) = tokenizer.encode(word)
@@ -1210,37 +1133,56 @@ assert same == len(single) == 88 and 0.3 < chance < 0.35
 
 # %% [markdown]
 # In this model, the nearest noun has the same gender for all 88.
-# Nobody told the model what gender is, and English nouns have none.
+# Nobody told the model what gender is, and English nouns have no grammatical gender.
 # A likely reason: to write *der*, *die* or *das*, the model must treat nouns with the same German forms alike.
 #
-# ## All of it in one module
+# ## Who learns?
 #
-# The finished module is `Embedding` in `course_lib.transformer`.
-# It looks up, multiplies by √d_model, and adds the position. (In training the paper applies dropout to the sum, too.)
+# The table is a parameter.
+# Our batch has 16 different tokens, `<pad>` among them.
+# We look them up in a fresh table, and call `backward` on a toy loss, the sum of squares.
+
+# %%
+of_rows = Predict(
+    "Through the look-up, how many of the 2,000 rows get a gradient other than zero?",
+    [15, 16, 2_000],
+    section="Who learns?",
+)
+of_rows
 
 # %% tags=["nbval-check-output"]
-finished = translator.model.src_embedding
-length, width = batch.src.shape[1], trained.shape[1]  # width: d_model of `course`
-with torch.no_grad():
-    theirs = finished(batch.src)  # (batch, length, d_model)
-ours = trained[batch.src] * math.sqrt(width) + sinusoidal(length, width)
-print(type(finished).__name__)
-print(len(pairs), "sentences ->", tuple(batch.src.shape), "->", tuple(theirs.shape))
-print(f"ours and the library's: {(ours - theirs).abs().max():.0e} apart")
+embedding = torch.nn.Embedding(vocab_size, d_model)
+embedding(batch.src).square().sum().backward()
+touched = embedding.weight.grad.any(dim=1).nonzero().flatten().tolist()
+print(*map(tokenizer.token, touched))
+of_rows.reveal(len(touched))
 
 # %% tags=["hide-input"]
-assert type(finished).__name__ == "Embedding" and not finished.training
-torch.testing.assert_close(ours, theirs)
+assert touched == sorted(set(batch.src.flatten().tolist())) and len(touched) == 16
+assert PAD_ID in touched and trained[PAD_ID].any()
+zeroed = torch.nn.Embedding(vocab_size, d_model, padding_idx=PAD_ID)
+zeroed(batch.src).sum().backward()
+assert not zeroed.weight[PAD_ID].any() and not zeroed.weight.grad[PAD_ID].any()
+assert (zeroed.weight[PAD_ID] + position).any(dim=1).all()
 
 # %% [markdown]
+# So a word that no training sentence has learns nothing through the look-up, and a rare token learns only from the few batches that have it.
+# Two things differ in the whole model: the mask and the loss leave `<pad>` out (lessons 05 and 09), and at the output every row takes part (lesson 08).
+#
+# **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
+# The *id* of `<pad>` is 0; its row is a row like any other.
+# `nn.Embedding` sets it to zero if told so (`padding_idx=0`), but even then a position is added.
+# Only a mask hides the padding (lesson [05](05_masks.ipynb)).
+#
 # ## What is still missing
 #
-# Suppose we leave the position out.
+# Row times √d_model: is that enough?
 # Here are two sentences that mean different things.
 
 # %% tags=["hide-input"]
 from course_lib.figures import Panel, panels
 
+width = trained.shape[1]  # d_model of `course`
 shown, sets = [], []
 for pair in pairs[1:3]:
     tokens, ids = tokenizer.tokens(pair.src), tokenizer.encode(pair.src)
@@ -1256,7 +1198,27 @@ assert sets[0] == sets[1] and len(sets[0]) == 6 and width == 128
 assert not torch.equal(shown[0].values, shown[1].values)
 
 # %% [markdown]
-# The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands. Attention (lesson 03) sums over the rows, and a sum does not know their order.
+# The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands.
+# Attention (lesson 03) makes weighted sums over the rows, with weights that depend on the vectors only: reorder the rows, and each word still gets the same sum.
+#
+# ## All of it in one module
+#
+# So the finished module, `Embedding` in `course_lib.transformer`, looks up, multiplies by √d_model, and adds a position (`sinusoidal`, lesson [02](02_position.ipynb)).
+# (In training the paper applies dropout to the sum, too.)
+
+# %% tags=["nbval-check-output"]
+finished = translator.model.src_embedding
+length = batch.src.shape[1]
+with torch.no_grad():
+    theirs = finished(batch.src)  # (batch, length, d_model)
+ours = trained[batch.src] * math.sqrt(width) + sinusoidal(length, width)
+print(type(finished).__name__)
+print(len(pairs), "sentences ->", tuple(batch.src.shape), "->", tuple(theirs.shape))
+print(f"ours and the library's: {(ours - theirs).abs().max():.0e} apart")
+
+# %% tags=["hide-input"]
+assert type(finished).__name__ == "Embedding" and not finished.training
+torch.testing.assert_close(ours, theirs)
 
 # %% [markdown]
 # ## Your predictions
@@ -1268,8 +1230,10 @@ Predictions()
 # ## Glossary
 #
 # - **open vocabulary problem**: however long a list of words is, real text contains words that are not on it.
-# - **subwords**: frequent words and pieces of rare ones.
+# - **subwords**: the characters and every piece that a merge has made, up to whole frequent words.
 # - **byte-pair encoding**: learning subwords by merging the most frequent pair of neighbors, again and again.
+# - **merge**: to make one symbol of two neighbors, everywhere in the text.
+# - **vocabulary**: the numbered list of all subwords.
 # - **id**: the number of a token.
 # - **batch**: several sentences that a model reads at once, as one tensor.
 # - **shared vocabulary**: one vocabulary for both languages.
@@ -1278,7 +1242,7 @@ Predictions()
 # - **epoch**: one pass over all training pairs.
 # - **d_model**: how many numbers stand for a token.
 # - **embedding**: the row of numbers that stands for a token; also the module that looks it up.
-# - **one-hot**: a row of zeros with a 1 at the id.
+# - **one-hot**: a row that is 0 everywhere except for a 1 at the id.
 
 # %% [markdown]
 # ## Summary
@@ -1286,9 +1250,9 @@ Predictions()
 # A list of words is never complete, and characters make long sequences; subwords keep frequent words whole and spell the rest.
 # Byte-pair encoding merges the most frequent pair of neighbors again and again; with the same rule for ties, our loop learns exactly the library's merges.
 # Text comes back from ids, except for characters never seen, space at the ends, tabs, a literal `▁`, and accents written as characters of their own; the vocabulary is learned from the training part only.
-# A batch has the shape (batch, length); padding belongs to the batch, its vectors are not zero, and bucketing by length keeps it small.
+# A batch has the shape (batch, length); padding belongs to the batch and needs a mask, and bucketing by length keeps it small.
 # An embedding looks up a row for each id, which gives (batch, length, d_model); the factor √d_model lets one table start small enough for the output and large enough for the input.
 #
 # **Practice**: [assignment 01](assignments/release/01_text_to_tensors/01_text_to_tensors.ipynb): exercises that are checked at once, and a question to answer in words.
 #
-# **Next**: lesson [02](02_position.ipynb) tells the batch of vectors what it does not know yet: the order of the words.
+# **Next**: lesson [02](02_position.ipynb) shows how the position vectors tell a model the order of the words.
