@@ -695,7 +695,7 @@ figure = curves(
     {"3 seeds, after 100 steps": (counts, list(zip(*ends.values(), strict=True)))},
     xlabel="heads; d_k = 16 / heads",
     ylabel="share that is lost",
-    title="After 100 steps one head loses half, two to eight far less, sixteen about half",
+    title="After 100 steps one head loses half, two to eight little, sixteen half",
     log_x=True,
     marks={"half": (None, 0.5)},
 )

@@ -1219,7 +1219,7 @@ assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 
 # %% [markdown]
 # The parser is well ahead of its baseline on short sentences.
 # But "unseen" has two meanings again: four of five new short sentences have a tree that occurs in training, and none of the longer ones has. On these the model mostly fails.
-# What does it get wrong? Two rows with the right ones below, and a count:
+# What is wrong? Two rows, the right ones below, and a count:
 
 # %% tags=["nbval-check-output", "hide-input"]
 for seed, name in ((0, "test"), (1, "longer")):
@@ -1238,9 +1238,9 @@ too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
 assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 
 # %% [markdown]
-# Of the longer sentences, more than three in four get too few XX: the row ends as if the sentence did.
+# Nearly four in five longer sentences get too few XX: the row ends early.
 # Where every word has its place, more than four of five trees are perfect. (These may be the easier sentences.)
-# So the parser loses count far more often than it misjudges a structure: it never had to count beyond ten (lesson [13](13_positions_past_the_paper.ipynb)).
+# So the parser mostly loses count: it never had to count beyond ten (lesson [13](13_positions_past_the_paper.ipynb)).
 # (The paper reaches an F1 of 91.3 on the Wall Street Journal [@vaswani2017, table 4]; its real sentences and our made-up ones cannot be compared.)
 #
 # ## Which shape is it?
