@@ -1217,8 +1217,8 @@ whole_parser = Transformer(replace(writer.config, vocab_size=len(met) + 4))
 assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 1000
 
 # %% [markdown]
-# The parser is well ahead of its baseline on short sentences.
-# But "unseen" has two meanings again: four of five new short sentences have a tree that occurs in training, and none of the longer ones has. On these the model mostly fails.
+# On short sentences the parser is well ahead of its baseline.
+# But "unseen" has two meanings again: four of five new short sentences have a tree that occurs in training, and no longer one has. On those the model mostly fails.
 # What is wrong? Two rows, the right ones below, and a count:
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -1239,7 +1239,7 @@ assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 
 # %% [markdown]
 # Nearly four in five longer sentences get too few XX: the row ends early.
-# Where every word has its place, more than four of five trees are perfect. (These may be the easier sentences.)
+# Where every word has its place, more than four of five trees are perfect. (These may be easier.)
 # So the parser mostly loses count: it never had to count beyond ten (lesson [13](13_positions_past_the_paper.ipynb)).
 # (The paper reaches an F1 of 91.3 on the Wall Street Journal [@vaswani2017, table 4]; its real sentences and our made-up ones cannot be compared.)
 #
