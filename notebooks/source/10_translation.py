@@ -726,7 +726,7 @@ dots(
     {name: scores[name] for name in ordered if mean[name] > 20},
     xlabel="BLEU, validation, after eight epochs",
     reference=("the whole recipe", mean["the whole recipe"]),
-    title="After eight epochs, four ingredients cannot be told from luck",
+    title="After eight epochs, three ingredients cannot be told from luck",
 )
 
 # %% tags=["hide-input"]
