@@ -22,7 +22,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib import Tokenizer, Transformer, Translator, greedy, record_attention
-from course_lib.figures import Panel, bars, panels
+from course_lib.figures import Panel, panels
+from course_lib.masks import causal_mask, padding_mask
 from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
@@ -33,13 +34,14 @@ PAD_ID, BOS_ID, EOS_ID = range(3)  # as in lesson 01
 
 # %% [markdown]
 # We take the small `course` translator apart.
-# Here it computes in float64, so that "equal" can mean equal to nine digits.
+# It computes in float64 here, so that results can be compared to nine digits.
 #
 # ## What the decoder must do
 #
-# The decoder has the memory of the source and the tokens that it has written so far.
-# From these it predicts the next token, which it then reads in turn.
-# Such a model is **autoregressive** (section 3 of the paper).
+# The encoder reads the English sentence once, and leaves its memory.
+# The decoder then writes the German sentence, one token at a time.
+# At each step it reads the memory and all that it has written so far, and predicts one more token.
+# A model that reads its own output like this is **autoregressive** (section 3 of the paper).
 
 # %%
 of_count = Predict(
@@ -47,6 +49,11 @@ of_count = Predict(
     section="What the decoder must do",
 )
 of_count
+
+# %% [markdown]
+# Watch the translator write.
+# It always takes the most probable token (greedy decoding, lesson [11](11_decoding.ipynb)).
+# How `decode` and `generator` work is what this lesson explains.
 
 # %% tags=["nbval-check-output"]
 english, german = "The cat sees the dog.", "Die Katze sieht den Hund."
@@ -56,25 +63,46 @@ def tokens(ids):
     return [tokenizer.token(i) for i in ids]
 
 
-target = tokenizer.encode(german)
-tgt_in, tgt_out = [BOS_ID, *target], [*target, EOS_ID]
-for t, answer in enumerate(tgt_out):
-    print(f"{' '.join(tokens(tgt_in[: t + 1])):40} → {tokenizer.token(answer)}")
-of_count.reveal(len(tgt_out), because="the end is predicted too")
+src = torch.tensor([[*tokenizer.encode(english), EOS_ID]], device=device)
+written = [BOS_ID]
+with torch.no_grad():
+    memory = model.encode(src)  # once
+    while written[-1] != EOS_ID and len(written) < 20:
+        y = model.decode(torch.tensor([written], device=device), memory, src)
+        token = model.generator(y[0, -1]).argmax().item()  # the most probable one
+        print(f"{' '.join(tokens(written)):40} → {tokenizer.token(token)}")
+        written.append(token)
+of_count.reveal(len(written) - 1, because="the end is predicted too")
+
+# %% tags=["hide-input"]
+assert written == [BOS_ID, *tokenizer.encode(german), EOS_ID]
+assert tokenizer.decode(written) == german
 
 # %% [markdown]
-# Without `</s>` the decoder could not say that it is done.
-# And `<s>` is there to start from: attention has one output row for each query, so with no token there would be no row to predict from.
+# On the left is what the decoder reads, on the right what it predicts.
+# `<s>` is there to start from: without any token there would be no position, and nothing to predict from.
+# With `</s>` the decoder says that it is done.
+# Reading its own output is called **free running**.
 #
 # ## Shifted right
 #
-# Lesson [05](05_masks.ipynb) listed the predictions that one sentence gives to learn from; here we build the two tensors that hold them.
-# In each line above, the last token before the arrow is the one that the decoder *reads* at that position: together they are `tgt_in`.
-# The token after the arrow is what it must *predict* there: `tgt_out`.
-# What is predicted at one position is read at the next: the input is the target **shifted right**, as figure 1 of the paper says.
-# `make_batch` does this for many pairs, and pads them.
+# To train, we do not let the model write: the right translation is known.
+# So both sides of the arrows can be prepared in advance.
+# The newest token on the left of each line is what the decoder *reads* at that position: together they are `tgt_in`.
+# The token on the right is what it must *predict* there: `tgt_out`.
 
 # %% tags=["nbval-check-output"]
+target = tokenizer.encode(german)
+tgt_in, tgt_out = [BOS_ID, *target], [*target, EOS_ID]
+for name, ids in (("tgt_in ", tgt_in), ("tgt_out", tgt_out)):
+    print(name, *(f"{token:7}" for token in tokens(ids)))
+
+# %% [markdown]
+# What is predicted at one position is read at the next, so the input is the target **shifted right** (figure 1 of the paper).
+# `make_batch` does this for many pairs, and fills up the shorter sentences with `<pad>`.
+# (The folded cell makes `batch`, of our pair and two others; `one_in` is the row of `tgt_in` for our pair.)
+
+# %% tags=["hide-input"]
 from course_lib.data import Pair, encode_pairs, load_course, make_batch
 
 pairs = [
@@ -83,13 +111,11 @@ pairs = [
     Pair("The dog sees the cat.", "Der Hund sieht die Katze."),
 ]
 batch = make_batch(encode_pairs(tokenizer, pairs)).to(device)
-for name, ids in (("tgt_in ", batch.tgt_in), ("tgt_out", batch.tgt_out)):
-    print(name, *(f"{token:9}" for token in tokens(ids[0].tolist())))
-
-# %% tags=["hide-input"]
-assert tgt_in[1:] == tgt_out[:-1]
-assert (tgt_in, tgt_out) == (batch.tgt_in[1].tolist(), batch.tgt_out[1].tolist())
+one_in = batch.tgt_in[1:2]  # (1, tgt_len)
+assert (tgt_in, tgt_out) == (one_in[0].tolist(), batch.tgt_out[1].tolist())
+assert tgt_in[1:] == tgt_out[:-1] and torch.equal(src, batch.src[1:2])
 assert (batch.tgt_in[:, 0] == BOS_ID).all() and BOS_ID not in batch.tgt_out
+assert (batch.tgt_in[0] == PAD_ID).sum() == 2
 
 # %% [markdown]
 # The causal mask of lesson [05](05_masks.ipynb) lets each position read up to and including itself: with the shift, that is all that comes before the token to predict.
@@ -119,60 +145,172 @@ assert seen == {"tgt_in": 0, "tgt_out": 7}
 #
 # ## Attention between two sentences
 #
-# Self-attention with a causal mask is known from lesson 05.
-# New in the decoder is cross-attention: the queries come from the decoder, the keys and values from the encoder's output.
-# Lesson [03](03_attention.ipynb) showed it for single sentences; the paper calls it encoder-decoder attention (section 3.2.3).
-#
-# First a small example in which every size is different, so that shapes tell us where things come from.
-# There are three target positions and seven source positions, and even the widths differ: 6 features in the decoder, 8 in the memory.
+# How does the memory get into the decoder?
+# By attention between two sequences (lesson [03](03_attention.ipynb)): each German position sends a query, and each English token offers a key and a value.
+# This is cross-attention; the paper calls it encoder-decoder attention (section 3.2.3).
 
-# %% tags=["nbval-check-output"]
-generator = torch.Generator().manual_seed(0)
+# %%
+of_row = Predict(
+    "One position has just read `▁Katze` and must predict `▁sieht`. "
+    "Which English token gets most of its attention?",
+    ["cat", "sees"],
+    section="Attention between two sentences",
+)
+of_row
+
+# %% [markdown]
+# Here is the cross-attention in the last step of writing (the mean of the four heads of the last layer):
+
+# %% tags=["hide-input"]
+with torch.no_grad(), record_attention(model) as maps:
+    model.decode(one_in, memory, src)
+# Last layer, mean over its heads: (tgt_len, src_len).
+cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
+read_and_predicted = [
+    f"{read} → {predicts}"
+    for read, predicts in zip(tokens(tgt_in), tokens(tgt_out), strict=True)
+]
+axes = "weights", "source: key", "target: query (reads → predicts)"
+panels(
+    [Panel(cross_map, read_and_predicted, source, "", *axes)],
+    title="Rows: German positions; columns: English tokens",
+)
+
+# %% tags=["hide-input"]
+top_keys = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
+because = f"its weight is {cross_map[2].max():.2f}"
+of_row.reveal(top_keys[2].removeprefix("▁"), because=because)
+assert (tokens([tgt_in[2], tgt_out[2]]), top_keys[2]) == (["▁Katze", "▁sieht"], "▁sees")
+assert (tokens([tgt_out[1], tgt_out[4]]), top_keys[1]) == (["▁Katze", "▁Hund"], "▁cat")
+assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
+
+# %% [markdown]
+# The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
+# (The last section counts how often this holds.)
+#
+# In general the map is not square: the two lengths need not agree, and the German side grows by one row at each step.
+# The two widths need not agree either.
+# In this small example every size is different, so that each shape tells where it comes from.
+# `random` draws the numbers.
+
+# %% tags=["hide-input"]
+draws = torch.Generator().manual_seed(0)
 
 
 def random(*shape):
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return torch.randn(*shape, generator=draws, dtype=torch.float64)
 
 
-x, memory = random(3, 6), random(7, 8)  # (tgt_len, width), (src_len, width)
+# %% tags=["nbval-check-output"]
+x, toy_memory = random(3, 6), random(7, 8)  # (tgt_len, width), (src_len, width)
 W_Q, W_K, W_V = random(6, 4), random(8, 4), random(8, 5)  # d_k = 4, d_v = 5
-query, key, value = x @ W_Q, memory @ W_K, memory @ W_V
+query, key, value = x @ W_Q, toy_memory @ W_K, toy_memory @ W_V
+weights = (query @ key.T / math.sqrt(4)).softmax(dim=-1)
+context = weights @ value
+print("weights", tuple(weights.shape), "= tgt_len × src_len")
+print("context", tuple(context.shape), "= tgt_len × d_v")
+
+# %% tags=["hide-input"]
+from course_lib.attention import MultiHeadAttention, attention
+
 looped = torch.zeros(3, 5, dtype=torch.float64)
 for t in range(3):  # one query at a time
     scores = torch.stack([query[t] @ key[s] / math.sqrt(4) for s in range(7)])
     for s, weight in enumerate(scores.exp() / scores.exp().sum()):
         looped[t] += weight * value[s]
-print("context", tuple(looped.shape), "= tgt_len × d_v")
-
-# %% tags=["nbval-check-output"]
-from course_lib.attention import MultiHeadAttention, attention
-from course_lib.blocks import FeedForward, Residual
-
-weights = (query @ key.T / math.sqrt(4)).softmax(dim=-1)  # (tgt_len, src_len)
-context = weights @ value  # (tgt_len, d_v)
 theirs, _ = attention(query, key, value)
-print("weights", tuple(weights.shape), "= tgt_len × src_len")
-print("equal to the loop:   ", torch.allclose(context, looped, rtol=1e-9))
-print("equal to the library:", torch.allclose(context, theirs, rtol=1e-9))
-
-# %% tags=["hide-input"]
 torch.testing.assert_close(context, looped, rtol=1e-9, atol=1e-12)
 torch.testing.assert_close(context, theirs, rtol=1e-9, atol=1e-12)
-assert weights.shape == (3, 7)
+assert weights.shape == (3, 7) and context.shape == (3, 5)
 
 # %% [markdown]
-# A row of weights for each query, a column for each key.
-# The two lengths need not agree, and the target's grows with each step.
-# The widths need not agree either: W_Q must fit the decoder, W_K and W_V the memory.
-# Of the widths, only d_k must agree, because queries and keys meet in a dot product.
-# (In the paper's base model, both widths are 512.)
+# The result has one row for each *query*: it is as long as the target, whatever the length of the source.
+# W_Q fits the decoder's width, W_K and W_V fit the memory's.
+# Only d_k must be the same on both sides, because a query and a key meet in a dot product.
+# (In the paper's base model, both widths are 512. The folded cell computes the same with loops, and with the library.)
 #
 # ## The decoder layer
 #
-# A decoder layer has three sub-layers: the two of the encoder layer, and cross-attention between them.
-# Self-attention gets the target's causal and padding masks, cross-attention only the source's padding mask.
-# Cross-attention needs no causal mask: the source is complete before the first target token is written.
-# Around each sub-layer is the residual path of lesson [06](06_encoder.ipynb).
+# A decoder layer has three sub-layers. At each position, each has a question of its own:
+#
+# 1. *self-attention*: what has been written so far? (queries, keys and values from the target)
+# 2. *cross-attention*: what in the source matters now? (queries from the target, keys and values from the memory)
+# 3. *feed-forward network*: what follows from both? (each position on its own)
+#
+# The first and the last are known from the encoder layer; the one in the middle is new.
+# Here are the shapes for three target tokens, `<s> Die Katze`, and a source of seven tokens.
+# (They are from `fresh`, a small Transformer with random weights: two layers, d_model = 16.)
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+small = replace(model.config, d_model=16, num_heads=2, d_ff=32, norm_first=False)
+fresh = Transformer(small).double().eval()
+with torch.no_grad():
+    for parameter in fresh.parameters():  # biases of 0 would hide mistakes
+        parameter.add_(0.3 * torch.randn_like(parameter))
+fresh = fresh.to(device)
+
+# %% tags=["hide-input"]
+their_layer = fresh.decoder.layers[0]
+with torch.no_grad(), record_attention(fresh) as three:
+    start = one_in[:, :3]
+    into = fresh.tgt_embedding(start)  # (1, tgt_len, d_model)
+    small_memory = fresh.encode(src)
+    fresh.decode(start, small_memory, src)
+    out = their_layer(into, small_memory, causal_mask(3, device=device))
+own_weights, memory_weights = three.decoder[0][0, 0], three.cross[0][0, 0]
+
+# %% tags=["hide-input"]
+from course_lib.figures import Block, flow_figure
+
+size, inner = tuple(into.shape[1:]), (into.shape[1], small.d_ff)
+written_as, kind = "target × d_model", "weights"
+own, cross = "after self-attention", "after cross-attention"
+own_map, memory_map = "weights, target × target", "weights, target × source"
+sentence = f"{english.replace('.', ' .')} </s>"
+shown = [
+    Block(own_map, tuple(own_weights.shape), "", (0, 0), kind),
+    Block("x (target)", size, "<s> Die Katze", (0, 1.5)),
+    Block(own, size, written_as, (1.5, 0)),
+    Block(memory_map, tuple(memory_weights.shape), "", (3, 0), kind),
+    Block("memory (source)", tuple(small_memory[0].shape), sentence, (3, 1.5)),
+    Block(cross, size, written_as, (4.5, 0)),
+]
+
+# %% tags=["hide-input"]
+shown += [
+    Block("inner", inner, "target × d_ff", (4.5, 1.5)),
+    Block("out", tuple(out[0].shape), written_as, (5.8, 1.5), "result"),
+]
+names = "x (target)", "memory (source)"
+arrows = [(names[0], own_map, "queries, keys (causal)"), (names[0], own, "values")]
+arrows += [(own_map, own, ""), (own, memory_map, "queries")]
+arrows += [(names[1], memory_map, "keys"), (names[1], cross, "values")]
+arrows += [(memory_map, cross, "")]
+arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down")]
+flow_figure(shown, arrows, title="The memory enters a layer as keys and values only")
+
+# %% tags=["hide-input"]
+assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
+assert out.shape == (1, 3, 16)
+
+# %% [markdown]
+# The drawing shows the shapes of one head, and leaves out residual paths and norms, which change no shape.
+# x comes out with the shape that it had, so layers can be stacked.
+#
+# Each attention has its own mask.
+# Self-attention must see no later target tokens and no padding: it gets the causal mask and the target's padding mask.
+# Cross-attention gets only the source's padding mask: it may look at the whole source, which is complete before the first German token is written.
+
+# %%
+from course_lib.blocks import FeedForward, Residual
+
+src_mask = padding_mask(batch.src, PAD_ID)  # (batch, 1, 1, src_len)
+future_mask = causal_mask(batch.tgt_in.shape[1], device=device)
+tgt_mask = padding_mask(batch.tgt_in, PAD_ID) & future_mask
+
+# %% [markdown]
+# Here is the layer in code. Around each sub-layer is the residual path of lesson [06](06_encoder.ipynb).
 
 
 # %%
@@ -195,27 +333,7 @@ class OurDecoderLayer(nn.Module):
 
 
 # %% [markdown]
-# Query, key, value: self-attention takes all three from x, cross-attention takes keys and values from the memory.
-#
-# We compare it with the library's and with `torch.nn.TransformerDecoderLayer`, on our padded batch of sentences with four and six tokens.
-# We do so twice: with the weights of the first layer of `fresh`, and with those of the translator's first layer, which is pre-norm.
-# `fresh` is a small random post-norm Transformer: two layers, d_model = 16, two heads.
-
-# %% tags=["hide-input"]
-torch.manual_seed(0)
-small = replace(model.config, d_model=16, num_heads=2, d_ff=32, norm_first=False)
-fresh = Transformer(small).double().eval()
-with torch.no_grad():
-    for parameter in fresh.parameters():  # biases of 0 would hide mistakes
-        parameter.add_(0.3 * torch.randn_like(parameter))
-fresh = fresh.to(device)
-
-# %%
-from course_lib.masks import causal_mask, padding_mask
-
-src_mask = padding_mask(batch.src, PAD_ID)  # (batch, 1, 1, src_len)
-future_mask = causal_mask(batch.tgt_in.shape[1], device=device)
-tgt_mask = padding_mask(batch.tgt_in, PAD_ID) & future_mask
+# We compare it with the library's layer and with `torch.nn.TransformerDecoderLayer`, on the padded batch: once post-norm, with weights of `fresh`, and once pre-norm, with weights of the translator.
 
 # %% tags=["hide-input"]
 from course_lib.checks import copy_into_torch
@@ -226,8 +344,8 @@ hidden["memory_key_padding_mask"] = batch.src == PAD_ID
 
 # %% tags=["hide-input"]
 compared = []
-for whole in (fresh, model):
-    their_layer, config = whole.decoder.layers[0], whole.config
+for net in (fresh, model):
+    their_layer, config = net.decoder.layers[0], net.config
     sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
     ours = OurDecoderLayer(*sizes, norm_first=config.norm_first)
     ours.to(device).double().eval().load_state_dict(their_layer.state_dict())
@@ -242,79 +360,43 @@ for whole in (fresh, model):
     compared.append((inputs, out, by_library, by_torch))
 
 # %% tags=["hide-input"]
-for inputs, *outputs in compared:
-    grads = [torch.autograd.grad(out.square().sum(), inputs) for out in outputs]
-    for other, grad in zip(outputs[1:], grads[1:], strict=True):
-        torch.testing.assert_close(other, outputs[0], rtol=1e-9, atol=1e-10)
+for inputs, *layers_out in compared:
+    grads = [torch.autograd.grad(out.square().sum(), inputs) for out in layers_out]
+    for other, grad in zip(layers_out[1:], grads[1:], strict=True):
+        torch.testing.assert_close(other, layers_out[0], rtol=1e-9, atol=1e-10)
         torch.testing.assert_close(grad, grads[0], rtol=1e-9, atol=1e-8)
 
-# %% [markdown]
-# The same function, post-norm and pre-norm, and (in the folded cell) the same gradients.
-# As with the encoder layer, that holds in evaluation mode: PyTorch's has more places of dropout.
-#
-# Here is the path of the first three tokens of `tgt_in`, `<s> Die Katze`, through the first layer of `fresh`, with a source of seven tokens:
-
 # %% tags=["hide-input"]
-their_layer = fresh.decoder.layers[0]
-with torch.no_grad(), record_attention(fresh) as three:
-    one_src, start = batch.src[1:2], batch.tgt_in[1:2, :3]
-    into = fresh.tgt_embedding(start)  # (1, tgt_len, d_model)
-    small_memory = fresh.encode(one_src)
-    fresh.decode(start, small_memory, one_src)
-    out = their_layer(into, small_memory, causal_mask(3, device=device))
-own_weights, memory_weights = three.decoder[0][0, 0], three.cross[0][0, 0]
-
-# %% tags=["hide-input"]
-from course_lib.figures import Block, flow_figure
-
-size, inner = tuple(into.shape[1:]), (into.shape[1], small.d_ff)
-written_as, kind = "target × d_model", "weights"
-own, cross = "after self-attention", "after cross-attention"
-own_map, memory_map = "weights, target × target", "weights, target × source"
-shown = [
-    Block(own_map, tuple(own_weights.shape), "", (0, 0), kind),
-    Block("x", size, written_as, (0, 1.5)),
-    Block(own, size, written_as, (1.5, 0)),
-    Block(memory_map, tuple(memory_weights.shape), "", (3, 0), kind),
-    Block("memory", tuple(small_memory[0].shape), "source × d_model", (3, 1.5)),
-    Block(cross, size, written_as, (4.5, 0)),
-    Block("inner", inner, "target × d_ff", (4.5, 1.5)),
-    Block("out", tuple(out[0].shape), written_as, (5.8, 1.5), "result"),
-]
-
-# %% tags=["hide-input"]
-arrows = [("x", own_map, "queries, keys (causal)"), ("x", own, "values")]
-arrows += [(own_map, own, ""), (own, memory_map, "queries")]
-arrows += [("memory", memory_map, "keys"), ("memory", cross, "values")]
-arrows += [(memory_map, cross, "")]
-arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down")]
-flow_figure(shown, arrows, title="The memory enters a layer as keys and values only")
-
-# %% tags=["hide-input"]
-assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
-assert out.shape == (1, 3, 16)
 cut_off = OurDecoderLayer(16, 2, 32, 0.0).to(device).double()
-cut_off.load_state_dict(their_layer.state_dict())
+cut_off.load_state_dict(fresh.decoder.layers[0].state_dict())
 with torch.no_grad():  # without its keys and values, the memory has no way in
+    kept = [cut_off(into, each) for each in (small_memory, -small_memory)]
     for projection in (cut_off.cross_attn.key_proj, cut_off.cross_attn.value_proj):
         for parameter in projection.parameters():
             parameter.zero_()
     assert torch.equal(cut_off(into, small_memory), cut_off(into, -small_memory))
-    kept = [their_layer(into, each) for each in (small_memory, -small_memory)]
 assert not torch.equal(*kept)
 
 # %% [markdown]
-# The drawing shows the weights of one of the two heads, and leaves out residual paths and norms, which change no shape.
-# x keeps its shape, so layers can be stacked.
+# Outputs and (in a folded cell) gradients agree.
+# As with the encoder layer, this holds in evaluation mode only: PyTorch applies dropout in more places.
 #
-# ## One memory for all layers
+# ### One memory for all layers
 #
 # The encoder has several layers too.
-# Which encoder layer's output does a decoder layer read?
-# The paper says "the output of the encoder" (section 3.2.3): every decoder layer reads what the *last* encoder layer wrote (in a pre-norm model, after the encoder's final norm), and projects keys and values of its own from it.
-#
-# **A common mistake**: "keys and values come from the corresponding encoder layer."
-# Lesson [18](18_errata_lab.ipynb) tests this claim.
+# Does decoder layer 0 read encoder layer 0? No:
+
+# %% tags=["hide-input"]
+first, second = ("encoder\nlayer 0", "encoder\nlayer 1")
+readers = ("decoder\nlayer 0", "decoder\nlayer 1")
+places = [(first, (0, 0.6)), (second, (1, 0.6)), ("final\nnorm", (2, 0.6))]
+places += [(readers[0], (5, 0)), (readers[1], (5, 1.2))]
+parts = [Block(name, (), "", at, "step") for name, at in places]
+parts.append(Block("memory", tuple(memory[0].shape), "source × d_model", (3, 0.6)))
+ways = [(first, second, ""), (second, "final\nnorm", ""), ("final\nnorm", "memory", "")]
+ways += [("memory", reader, "keys and values, own W_K, W_V") for reader in readers]
+ways.append((*readers, "x"))
+flow_figure(parts, ways, title="Every decoder layer reads the same memory")
 
 # %% tags=["hide-input"]
 with torch.no_grad():
@@ -327,7 +409,28 @@ with torch.no_grad():
     whole = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)
 torch.testing.assert_close(model.decoder.norm(decoded), whole, rtol=1e-9, atol=1e-10)
 key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layers]
-assert not torch.equal(*key_weights)
+assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
+
+# %% [markdown]
+# The memory is the output of the *last* encoder layer (section 3.2.3; in a pre-norm model like ours, after the final norm).
+# What differs is the projection: each decoder layer has its own W_K and W_V.
+# So the encoder runs once for each sentence, and hands over one tensor.
+#
+# **A common mistake**: "keys and values come from the corresponding encoder layer."
+# They do not; lesson [18](18_errata_lab.ipynb) tests it.
+#
+# `decode` is given the ids of the source as well, but only to know which keys are padding.
+# With the ids of *The dog sees the cat.* beside the memory of our sentence, the output stays the same to the last bit (folded cell).
+# Apart from the padding, a change of the source reaches the target through the memory alone.
+
+# %% tags=["hide-input"]
+other_src, padded = batch.src[2:3], src.clone()
+padded[0, -1] = PAD_ID  # instead of </s>
+with torch.no_grad():
+    other_memory, as_it_is = model.encode(other_src), model.decode(one_in, memory, src)
+    fed = [(memory, other_src), (memory, padded), (other_memory, src)]
+    stays = [torch.equal(model.decode(one_in, *each), as_it_is) for each in fed]
+assert stays == [True, False, False]
 
 # %% [markdown]
 # ## From vectors to tokens
@@ -336,75 +439,91 @@ assert not torch.equal(*key_weights)
 # The **generator** multiplies it by a matrix of d_model × vocab, which gives one logit for each token of the vocabulary (section 3.4 of the paper).
 # In our translator, as in the paper, this is the transpose of the matrix of the embeddings (weight tying, lesson [08](08_transformer.ipynb)).
 # A softmax turns the logits into probabilities.
-# We feed `tgt_in` to the translator and look at the most probable token at each position.
+# We feed in `tgt_in`, and look at the most probable token at each position.
 
-# %% tags=["nbval-check-output"]
-src, one_in = batch.src[1:2], batch.tgt_in[1:2]
+# %%
 with torch.no_grad():
-    y = model.decode(one_in, model.encode(src), src)  # (batch, tgt_len, d_model)
+    y = model.decode(one_in, memory, src)  # (batch, tgt_len, d_model)
     logits = y @ model.generator.weight.T  # (batch, tgt_len, vocab)
-    probabilities = logits.softmax(dim=-1)
 print("vectors", tuple(y.shape), " logits", tuple(logits.shape))
-predicted = probabilities.argmax(dim=-1)[0].tolist()
-print("reads    ", *tokens(tgt_in))
-print("predicts ", *tokens(predicted))
+top = logits.softmax(dim=-1)[0].max(dim=-1)
+rows = {"reads": tokens(tgt_in), "predicts": tokens(top.indices.tolist())}
+rows["p"] = [f"{p:.1%}" for p in top.values.tolist()]
+for name, row in rows.items():
+    print(f"{name:9}", *(f"{entry:7}" for entry in row))
 
 # %% tags=["hide-input"]
-assert predicted == tgt_out
+assert rows["predicts"] == tokens(tgt_out)
 assert model.generator.weight is model.tgt_embedding.table.weight
 with torch.no_grad():
     torch.testing.assert_close(model(src, one_in), logits, rtol=1e-9, atol=1e-9)
+assert 0.8 < top.values.min() and top.values.max() < 0.97
+assert logits.softmax(dim=-1)[0].topk(2).values[:, 1].max() < 0.0015
 
 # %% [markdown]
-# Figure 1 ends with a softmax, but our `Transformer` returns logits, because in training the softmax is *inside* the loss, `F.cross_entropy`.
-# If it is applied twice, nothing crashes, but even a perfect model cannot get below a loss of 6.60, only 1 less than if it gave all tokens the same probability:
+# The translator is right everywhere. Why does it give its top token only about 90 %?
+# It does not look like doubt between two words: no other token gets more than about 0.1 %.
+# The likely reason is label smoothing (lesson [09](09_training.ipynb)), a training target that asks for about 0.9 and not for 1.
+# To be sure, one would train the same translator without it.
+# The folded cells train tiny models, which learn 32 short pairs by heart, with targets of 100, 90 and 80 % (three seeds each).
+# Their top tokens get about 100, 89 and 77 %, and nearly all of them are right.
+# Greedy decoding looks only at which token is on top.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input"]
+from course_lib import ModelConfig
+
+corpus = load_course(num_train=150, num_valid=1, num_test=200, seed=1)
+short_pairs = [pair for pair in corpus.train if len(pair.tgt_words) <= 6][:32]
+texts = [text for pair in short_pairs for text in (pair.src, pair.tgt)]
+own_tokenizer = Tokenizer.train(texts, vocab_size=240)
+few = make_batch(encode_pairs(own_tokenizer, short_pairs)).to(device)
+sizes = dict(d_model=32, num_heads=4, d_ff=64, num_layers=1, dropout=0.0)
+tiny = ModelConfig(own_tokenizer.vocab_size, norm_first=True, **sizes)
+is_real = few.tgt_out != PAD_ID
+
+
+# %% tags=["hide-input"]
+def memorize(smoothing, seed, steps=120):
+    """Mean probability of the top token, and the share of top tokens that are right."""
+    torch.manual_seed(seed)
+    pupil = Transformer(tiny).to(device)
+    optimizer = torch.optim.Adam(pupil.parameters(), lr=1e-2, fused=True)
+    for _ in range(steps):
+        real_logits = pupil(few.src, few.tgt_in)[is_real]  # (tokens, vocab)
+        answers = few.tgt_out[is_real]
+        loss = F.cross_entropy(real_logits, answers, label_smoothing=smoothing)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    found = real_logits.softmax(dim=-1).max(dim=-1)
+    return found.values.mean().item(), (found.indices == answers).double().mean().item()
+
+
+# %% tags=["hide-input"]
+told = {0.0: 0.996, 0.1: 0.886, 0.2: 0.773}
+for smoothing, mean_top in told.items():
+    for p, share in (memorize(smoothing, seed) for seed in range(3)):
+        assert abs(p - mean_top) < 0.02 and share > 0.98
+
+# %% [markdown]
+# Figure 1 ends with a softmax, but our `Transformer` returns logits: the loss, `F.cross_entropy`, has a softmax inside.
+# With a second softmax nothing crashes, but even a perfect model stays at a loss of 6.60, where giving all tokens the same probability has 7.60 (folded cell).
+
+# %% tags=["hide-input"]
 right = torch.tensor(tgt_out)
 perfect = F.one_hot(right, tokenizer.vocab_size).double()  # probabilities
 once = F.cross_entropy(1000 * perfect, right)  # logits far apart
 twice = F.cross_entropy(perfect, right)  # probabilities taken for logits
-even = math.log(tokenizer.vocab_size)
-print(f"loss per token: softmax once {once:.2f}, twice {twice:.2f}")
-print(f"all tokens equally likely: {even:.2f}")
+assert once < 1e-9 and abs(twice - 6.60) < 0.005
+assert abs(math.log(tokenizer.vocab_size) - 7.60) < 0.005
 
 # %% [markdown]
-# ## Writing
-#
-# Now the decoder reads what it has written itself: **free running**.
-# We encode once and start from `<s>`; then we take the most probable token (greedy decoding), append it, and repeat until `</s>` (or 20 tokens).
-
-# %%
-favorites, written = [], [BOS_ID]
-with torch.no_grad():
-    memory = model.encode(src)
-    while written[-1] != EOS_ID and len(written) < 20:
-        y = model.decode(torch.tensor([written], device=device), memory, src)
-        best = model.generator(y[0, -1]).softmax(dim=-1).cpu().topk(3)
-        top = zip(best.values.tolist(), tokens(best.indices.tolist()), strict=True)
-        print(f"{tokens(written)[-1]:8}", *(f"{p:7.1%} {name:9}" for p, name in top))
-        favorites.append(best.values[0].item())
-        written.append(best.indices[0].item())
-
-# %% tags=["hide-input"]
-assert written == [BOS_ID, *tgt_out] and tokenizer.decode(written) == german
-assert all(0.8 < favorite < 0.97 for favorite in favorites)
-assert probabilities[0].topk(2).values[:, 1].max() < 0.0015  # the same, in one pass
-
-# %% [markdown]
-# On the left is the newest token that the decoder has read, on the right are the three most probable next tokens.
-# The second choice never gets more than about 0.1 %, and still the first, the favorite, gets only about 90 %.
-# Where does the rest go? Thinly over the other tokens.
-# A likely reason is label smoothing (lesson [09](09_training.ipynb)), which asks for 0.9 and not for 1.
-# The control would be the same translator, trained without it; the aside at the end shows the effect in a tiny model.
-# For greedy decoding it matters only who leads.
-#
 # ## One pass or many?
 #
+# Look again at the table: all seven predictions came out of *one* pass.
 # Writing took seven passes, each one token longer.
-# But earlier, when we fed in the whole shifted target, *one* pass gave seven predictions.
-# This is **teacher forcing** [@williams1989]: each position reads the true tokens before the one that it must predict, whatever the model would have written.
-# Do seven passes over the true tokens give the same logits as one?
+# Feeding in the true tokens, whatever the model would have written, is called **teacher forcing** [@williams1989].
+# Does one pass over the true tokens give the same logits as seven?
 
 # %%
 of_positions = Predict(
@@ -414,33 +533,32 @@ of_positions = Predict(
 of_positions
 
 # %%
+steps, computed = [], 0
 with torch.no_grad():
-    memory = model.encode(src)
-    parallel = model.generator(model.decode(one_in, memory, src))[0]
-    steps, computed = [], 0
     for length in range(1, one_in.shape[1] + 1):
         y = model.decode(one_in[:, :length], memory, src)  # (1, length, d_model)
         steps.append(model.generator(y[0, -1]))  # the newest position only
         computed += length
-steps = torch.stack(steps)
-print(f"logits of one pass and of seven: {(parallel - steps).abs().max():.0e} apart")
+steps = torch.stack(steps)  # (tgt_len, vocab)
+print(f"logits of one pass and of seven: {(logits[0] - steps).abs().max():.0e} apart")
 of_positions.reveal(computed, because="1 + 2 + … + 7")
 
 # %% tags=["hide-input"]
-torch.testing.assert_close(steps, parallel, rtol=1e-9, atol=1e-9)
+torch.testing.assert_close(steps, logits[0], rtol=1e-9, atol=1e-9)
 assert computed == 28
 
 
 # %% tags=["hide-input"]
-def gradient(losses):
+def summed_gradient(losses):
     model.zero_grad()
     sum(losses).backward()
     return [parameter.grad.clone() for parameter in model.parameters()]
 
 
 one_out = batch.tgt_out[1]
-one_pass = gradient([F.cross_entropy(model(src, one_in)[0], one_out, reduction="sum")])
-seven_passes = gradient(
+in_one_pass = F.cross_entropy(model(src, one_in)[0], one_out, reduction="sum")
+one_pass = summed_gradient([in_one_pass])
+seven_passes = summed_gradient(
     F.cross_entropy(model(src, one_in[:, : t + 1])[0, -1], one_out[t])
     for t in range(len(one_out))
 )
@@ -448,30 +566,111 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# The same logits. And (in the folded cell) with true tokens and no dropout, the gradient of one pass equals the summed gradient of the seven.
-# The causal mask makes that possible: position *t* cannot tell whether later tokens exist.
+# The logits are the same, and so (in the folded cell, without dropout) is the gradient: that of one pass equals the sum over the seven.
+# The reason is the causal mask: position *t* cannot tell whether later tokens exist.
+# So a model can be trained on all positions of a sentence at once.
+# In translation this does not help: the next token is not known until it is written.
 #
-# Step by step, 21 of the 28 positions are computed again; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
+# Of the 28 positions, 21 are computed again; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
+#
+# ## Teacher forcing against free running
+#
+# For our sentence, both ways gave the same tokens.
+# They can part only after a mistake, a predicted token that differs from the reference.
+# Here is one, with the four positions from the mistake on:
+
+# %% tags=["hide-input"]
+# Some of the sentences may stand in the training part; here it does not matter.
+many = make_batch(encode_pairs(tokenizer, corpus.test)).to(device)
+with torch.no_grad(), record_attention(model) as many_maps:
+    guesses = model(many.src, many.tgt_in).argmax(dim=-1)  # (batch, tgt_len)
+real = many.tgt_out != PAD_ID
+correct = (guesses == many.tgt_out) | ~real
+forced_right = correct.all(dim=1).tolist()
+outputs = [hypothesis.ids for hypothesis in greedy(model, many.src)]
+references = [tokenizer.encode(pair.tgt) for pair in corpus.test]
+free_right = [ids == true for ids, true in zip(outputs, references, strict=True)]
+missed = [number for number, right_one in enumerate(free_right) if not right_one]
+forced = {number: guesses[number][real[number]].tolist() for number in missed}
+parting = [number for number in missed if forced[number] != [*outputs[number], EOS_ID]]
+
+# %% tags=["hide-input"]
+one = 63  # its first mistake has one clear consequence
+mistake = correct[one].tolist().index(False)
+free = [*outputs[one], EOS_ID]
+ways_to_feed = {"forced": (references[one], forced[one]), "free": (outputs[one], free)}
+for name in ("src", "tgt"):
+    print(f"{name:7} {getattr(corpus.test[one], name)}")
+for name, (fed_back, guessed) in ways_to_feed.items():
+    print(f"{name:7} {tokenizer.decode(guessed)}")
+    for what, ids in (("reads", [BOS_ID, *fed_back]), ("predicts", guessed)):
+        shown_here = tokens(ids[mistake : mistake + 4])
+        print(f"{what:>16}", *(f"{token:11}" for token in shown_here))
+
+# %% tags=["hide-input"]
+slips = {name: [] for name in ways_to_feed}
+for name, (_, guessed) in ways_to_feed.items():
+    for true, guess in zip([*references[one], EOS_ID], guessed, strict=True):
+        if guess != true:
+            slips[name].append((tokenizer.token(true), tokenizer.token(guess)))
+assert slips["forced"] == [("▁zu", "▁in")]
+assert slips["free"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
+
+# %% [markdown]
+# Both predict *in*, where the reference has *zu*.
+# At the next position they part.
+# Teacher forcing is handed the true *zu*, and goes on with *diesem*.
+# Free running has to read its own *in*, and goes on with *diesen*, the case that *in* takes here.
+# So the teacher-forced line is not a translation: its *diesem* goes with a *zu* that it did not write.
+#
+# Up to the first mistake, both ways read the same tokens.
+# So both must get the same sentences right. We count in 200 sentences of the course corpus:
+
+# %% tags=["hide-input"]
+print(f"right: {sum(forced_right)} teacher forced, {sum(free_right)} free running")
+print(f"predictions differ in {len(parting)} of the other {len(missed)}")
+assert forced_right == free_right and sum(free_right) > 180
+assert one in parting and 0 < len(parting) < len(missed)
+for number in missed:
+    common = correct[number].tolist().index(False)
+    assert outputs[number][:common] == forced[number][:common]
+
+# %% [markdown]
+# **A common mistake**: scoring a translator by how many tokens it predicts right with teacher forcing.
+# The reference corrects it after each mistake; in use nothing does.
+#
+# A model that was trained on true tokens only has never read a mistake of its own; in use it must go on from them.
+# This is called **exposure bias** [@ranzato2016].
+# How much harm it does, one sentence cannot tell.
 #
 # ## Does anything leak?
 #
-# Lesson 05 tested the mask of one attention; now we test a whole decoder of two layers.
-# Row *t* shows which input vectors can change the log-probability of the right token at position *t*: blue where the gradient is not zero.
-# We compare three decoders: the right one, one without the causal mask, and one whose cross-attention is the wrong way round, with queries from the memory, and keys and values from the target.
-# Source and target have seven tokens each, so no error of shapes warns us.
+# A forgotten mask raises no error.
+# So we test: if one input vector moves a little, which answers feel it?
+# The gradient tells us for all pairs at once: where it is exactly 0, nothing arrives.
+# We test three decoders of two layers, with the weights of `fresh`: the right one; one without the causal mask; and one with its cross-attention the wrong way round, but *with* the causal mask.
+# Source and target have seven tokens each, so no shape warns us.
 
 
 # %%
 class Swapped(OurDecoderLayer):
-    """The cross-attention's queries come from the memory: wrong."""
-
     def forward(self, x, memory, tgt_mask=None, src_mask=None):
         x = self.self_attn_path(x, lambda x: self.self_attn(x, x, x, tgt_mask))
+        # Wrong: the queries are from the memory, the keys and values from the target.
         x = self.cross_attn_path(x, lambda x: self.cross_attn(memory, x, x, src_mask))
         return self.feed_forward_path(x, self.feed_forward)
 
 
 # %%
+of_leaks = Predict(
+    "Which of the two wrong decoders can read the future?",
+    ["only the one without a causal mask", "both"],
+    section="Does anything leak?",
+)
+of_leaks
+
+
+# %% tags=["hide-input"]
 def gradients(kind, mask):
     """Row t: gradient norms of log p(answer t), for each vector that is read."""
     x = fresh.tgt_embedding(one_in).detach().requires_grad_()
@@ -482,171 +681,49 @@ def gradients(kind, mask):
         y = layer(y, memory, mask, src_mask[1:2])
     log_p = fresh.generator(y)[0].log_softmax(dim=-1)  # (tgt_len, vocab)
     right_ones = [log_p[t, answer] for t, answer in enumerate(tgt_out)]
-    kept = dict(retain_graph=True)
-    rows = [torch.autograd.grad(each, x, **kept)[0][0] for each in right_ones]
-    return torch.stack(rows).norm(dim=-1).cpu()
+    again = dict(retain_graph=True)
+    by_row = [torch.autograd.grad(each, x, **again)[0][0] for each in right_ones]
+    return torch.stack(by_row).norm(dim=-1).cpu()
 
 
-# %%
+# %% tags=["hide-input"]
 found = {
     "right": gradients(OurDecoderLayer, future_mask),
     "no causal mask": gradients(OurDecoderLayer, None),
     "the two sides swapped": gradients(Swapped, future_mask),
 }
-
-# %% tags=["hide-input"]
 labels, sides = (tokens(tgt_out), tokens(tgt_in)), ("reads", "predicts")
 drawn = [Panel(each > 0, *labels, name, "mask", *sides) for name, each in found.items()]
-title = "Where a gradient gets through: both mistakes let the future in"
+title = "Blue: this input reaches this answer"
 panels(drawn, title=title, words={"mask": ("gets through", "exactly 0")})
 
 # %% tags=["hide-input"]
 future = ~causal_mask(7)[0, 0]
-correct, *wrong = found.values()
-assert (correct[future] == 0).all() and (correct[~future] > 0).all()
-assert all((each[future] > 0).all() for each in wrong)
+of_right, *of_wrong = found.values()
+of_leaks.reveal(of_leaks.choices[all((each[future] > 0).all() for each in of_wrong)])
+assert (of_right[future] == 0).all() and (of_right[~future] > 0).all()
+assert all((each[future] > 0).all() for each in of_wrong)
 
 # %% [markdown]
-# In the right decoder the zeros are exact.
-# With the two sides swapped, the target supplies the keys and values, and cross-attention has only the source's padding mask, which hides none of them.
-# So each position reads all target tokens, whatever the causal mask of the self-attention hides.
-#
-# ## What the ids of the source are for
-#
-# `decode` takes the ids of the source as well as the memory, but only to find out which keys are padding.
-# With the memory of *The cat sees the dog.* and the ids of *The dog sees the cat.*, the output stays the same to the last bit (asserted in the folded cell).
-# Everything else about the source comes through the memory.
-
-# %% tags=["hide-input"]
-other_src, padded = batch.src[2:3], src.clone()
-padded[0, -1] = PAD_ID  # instead of </s>
-with torch.no_grad():
-    memory, other_memory = model.encode(src), model.encode(other_src)
-    whole = model.decode(one_in, memory, src)
-    fed = [(memory, other_src), (memory, padded), (other_memory, src)]
-    stays = [torch.equal(model.decode(one_in, *each), whole) for each in fed]
-assert stays == [True, False, False]
-
-# %% [markdown]
-# ## Teacher forcing against free running
-#
-# For this sentence, teacher forcing predicted what free running wrote.
-# Is that always so?
-# We do both with 200 sentences of the course corpus, and count those that come out right, token for token.
-# (Some may stand in the training part; for this comparison it does not matter.)
-
-# %%
-corpus = load_course(num_train=150, num_valid=1, num_test=200, seed=1)
-many = make_batch(encode_pairs(tokenizer, corpus.test)).to(device)
-with torch.no_grad(), record_attention(model) as many_maps:
-    guesses = model(many.src, many.tgt_in).argmax(dim=-1)  # (batch, tgt_len)
-real = many.tgt_out != PAD_ID
-correct = (guesses == many.tgt_out) | ~real
-forced_right = correct.all(dim=1).tolist()
-outputs = [hypothesis.ids for hypothesis in greedy(model, many.src)]
-references = [tokenizer.encode(pair.tgt) for pair in corpus.test]
-free_right = [ids == right for ids, right in zip(outputs, references, strict=True)]
-print(f"right: {sum(forced_right)} teacher forced, {sum(free_right)} free running")
-
-# %% tags=["hide-input"]
-assert forced_right == free_right and sum(free_right) > 180
-
-# %% [markdown]
-# Both ways get the same sentences right.
-# It cannot be otherwise: as long as every prediction is right, the decoder reads the true tokens either way.
-# Now take the first mistake, the first predicted token that differs from the reference.
-# After it the two *read* different tokens: free running its own mistake, teacher forcing the true token.
-# Often, but not always, they then also *predict* different ones.
-# Here is a sentence where they do, with the first four positions from the mistake on.
-
-# %% tags=["hide-input"]
-missed = [number for number, right_one in enumerate(free_right) if not right_one]
-forced = {number: guesses[number][real[number]].tolist() for number in missed}
-parting = [number for number in missed if forced[number] != [*outputs[number], EOS_ID]]
-one = 63  # its first mistake has one clear consequence
-mistake = correct[one].tolist().index(False)
-free = [*outputs[one], EOS_ID]
-ways = {"forced": (references[one], forced[one]), "free": (outputs[one], free)}
-for name in ("src", "tgt"):
-    print(f"{name:7} {getattr(corpus.test[one], name)}")
-for name, (fed_back, guessed) in ways.items():
-    print(f"{name:7} {tokenizer.decode(guessed)}")
-    for what, ids in (("reads", [BOS_ID, *fed_back]), ("predicts", guessed)):
-        shown_here = tokens(ids[mistake : mistake + 4])
-        print(f"{what:>16}", *(f"{token:11}" for token in shown_here))
-print(f"predictions differ in {len(parting)} of the {len(missed)} wrong sentences")
-
-# %% tags=["hide-input"]
-for number in missed:
-    common = correct[number].tolist().index(False)
-    assert outputs[number][:common] == forced[number][:common]
-assert one in parting and 0 < len(parting) < len(missed)
-slips = {name: [] for name in ways}
-for name, (_, guessed) in ways.items():
-    for true, guess in zip([*references[one], EOS_ID], guessed, strict=True):
-        if guess != true:
-            slips[name].append((tokenizer.token(true), tokenizer.token(guess)))
-assert slips["forced"] == [("▁zu", "▁in")]
-assert slips["free"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
-
-# %% [markdown]
-# Both ways predict *in* where the reference has *zu*.
-# Teacher forcing then reads the true *zu* and goes on with *diesem*; free running reads its own *in* and goes on with *diesen*, the case that *in* takes here.
-# So teacher-forced predictions need not fit together: *diesem* continues the reference, not the predicted *in*.
-# And in free running, a model that was trained on true tokens only must continue from its own mistakes: here one wrong token becomes two.
-# This is **exposure bias** [@ranzato2016]. (Whether such training does harm, one sentence cannot tell. The first mistake has another cause: it is made after true tokens only.)
-#
-# **A common mistake**: scoring a translator by how many tokens it predicts right with teacher forcing.
-# The reference corrects it after each mistake; in use nothing does.
+# The right decoder has exact zeros above the diagonal.
+# The swapped one leaks everywhere, although its self-attention is masked.
+# In it, the keys and values of cross-attention come from the target. The only mask there is the one for source padding, and it hides none of them: each position reads all target tokens.
 #
 # ## Which token does a row explain?
 #
-# Row *t* of a cross-attention map comes from the query at position *t*.
-# That position reads one token, and predicts another.
-# Which of the two should label the row?
-# Here is the map of our sentence, the mean of the four heads of the last layer, with both labels.
-
-# %% tags=["hide-input"]
-with torch.no_grad(), record_attention(model) as maps:
-    model(src, one_in)
-# Last layer, mean over its heads: (tgt_len, src_len).
-cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
-read_and_predicted = [
-    f"{read} → {predicts}"
-    for read, predicts in zip(tokens(tgt_in), tokens(tgt_out), strict=True)
-]
-axes = "weights", "source: key", "reads → predicts"
-panels(
-    [Panel(cross_map, read_and_predicted, source, "", *axes)],
-    title="The row Katze → sieht looks at “sees”",
-)
-
-# %% tags=["hide-input"]
-top_keys = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
-assert (tokens([tgt_in[2], tgt_out[2]]), top_keys[2]) == (["▁Katze", "▁sieht"], "▁sees")
-assert (tokens([tgt_out[1], tgt_out[4]]), top_keys[1]) == (["▁Katze", "▁Hund"], "▁cat")
-assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
-
-# %% [markdown]
-# The row that reads `▁Katze` has its weight on *sees*, and the row that predicts `▁Katze` on *cat*.
-# In these two rows, the label that fits is the token predicted.
+# At the bottom of the decoder, a position is the vector of the token that it *reads*.
+# At the top, it is the vector from which the *next* token is predicted.
+# In between, one becomes the other, so each row of a cross-attention map could carry either label.
+# In the map of our sentence, the label that fits is the token predicted: the row `▁Die → ▁Katze` looks at *cat*, the row `▁Katze → ▁sieht` at *sees*.
 #
-# **A common mistake**: drawing the map without saying which of the two labels its rows have.
+# **A common mistake**: drawing a map without saying which of the two labels its rows have.
+# With the wrong one, `▁Katze` seems to look at *sees*.
 #
 # One sentence proves little.
-# The course corpus has links, which tell which source and target words belong together.
-# For each row of the 200 sentences we take the source token with the largest weight, again in the mean of the last layer's four heads.
-# Is it linked to the token that the row must *predict* (the reference's), or to the one that it *reads*?
-# Rows where one of these two has no link are left out.
-# Chance is the score of a source token drawn at random.
-
-# %%
-of_rows = Predict(
-    "How often is a row's largest weight on a word linked to the one that it *reads*?",
-    ["more often than chance", "about as often as chance, or less"],
-    section="Which token does a row explain?",
-)
-of_rows
+# The course corpus records which source and target words belong together, its links.
+# In the 200 sentences we take the source token with the largest weight in each row (again in the mean of the last layer's heads).
+# Is it linked to the token that the row must predict, or to the one that it reads?
+# We count the rows where both have a link. Chance is a source token drawn at random.
 
 
 # %% tags=["hide-input"]
@@ -675,34 +752,23 @@ def agreement(weights):
     for each, linked in zip(weights, links, strict=True):
         count, width = linked.shape
         top = each[1:count, :width].argmax(dim=1)  # row t reads t - 1, predicts t
-        rows, sides = torch.arange(count - 1), (linked[1:], linked[:-1])
-        found = [side[rows, top].double() for side in sides]
-        found += [side.double().mean(dim=1) for side in sides]
+        at, sides = torch.arange(count - 1), (linked[1:], linked[:-1])
+        in_row = [side[at, top].double() for side in sides]
+        in_row += [side.double().mean(dim=1) for side in sides]
         linkable = sides[0].any(dim=1) & sides[1].any(dim=1)
-        hits.append(torch.stack(found, dim=1)[linkable])
+        hits.append(torch.stack(in_row, dim=1)[linkable])
     return torch.cat(hits)
 
 
 # %% tags=["hide-input"]
 links = [token_links(pair) for pair in corpus.test]
-averaged = many_maps.cross[-1].mean(dim=1).cpu()  # the last layer, as above
-hits = agreement(averaged)
+hits = agreement(many_maps.cross[-1].mean(dim=1).cpu())  # the last layer, as above
 by_predicted, by_read, chance_predicted, chance_read = hits.mean(dim=0).tolist()
 only_read = int((hits[:, 1] > hits[:, 0]).sum())
-print(f"{len(hits)} rows; linked only to the token read: {only_read}")
-row_reads = of_rows.choices[0 if by_read > chance_read else 1]
-because = f"it is {by_read:.0%}, where chance is {chance_read:.0%}"
-of_rows.reveal(row_reads, because=because)
-
-# %% tags=["hide-input"]
-shares = by_predicted, chance_predicted, by_read, chance_read
-ways_to_choose = "largest weight", "random source token"
-bars(
-    [f"{way}, token {of}" for of in ("predicted", "read") for way in ways_to_choose],
-    [100 * share for share in shares],
-    xlabel="rows in which the two are linked (%)",
-    title="In our translator, the largest weight mostly fits the token predicted",
-)
+print(f"{f'{len(hits)} rows, linked to':24} found   by chance")
+print(f"{'the token predicted':24}{by_predicted:6.0%}{chance_predicted:12.0%}")
+print(f"{'the token read':24}{by_read:6.0%}{chance_read:12.0%}")
+print(f"the token read alone: {only_read} rows")
 
 # %% tags=["hide-input"]
 assert by_predicted > 0.8 and max(chance_predicted, chance_read) < 0.2
@@ -713,15 +779,15 @@ for layer in many_maps.cross:
         assert predicted_share > read_share + 0.2
 
 # %% [markdown]
-# If we label the rows by what they read, the largest weight fits the label no more often than a source token drawn at random.
-# And nearly every row that fits the token read fits the predicted one too, as when the two are pieces of one word.
-# In each head of both layers (a folded cell checks it), the predicted token does better than the one that is read.
-# In larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
+# Labeled by the token read, the map does no better than chance.
+# The few rows that fit the token read nearly all fit the predicted one too, for example when both are pieces of one word.
+# In each head of both layers, the predicted token does better (folded cell).
+# But this is no law: in larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
 # So measure before you label.
 #
-# Now go through a translation step by step, with this sentence or one of your own: the rows are labeled by what they predict.
-# The stepper opens at `▁Hund`, with the mean of the four heads of the last layer.
-# What does the decoder look at when it chooses a noun, and what when it chooses an article?
+# Now step through a translation, this one or your own.
+# On the left is what the decoder looks at among its own tokens, on the right what it looks at in the source.
+# The rows are labeled by what they predict.
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
@@ -736,9 +802,11 @@ with written_for(english, stepper.text):
     assert stepper.view["predicted"] == tokens(tgt_out)
 
 # %% [markdown]
-# *Hund* looks at *dog*, but *den* gives 0.77 to *the* and 0.23 to *dog*.
-# Where does the 0.23 come from?
-# Here are the four heads of layer 1, which is the last (we count from 0): point at a German token, and see what the decoder looked at to predict it.
+# The position that predicts `▁Hund` looks at *dog*.
+# The one that predicts `▁den` gives 0.77 to *the*, and 0.23 to *dog* as well.
+# (A German article must agree with its noun, so this may be the reason.)
+# The 0.23 comes from head 0 alone, which puts 0.92 on *dog*; the mean of the four heads hides it.
+# (Layer 1 is the last: we count from 0.)
 
 # %% tags=["hide-input"]
 from course_lib.widgets import AttentionExplorer
@@ -756,80 +824,10 @@ the, dog = 3, 4  # in the source; ▁den and ▁Hund are rows 3 and 4
 assert abs(cross_map[3, the] - 0.77) < 0.03 and abs(cross_map[3, dog] - 0.23) < 0.03
 last_heads = maps.cross[-1][0]  # (heads, tgt_len, src_len)
 assert abs(last_heads[0, 3, dog] - 0.92) < 0.04 and last_heads[1:, 3, the].min() > 0.97
-assert all(layer[0, :, 0, 0].min() > 0.97 for layer in maps.cross)  # Die: The
 
 # %% [markdown]
-# From a single head: head 0 puts 0.92 on *dog*, the other three look only at *the*. The mean hides that.
-# (Lesson [12](12_reading_attention.ipynb) looks at this head in many sentences.)
+# Lesson [12](12_reading_attention.ipynb) looks at this head in many sentences.
 #
-# *Die* looks only at *The*, in all heads of both layers.
-# How can it agree with *Katze*, then? Lesson 12 tests where the model finds the gender.
-#
-# ## An aside: why only 90 %?
-#
-# On our sentence, the favorite led by far and never came near 100 %.
-# Our translator was trained with label smoothing (section 5.4 of the paper).
-# Its training target shares 0.1 equally among all tokens of the vocabulary, and adds 0.9 to the right one.
-# We look at the effect in a tiny Transformer, which memorizes 32 short pairs, with three amounts of smoothing and three seeds each.
-# Its tokenizer is `own_tokenizer`, with 240 tokens.
-# `memorize` trains the model, and returns the favorite's mean probability and how often the favorite is right.
-
-# %%
-of_smoothing = Predict(
-    "What will the favorite get, on average, without label smoothing?",
-    unit="%",
-    off_by=3,
-    section="An aside: why only 90 %?",
-)
-of_smoothing
-
-# %% tags=["hide-input"]
-from course_lib import ModelConfig
-
-short_pairs = [pair for pair in corpus.train if len(pair.tgt_words) <= 6][:32]
-texts = [text for pair in short_pairs for text in (pair.src, pair.tgt)]
-own_tokenizer = Tokenizer.train(texts, vocab_size=240)
-few = make_batch(encode_pairs(own_tokenizer, short_pairs)).to(device)
-sizes = dict(d_model=32, num_heads=4, d_ff=64, num_layers=1, dropout=0.0)
-tiny = ModelConfig(own_tokenizer.vocab_size, norm_first=True, **sizes)
-is_real = few.tgt_out != PAD_ID
-
-
-# %% tags=["hide-input"]
-def memorize(smoothing, seed, steps=120):
-    """Mean probability of the favorite, and the share of favorites that are right."""
-    torch.manual_seed(seed)
-    pupil = Transformer(tiny).to(device)
-    optimizer = torch.optim.Adam(pupil.parameters(), lr=1e-2, fused=True)
-    for _ in range(steps):
-        real_logits = pupil(few.src, few.tgt_in)[is_real]  # (tokens, vocab)
-        answers = few.tgt_out[is_real]
-        loss = F.cross_entropy(real_logits, answers, label_smoothing=smoothing)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    best = real_logits.softmax(dim=-1).max(dim=-1)
-    return best.values.mean().item(), (best.indices == answers).double().mean().item()
-
-
-# %%
-amounts = (0.0, 0.1, 0.2)
-pupils = {amount: [memorize(amount, seed) for seed in range(3)] for amount in amounts}
-for amount, runs in pupils.items():
-    asked = 1 - amount + amount / own_tokenizer.vocab_size  # of the right token
-    print(f"target {asked:6.1%}: favorite", *(f"{p:.1%}" for p, _ in runs), end=", ")
-    print("right", *(f"{share:.0%}" for _, share in runs))
-of_smoothing.reveal(round(100 * sum(p for p, _ in pupils[0.0]) / 3, 1))
-
-# %% tags=["hide-input"]
-for told, runs in zip((0.996, 0.886, 0.773), pupils.values(), strict=True):
-    assert all(abs(p - told) < 0.02 and share > 0.98 for p, share in runs)
-
-# %% [markdown]
-# Every model has learned the pairs, and gives its favorite nearly what its target asks for: with targets of 100, 90 and 80 %, the favorite gets about 100, 89 and 77 %.
-# So in a model trained with smoothing, a favorite near 90 % need not be a sign of doubt.
-
-# %% [markdown]
 # ## Your predictions
 
 # %%
@@ -851,7 +849,7 @@ Predictions()
 # The decoder reads `<s>` and the target shifted right, and predicts the target up to and including `</s>`.
 # Each of its layers has masked self-attention, attention to the memory, and a feed-forward network, each in a residual path with a norm.
 # In the attention to the memory, queries come from the decoder, and every layer projects keys and values of its own from the encoder's final output.
-# Thanks to the causal mask, one parallel pass gives what one step for each token would give, so training is parallel, and only translation goes token by token.
+# Thanks to the causal mask, one pass over known tokens gives the same as one pass for each token. So training is parallel; only translation goes token by token.
 # In our translator, the largest weight in row *t* of a cross-attention map usually fits the token that position *t* must predict, and seldom the one that it reads.
 #
 # **Practice**: [assignment 07](assignments/release/07_decoder/07_decoder.ipynb): exercises that are checked at once, and a question to answer in words.

@@ -1,5 +1,7 @@
 """The flow of data: every tensor has its name, its shape and its proportions, and every way leads where it should."""
 
+from dataclasses import replace
+
 import pytest
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
@@ -59,6 +61,45 @@ def law_a_step_is_a_box_and_a_way_back_a_loop_under_the_row(make):
     assert axes.get_ylim()[0] < min(y) < -STEPS[0].size[1] / 2 - 0.4, "on the page, and under the shapes"
 
 
+WORDS = ("<s>", "▁Wir", "▁aufstehen", "")
+ROW_OF_WORDS = [
+    Block("words", (1, 4), "", (0, 0), "data", WORDS),
+    Block("vectors", (256, 4), "4 vectors", (0, 1), "data", WORDS),
+    Block("best", (3, 1), "", (2.5, 0), "result", ("▁auf 42 %", "ste", "stehen")),
+]
+
+
+def law_parts_are_boxes_around_their_words_with_bars_below_them(make):
+    axes = drawn(ROW_OF_WORDS, [("best", "words", "again")], make)
+    boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    assert len(boxes) == 4 + 4 + 3
+    middles = [(box.get_x() + box.get_width() / 2, box.get_y() + box.get_height() / 2) for box in boxes]
+    written = {text.get_text(): text.get_position() for text in axes.texts}
+    for word, middle in zip((*WORDS[:3], *ROW_OF_WORDS[2].parts), middles[:3] + middles[8:], strict=True):
+        assert word in written and written[word] == pytest.approx(middle), word
+    assert [x for x, _ in middles[:4]] == pytest.approx([x for x, _ in middles[4:8]]), "each bar below its word"
+    assert all(box.get_height() > box.get_width() == flow.UNIT for box in boxes[4:7])
+    assert boxes[2].get_width() > boxes[1].get_width() > 0, "room for the longer word"
+    assert [box.get_linestyle().replace("solid", "-") for box in boxes[2:4]] == ["-", ":"], "a place still empty"
+    (line,) = axes.lines
+    assert line.get_xdata()[-1] == pytest.approx(middles[3][0]), "which is where the way back ends"
+    assert "4 vectors" in written and not any("256" in text for text in written)
+
+
+def without_words(blocks, ways, *, title):
+    return flow_figure([Block(b.name, b.shape, b.axes, b.at, b.kind) for b in blocks], ways, title=title)
+
+
+def with_one_word_for_all(blocks, ways, *, title):
+    return flow_figure([replace(b, parts=("▁Wir",) * len(b.parts)) for b in blocks], ways, title=title)
+
+
+def with_bars_elsewhere(blocks, ways, *, title):
+    return flow_figure(
+        [replace(b, parts=b.parts[::-1] if b.shape[0] == 256 else b.parts) for b in blocks], ways, title=title
+    )
+
+
 def without_steps_and_loops(blocks, ways, *, title):
     return flow_figure([Block(b.name, b.shape or (1, 1), b.axes, b.at) for b in blocks], ways[:-1], title=title)
 
@@ -78,12 +119,18 @@ def test_laws_of_the_flow():
     tells_apart(law_a_step_is_a_box_and_a_way_back_a_loop_under_the_row, flow_figure, without_steps_and_loops)
 
 
+def test_laws_of_parts():
+    mutants = without_words, with_one_word_for_all, with_bars_elsewhere
+    tells_apart(law_parts_are_boxes_around_their_words_with_bars_below_them, flow_figure, *mutants)
+
+
 def test_large_and_small_tensors_stay_readable():
     assert Block("X", (1, 10_000), "", (0, 0)).size == (flow.LARGEST, flow.SMALLEST)
 
 
-def test_everything_is_on_the_page():
-    axes = drawn()
+@pytest.mark.parametrize(("blocks", "ways"), [(BLOCKS, WAYS), (ROW_OF_WORDS, [("best", "words", "again")])])
+def test_everything_is_on_the_page(blocks, ways):
+    axes = drawn(blocks, ways)
     for patch in axes.patches:
         if isinstance(patch, Rectangle):
             assert axes.get_xlim()[0] < patch.get_x() and patch.get_x() + patch.get_width() < axes.get_xlim()[1]
@@ -98,6 +145,10 @@ def test_everything_is_on_the_page():
         ([Block("v", (3,), "d_v", (0, 0))], [], "v: expected 2 or 3 sizes (none of a step) and a kind among"),
         ([Block("v", (3, 1), "", (0, 0), "step")], [], "got (3, 1) and 'step'"),
         ([Block("v", (3, 1), "d_v", (0, 0), "blue")], [], "got (3, 1) and 'blue'"),
+        ([Block("v", (1, 3), "", (0, 0), "data", ("a", "b"))], [], "v: expected a part for each column, got (1, 3)"),
+        ([Block("v", (3, 1), "", (0, 0), "data", ("a", "b"))], [], "v: expected a part for each column, got (3, 1)"),
+        ([Block("v", (2, 1, 2), "", (0, 0), "data", ("a", "b"))], [], "v: expected a part for each column"),
+        ([Block("v", (), "", (0, 0), "step", ("a", "b"))], [], "v: expected a part for each column"),
     ],
 )
 def test_bad_flows_are_refused(blocks, ways, message):
