@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 VERDICTS = {"right": "✓", "half right": "◐", "wrong": "✗"}  # and the marks that they are written with
@@ -65,11 +65,18 @@ class Claim:
         link = f" (Lesson {_link(self.lesson)}.)" if self.lesson else ""
         return f"**{self.number}.** {VERDICTS[self.verdict]} **{self.verdict}**. {self.right}{link}"
 
+    def case(self, note: str = "") -> str:
+        """The evidence, after a note on what to look for; under it the answer, folded, once there is one."""
+        said, table = self.evidence().text.split("\n\n")
+        return "\n\n".join(filter(None, [said, note, table, self.verdict and _folded("What is right?", self.answer())]))
+
 
 class LabBook:
     """Claims in three steps: `say` them, `test` each, `judge` them.
 
-    A name means one claim; a second step on the same claim, such as a test with other values, replaces the first.
+    A test shows the verdict, folded, under its numbers where it is judged already, so that a page can keep the
+    verdicts in one place. A name means one claim; a second step on the same claim, such as a test with other values,
+    replaces the first.
     """
 
     def __init__(self):
@@ -103,7 +110,7 @@ class LabBook:
         return Page("\n\n".join(str(self[name]) for name in said))
 
     def test(self, name: str, measure: Measure, values: Sequence[float]) -> Page:
-        """Runs the experiment of a claim for all values of its knob, and returns its evidence.
+        """Runs the experiment of a claim for all values of its knob, and returns its evidence and any verdict, folded.
 
         Args:
             name: of the claim.
@@ -123,36 +130,57 @@ class LabBook:
             raise ValueError(f"{name}: expected finite numbers, got {strange or 'none'}")
         tested = replace(claim, knob=_words(measure), values=tuple(values), numbers=numbers)
         self._claims[name] = tested
-        return tested.evidence()
+        return Page(tested.case())
 
     def judge(self, **verdicts: tuple[str, str, str]) -> Page:
-        """Closes claims that are tested, and returns the answers, folded: a reader judges first, and then opens them.
+        """Enters verdicts, before the tests or after them, and returns the answers, folded: a reader judges first.
 
         Args:
             verdicts: name to verdict ("right", "half right" or "wrong"), lesson ("" where none teaches it) and the
                 right version.
 
         Raises:
-            ValueError: on another verdict, or a claim that is not tested yet.
+            ValueError: on another verdict, or if there is no such claim.
         """
         for name, (verdict, lesson, right) in verdicts.items():
             if verdict not in VERDICTS:
                 raise ValueError(f"{name}: expected a verdict among {', '.join(VERDICTS)}; got {verdict!r}")
-            if not self[name].numbers:
-                raise ValueError(f"{name}: expected a test before the verdict, got none")
             self._claims[name] = replace(self[name], verdict=verdict, lesson=lesson, right=right)
         answers = "\n\n".join(self[name].answer() for name in verdicts)
-        return Page(f"<details><summary>What is right?</summary>\n\n{answers}\n\n</details>")
+        return Page(_folded("What is right?", answers))
 
-    def summary(self) -> Page:
-        """A table of all claims that are judged: never a claim without its verdict and what is right."""
-        rows = [
-            f"| {claim.number} | {claim.said} | {VERDICTS[claim.verdict]} {claim.verdict} | {claim.right} | "
-            f"{_link(claim.lesson)} |"
-            for claim in self.claims
-            if claim.verdict
-        ]
-        return Page("\n".join(["| | claim | verdict | what is right | lesson |", "|--:|---|---|---|---|", *rows]))
+    def topic(self, group: str, **notes: str) -> Page:
+        """One line that opens: the claims of a group, each with a note, its evidence, and its answer, folded again.
+
+        Args:
+            group: of claims that are tested.
+            notes: name to what its experiment does, in Markdown.
+
+        Raises:
+            ValueError: if there is no such group, one of its claims is not tested, or a note is on another claim.
+        """
+        claims = {claim.name: claim for claim in self.claims if claim.group == group}
+        if not claims or not all(claim.numbers for claim in claims.values()) or not notes.keys() <= claims.keys():
+            raise ValueError(f"expected tested claims and notes on them, got {[*claims]} of {group!r}, {[*notes]}")
+        cases = "\n\n".join(claim.case(notes.get(name, "")) for name, claim in claims.items())
+        numbers = ", ".join(str(claim.number) for claim in claims.values())
+        return Page(_folded(f"{group}: {numbers}", cases))
+
+    def summary(self, closed: Collection[str] = ()) -> Page:
+        """A table of all claims that are tested and judged: number, claim, and its verdict's mark with the lesson.
+
+        Args:
+            closed: groups whose claims stand in a second table, folded.
+        """
+        head = ["| | claim | verdict, lesson |", "|--:|---|---|"]
+        seen, folded = [*head], [*head]
+        for claim in self.claims:
+            if claim.verdict and claim.numbers:
+                verdict = f"{VERDICTS[claim.verdict]} {_link(claim.lesson)}".strip()
+                rows = folded if claim.group in closed else seen
+                rows.append(f"| {claim.number} | {claim.said} | {verdict} |")
+        rest = [_folded(f"{len(folded) - len(head)} more", "\n".join(folded))] if len(folded) > len(head) else []
+        return Page("\n\n".join(["\n".join(seen), *rest]))
 
 
 def written(number: float) -> str:
@@ -175,6 +203,11 @@ def _words(measure: Measure) -> str:
     """The name of the function's first parameter in words; d_k and the like stay as they are."""
     name = next(iter(inspect.signature(measure).parameters))
     return name if name.startswith("d_") else name.replace("_", " ")
+
+
+def _folded(words: str, text: str) -> str:
+    """Markdown that a click on the words opens."""
+    return f"<details><summary>{words}</summary>\n\n{text}\n\n</details>"
 
 
 def _link(lesson: str) -> str:

@@ -19,7 +19,7 @@ class ErrataLab(CourseWidget):
         chosen: the claim to begin with, from 0.
 
     Raises:
-        ValueError: without claims, with one that is not judged, or if `chosen` is none of them.
+        ValueError: without claims, with one that is not judged and tested, or if `chosen` is none of them.
     """
 
     claims = t.List().tag(sync=True)  # what the page shows of each
@@ -30,9 +30,9 @@ class ErrataLab(CourseWidget):
     def __init__(self, claims: Sequence[Claim], *, chosen: int = 0):
         if not claims:
             raise ValueError("expected claims, got none")
-        open_ones = [claim.name for claim in claims if not claim.verdict]
+        open_ones = [claim.name for claim in claims if not (claim.verdict and claim.numbers)]
         if open_ones:
-            raise ValueError(f"expected judged claims, got no verdict on {', '.join(open_ones)}")
+            raise ValueError(f"expected judged and tested claims, got no verdict or numbers of {', '.join(open_ones)}")
         if not 0 <= chosen < len(claims):
             raise ValueError(f"chosen must be in 0..{len(claims) - 1}, got {chosen}")
         super().__init__(claims=[shown(claim) for claim in claims], chosen=chosen)

@@ -87,9 +87,39 @@ def test_pages_are_markdown():
     assert book["odd"].knob == "d_model" and book["odd"].answer() == "**2.** ✓ **right**. It is."
     rows = book.summary().text.splitlines()[2:]  # only what is judged
     assert rows == [
-        "| 1 | A square is the double. | ✗ wrong | At 2 `only`. | [03](03_attention.ipynb) |",
-        "| 2 | An odd square is odd. | ✓ right | It is. |  |",
+        "| 1 | A square is the double. | ✗ [03](03_attention.ipynb) |",
+        "| 2 | An odd square is odd. | ✓ |",
     ]
+
+
+def test_a_verdict_that_is_there_before_the_test_stands_folded_under_it():
+    book = filled()
+    book.judge(minus=("right", "", "It has none."))
+    assert not book["minus"].numbers and "no sign" not in book.summary().text, "judged alone it is in no list"
+    page = book.test("minus", lambda base: {"found": base * base}, values=(-2, 2)).text
+    said, table, *folded = page.split("\n\n")
+    assert said == str(book["minus"]) and table.splitlines()[-1] == "| found | 4 | 4 |"
+    assert folded == ["<details><summary>What is right?</summary>", book["minus"].answer(), "</details>"]
+    assert book.test("odd", lambda base: {"found": base}, values=(1,)).text == book["odd"].evidence().text
+
+
+def test_a_topic_is_one_line_that_opens():
+    book = filled()
+    book.test("odd", lambda base: {"found": base}, values=(1,))
+    page = book.topic("Powers", odd="Look at 1.").text
+    assert page.splitlines()[0] == "<details><summary>Powers: 1, 2</summary>"
+    assert page.count("<details>") == page.count("</details>") == 2 and page.endswith("</details>")
+    assert page.index("“A square is") < page.index("At 2 `only`.") < page.index("“An odd") < page.index("Look at 1.")
+    assert page.index("Look at 1.") < page.rindex("| found | 1 |")
+
+
+def test_closed_groups_are_listed_under_the_others():
+    book = filled()
+    book.test("minus", lambda base: {"found": base * base}, values=(-2, 2))
+    book.judge(minus=("right", "", "It has none."))
+    seen, folded = book.summary(closed=["Signs"]).text.split("<details><summary>1 more</summary>")
+    assert "A square is the double." in seen and "no sign" not in seen
+    assert "| 3 | A square has no sign. | ✓ |" in folded and "double" not in folded
 
 
 @pytest.mark.parametrize(
@@ -104,7 +134,10 @@ def test_pages_are_markdown():
         (lambda book: book.test("odd", lambda n: {"a": 1, "b": n}, values=(1, float("nan"))), "got ['b']"),
         (lambda book: book.test("odd", lambda n: {}, values=(1,)), "expected finite numbers, got none"),
         (lambda book: book.judge(double=("maybe", "", "")), "among right, half right, wrong; got 'maybe'"),
-        (lambda book: book.judge(odd=("right", "", "")), "odd: expected a test before the verdict, got none"),
+        (lambda book: book.judge(triple=("right", "", "")), "got 'triple'"),
+        (lambda book: book.topic("Powers"), "expected tested claims and notes on them, got ['double', 'odd']"),
+        (lambda book: book.topic("Roots"), "got [] of 'Roots', []"),
+        (lambda book: book.topic("Signs", odd="Look."), "got ['minus'] of 'Signs', ['odd']"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(call, message):

@@ -95,5 +95,7 @@ def test_what_it_cannot_show_is_refused(make, message):
 def test_a_claim_that_is_not_judged_is_refused():
     book = some_book()
     book.say("Powers", cube="A cube is the triple.")
-    message = "expected judged claims, got no verdict on cube"
+    message = "expected judged and tested claims, got no verdict or numbers of cube"
+    assert message in str(raised(ValueError, lambda: ErrataLab(book.claims)))
+    book.judge(cube=("wrong", "", "At 1."))  # still without numbers
     assert message in str(raised(ValueError, lambda: ErrataLab(book.claims)))
