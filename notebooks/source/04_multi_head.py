@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from course_lib.attention import MultiHeadAttention, attention
-from course_lib.figures import Panel, attention_grid, curves, panels
+from course_lib.figures import Panel, curves, panels
 from course_lib.position import sinusoidal
 from course_lib.widgets import Predict, Predictions
 
@@ -30,8 +30,17 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 #
 # *The cat sees the dog.* · *The dog sees the cat.*
 # The word *sees* needs two things from its sentence: who sees, and who is seen.
-# Each word is a vector of four random numbers here, and it is its own value.
-# We give *sees* the fairest weights there are: half for the subject, half for the object.
+# Each word is a vector of four numbers here, and it is its own value: *cat* is 2 0 4 0, *dog* is 0 6 0 2.
+# We give *sees* equal weights: half for the subject, half for the object.
+
+# %%
+vocab = ["the", "cat", "sees", "dog", "."]
+vectors = torch.tensor(
+    [[1.0, 1, 0, 0], [2, 0, 4, 0], [0, 1, 1, 0], [0, 6, 0, 2], [0, 0, 0, 1]]
+)
+sentences = ["the cat sees the dog .".split(), "the dog sees the cat .".split()]
+ids = torch.tensor([[vocab.index(word) for word in words] for words in sentences])
+values = vectors[ids]  # (batch, keys, d_v)
 
 # %%
 of_sees = Predict(
@@ -42,16 +51,10 @@ of_sees = Predict(
 of_sees
 
 # %% tags=["nbval-check-output"]
-vocab = ["the", "cat", "sees", "dog", "."]
-vectors = torch.randn(len(vocab), 4, generator=torch.Generator().manual_seed(0))
-sentences = ["the cat sees the dog .".split(), "the dog sees the cat .".split()]
-ids = torch.tensor([[vocab.index(word) for word in words] for words in sentences])
-values = vectors[ids]  # (batch, keys, d_v)
-
 one_row = torch.tensor([0, 0.5, 0, 0, 0.5, 0])  # (keys,): the weights of "sees"
 one_context = one_row @ values  # (batch, d_v)
 differ = (one_context[0] != one_context[1]).sum().item()
-print(f"{differ} of 4 numbers differ")
+print("the two contexts:", *one_context.int().tolist())
 with_positions = one_row @ (values + sinusoidal(6, 4))
 apart = (with_positions[0] - with_positions[1]).abs().max()
 print("with positions added:", "they differ" if apart > 1e-6 else "still the same")
@@ -59,11 +62,13 @@ choices = {0: "not at all", 2: "in half of the numbers", 4: "in all numbers"}
 of_sees.reveal(choices[differ], because="half a cat and half a dog has no order")
 
 # %% [markdown]
-# The sentences mean different things, and nothing that comes later in the model can tell them apart by this context.
+# Half a cat plus half a dog is half a dog plus half a cat: 1 3 2 1 in both sentences.
+# The sentences mean different things, but this context is the same, and no later layer can tell them apart by it.
 # Positions do not help: in both sentences the same two positions are added.
 #
-# Now we give *sees* two rows of weights, one for the subject and one for the object.
-# Their contexts are put side by side: they are **concatenated**.
+# Now *sees* gets two rows of weights, one for the subject and one for the object.
+# Each row of weights is one **head**.
+# The two contexts are put side by side: they are **concatenated**.
 
 # %%
 two_rows = torch.tensor([[0.0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]])  # (heads, keys)
@@ -84,7 +89,7 @@ panels(
 
 # %% tags=["hide-input"]
 _, the_cat, _, the_dog, _ = vectors
-assert differ == 0 and apart < 1e-6
+assert differ == 0 and apart < 1e-6 and one_context[0].tolist() == [1, 3, 2, 1]
 assert torch.equal(two_contexts[0], torch.cat([the_cat, the_dog]))
 assert torch.equal(two_contexts[1], torch.cat([the_dog, the_cat]))
 
@@ -93,10 +98,12 @@ assert torch.equal(two_contexts[1], torch.cat([the_dog, the_cat]))
 #
 # ## Can unequal weights save one head?
 #
-# With weights of 0.8 and 0.2 the two means differ.
-# So let us ask in general: a token wants the content of the word **before** it and of the word **after** it.
-# The contents are random, eight numbers each, in sentences of six tokens.
-# (Before the first word comes the last, so that every token has two neighbors.)
+# With weights of 0.8 and 0.2 the two contexts differ. Is one head enough, then?
+# Take one number of the context: 0.8 × (cat) + 0.2 × (dog) = 4.
+# Was it 5 and 0, or 4 and 4, or 3 and 8? One sum cannot give back two unknown numbers.
+#
+# Let us measure it. A token wants the content of the word **before** it and of the word **after** it.
+# The contents are random, eight numbers each, in sentences of six tokens. (The six stand in a circle, so each has two neighbors.)
 
 
 # %%
@@ -115,7 +122,7 @@ before, after = pairs_wanted.chunk(2, dim=-1)  # (tokens, 8) each
 # %% [markdown]
 # One head mixes both into one mean: a share of the word before, the rest of the word after.
 # Then the best possible matrix tries to get both back.
-# What it cannot get back, as a share of the variance, we call lost.
+# We call *lost* the share of the variance that it cannot get back.
 
 
 # %%
@@ -159,6 +166,8 @@ curves(
 )
 
 # %% tags=["hide-input"]
+pairs_of_4 = torch.tensor([[5.0, 0], [4, 4], [3, 8]])
+torch.testing.assert_close(pairs_of_4 @ torch.tensor([0.8, 0.2]), torch.full((3,), 4.0))
 assert all(abs(loss - 0.5) < 0.02 for loss in lost_both)
 assert max(lost(torch.cat([before, after], dim=-1))) < 1e-6  # two heads
 assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
@@ -166,33 +175,29 @@ assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
 # %% [markdown]
 # The weights decide *what* is lost, but not *how much*.
 #
-# Why half?
-# A mean of contents has 8 numbers, and a matrix makes 16 of them, but they all come from those 8.
-# In the words of linear algebra: what one head can deliver here is a matrix of **rank** 8 at most, and what is wanted has rank 16.
-# Wider values would not help: a head has one W_V, the same for all keys, so it cannot send the word before to one place and the word after to another. Of the contents, only the 8 numbers of their mean go in.
-# (With words from a small vocabulary, a nonlinear layer could tell which two of them a mean of unequal weights holds; with random contents like these it does no better than the matrix.)
-#
-# For those who know the singular value decomposition: how close can *any* matrix of rank 8 come?
-# The singular values tell: what is lost is at least the share of the squared ones beyond the eighth (theorem of Eckart and Young).
+# Why half? Sixteen numbers are wanted, and the mean has eight.
+# A matrix can make sixteen numbers of these eight, but no more than eight of them are independent: its result has **rank** 8 at most, and what is wanted has rank 16.
+# A wider W_V does not help: it is the same for all keys, so both words still come mixed in the same proportion.
 
 # %% tags=["hide-input"]
-singular = torch.linalg.svdvals(pairs_wanted.double())
-bound = (singular[8:].square().sum() / singular.square().sum()).item()
+# Proof for those who know the SVD: no matrix of rank 8 loses less than 0.46.
+# At least the share of the squared singular values after the eighth is lost (theorem
+# of Eckart and Young). It is a little below one half: the best 8 of 16 directions are
+# chosen after seeing this sample, and by chance some of them vary more than others.
+# (With words from a small vocabulary, a nonlinear layer could tell which two words are
+# mixed. With random contents like these it does no better than the matrix.)
+alike = pairs_wanted.double()
+alike = alike / alike.square().sum(dim=0).sqrt()  # `lost` counts all 16 columns alike
+singular = torch.linalg.svdvals(alike).square()
+bound = (singular[8:].sum() / singular.sum()).item()
 rank = torch.linalg.matrix_rank
-print(f"rank {rank(before + after)} against {rank(pairs_wanted)}", end=": ")
-print(f"at least {bound:.2f} is lost")
 assert (int(rank(before + after)), int(rank(pairs_wanted))) == (8, 16)
-assert 0.45 < bound < min(lost_both)
+assert 0.46 < bound < min(lost_both)
 
 # %% [markdown]
-# The bound is a little below one half because the best 8 of 16 directions may be chosen after seeing this sample, and by chance some vary more than others.
-#
 # Of a single head the paper says: "averaging inhibits this" (section 3.2.2).
-#
-# A token wants to know several things about the others: which word it belongs to, who does what, gender, number.
-# So the paper runs several attentions in parallel, each with its own W_Q, W_K and W_V.
-# Each of them is a **head**, and all together are **multi-head attention**.
-# If you know convolutions, think of channels: one input, several filters, outputs stacked.
+# So the paper runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls it **multi-head attention**.
+# If you know convolutions, think of channels: one input, several filters, outputs side by side.
 #
 # ## One head after another
 #
@@ -253,8 +258,42 @@ of_weights.reveal(shown["weights of a head"], because="six queries meet six keys
 #
 # ## One product for all heads
 #
+# Here is the whole path.
+# Follow it from `x`: three wide products, a cut into four heads, one attention in each, and everything back side by side.
+# We now write it, arrow by arrow.
+
+# %% tags=["hide-input"]
+from course_lib.figures import Block, flow_figure
+
+wide, narrow = (length, d_model), (num_heads, length, d_k)
+blocks = [Block("x", wide, "length × d_model", (0, 1.25))]
+for row, name in zip((0, 1.25, 2.5), ("queries", "keys", "values"), strict=True):
+    blocks.append(Block(name, wide, "length × d_model", (1.1, row)))
+    split_up = f"{name} by head"
+    blocks.append(Block(split_up, narrow, "heads × length × d_k", (2.25, row)))
+by_head = (num_heads, length, length)
+blocks += [Block("weights", by_head, "heads × queries × keys", (3.4, 0.6), "weights")]
+blocks += [Block("context", narrow, "heads × length × d_k", (4.5, 1.0))]
+blocks += [Block("concatenated", wide, "length × d_model", (4.5, 2.5))]
+out_at = 3.4, 2.499  # not 2.5: an arrow back along a row would go under it
+blocks += [Block("output", wide, "length × d_model", out_at, "result")]
+
+# %% tags=["hide-input"]
+three = ("queries", "W_Q"), ("keys", "W_K"), ("values", "W_V")
+ways = [("x", name, matrix) for name, matrix in three]
+ways += [(name, f"{name} by head", "split") for name, _ in three]
+ways += [("queries by head", "weights", "Q Kᵀ / √d_k,\nsoftmax")]
+ways += [("keys by head", "weights", ""), ("weights", "context", "weights @ V")]
+ways += [("values by head", "context", "")]
+ways += [("context", "concatenated", "merge"), ("concatenated", "output", "W_O")]
+assert (batch, *wide) == x.shape == concatenated.shape
+assert by_head == (num_heads, *results[0][1].shape[1:])
+title = "One sentence in four heads: split, attend, merge, and mix with W_O"
+flow_figure(blocks, ways, title=title)
+
+# %% [markdown]
 # Each head multiplies the same `x` by its own narrow matrix.
-# Side by side, the four narrow matrices are one of 12 × 12, and one product does the work of four. (`nn.Linear` stores its matrix transposed, so in the code they come one below the other.)
+# Side by side, the four narrow matrices are one of 12 × 12, and one product does the work of four.
 
 
 # %%
@@ -262,6 +301,7 @@ def stacked(name):
     """The heads' projections of that name as one d_model-wide projection."""
     parts = [getattr(head, name) for head in heads]
     wide = nn.Linear(d_model, d_model)
+    # nn.Linear stores its matrix transposed: side by side is one below the other.
     wide.weight = nn.Parameter(torch.cat([part.weight for part in parts]))
     wide.bias = nn.Parameter(torch.cat([part.bias for part in parts]))
     return wide
@@ -306,35 +346,8 @@ print(f"loop and product differ by {(at_once - by_loop).abs().max():.0e} at most
 torch.testing.assert_close(at_once, by_loop)
 
 # %% tags=["hide-input"]
-from course_lib.figures import Block, flow_figure
-
-wide, narrow = (length, d_model), (num_heads, length, d_k)
-blocks = [Block("x", wide, "length × d_model", (0, 1.25))]
-for row, name in zip((0, 1.25, 2.5), ("queries", "keys", "values"), strict=True):
-    blocks.append(Block(name, wide, "length × d_model", (1.1, row)))
-    split_up = f"{name} by head"
-    blocks.append(Block(split_up, narrow, "heads × length × d_k", (2.25, row)))
-by_head = (num_heads, length, length)
-blocks += [Block("weights", by_head, "heads × queries × keys", (3.4, 0.6), "weights")]
-blocks += [Block("context", narrow, "heads × length × d_k", (4.5, 1.0))]
-blocks += [Block("concatenated", wide, "length × d_model", (4.5, 2.5))]
-out_at = 3.4, 2.499  # not 2.5: an arrow back along a row would go under it
-blocks += [Block("output", wide, "length × d_model", out_at, "result")]
-
-# %% tags=["hide-input"]
-three = ("queries", "W_Q"), ("keys", "W_K"), ("values", "W_V")
-ways = [("x", name, matrix) for name, matrix in three]
-ways += [(name, f"{name} by head", "split") for name, _ in three]
-ways += [("queries by head", "weights", "Q Kᵀ / √d_k,\nsoftmax")]
-ways += [("keys by head", "weights", ""), ("weights", "context", "weights @ V")]
-ways += [("values by head", "context", "")]
-ways += [("context", "concatenated", "merge"), ("concatenated", "output", "W_O")]
-assert [each.shape for each in blocks[2::2][:3]] == [query[0].shape] * 3
-assert (weights[0].shape, context[0].shape) == (by_head, narrow)
-title = "One sentence in four heads: split, attend, merge, and mix with W_O"
-flow_figure(blocks, ways, title=title)
-
-# %% tags=["hide-input"]
+assert (query[0].shape, context[0].shape) == (narrow, narrow)
+assert weights[0].shape == by_head
 torch.testing.assert_close(query_proj(x), one_by_one)
 for number, head in enumerate(heads):
     torch.testing.assert_close(query[:, number], head.query_proj(x))
@@ -347,6 +360,14 @@ torch.testing.assert_close(merge(context), concatenated)
 #
 # **A common mistake**: asking for the final shape in one step, `view(batch, heads, length, d_k)`.
 # Nothing crashes, because the shapes agree.
+
+
+# %%
+def wrong_split(x, heads=num_heads):  # to (batch, heads, length, d_k) in one step
+    return x.reshape(x.shape[0], heads, x.shape[1], -1)
+
+
+# %% [markdown]
 # To see what it does, we fill the features of every token with the number of its position.
 
 # %%
@@ -359,7 +380,7 @@ of_head_0
 # %% tags=["nbval-check-output"]
 position = torch.arange(6)[None, :, None].expand(1, 6, d_model)  # (1, length, d_model)
 with_transpose = split(position)[0]  # (heads, length, d_k)
-one_step = position.reshape(1, num_heads, length, d_k)[0]
+one_step = wrong_split(position)[0]
 for number in range(num_heads):
     good, bad = (way[number].unique().tolist() for way in (with_transpose, one_step))
     print(f"head {number}: with the transpose {good}, in one step {bad}")
@@ -367,35 +388,54 @@ why = "18 numbers are one token of 12 and half of the next"
 of_head_0.reveal(len(one_step[0].unique()), because=why)
 
 # %% tags=["hide-input"]
-labels = [f"row {row}" for row in range(length)]
-panels(
-    [
-        Panel(with_transpose[0], labels, range(d_k), "head 0, right"),
-        Panel(one_step[0], labels, range(d_k), "head 0, wrong"),
-    ],
-    title="With the transpose head 0 sees six positions, in one step only two",
-    words={"signed": "position"},
-)
+from matplotlib.colors import ListedColormap
+
+from course_lib.figures import new_figure, styled
+
+
+@styled
+def draw_owners(owners, title):
+    """Two tables of tokens and features, colored by the head that gets each number."""
+    figure, colors = new_figure(title, 9, 2.9), "#cfe6f7 #fbe3b5 #cdebdf #f0d5e5"
+    for axes, (name, owner) in zip(figure.subplots(1, 2), owners.items(), strict=True):
+        axes.imshow(owner, cmap=ListedColormap(colors.split()))
+        axes.set(title=name, xlabel="feature", ylabel="token", xticks=range(d_model))
+        for row, column in torch.cartesian_prod(*map(torch.arange, owner.shape)):
+            head = str(owner[row, column].item())
+            axes.text(column, row, head, ha="center", va="center", size=9)
+    return figure
+
+
+# %% tags=["hide-input"]
+owners, numbers = [], torch.arange(length * d_model).reshape(1, length, d_model)
+for way in (split, wrong_split):
+    owner = torch.empty(length * d_model, dtype=torch.long)
+    for head, part in enumerate(way(numbers)[0]):
+        owner[part.flatten()] = head
+    owners.append(owner.reshape(length, d_model))  # rows: tokens, columns: features
+cuts = {"right: cut by columns": owners[0], "wrong: cut by rows": owners[1]}
+draw_owners(cuts, "A head is a set of columns, not a set of rows")
 
 # %% tags=["hide-input"]
 assert with_transpose.shape == one_step.shape
 for number in range(num_heads):
     assert with_transpose[number].unique().tolist() == list(range(6))
     assert len(one_step[number].unique()) == 2
+by_columns = torch.arange(num_heads).repeat_interleave(d_k).expand(length, -1)
+assert torch.equal(owners[0], by_columns)
+by_rows = torch.arange(num_heads).repeat_interleave(18).reshape(length, d_model)
+assert torch.equal(owners[1], by_rows)
 
 # %% [markdown]
-# Right: every head gets all six tokens, a quarter of the features of each.
-# Wrong: every head gets a token and a half, cut in pieces, and the pieces attend to one another.
+# The number in a cell is the head that gets it.
+# Right: the table is cut by columns. Every head gets all six tokens, a quarter of the features of each.
+# Wrong: the table is cut by rows. Head 0 gets token 0 and half of token 1, and attends among their pieces.
 #
 # Which test finds it?
 # Lesson 02 showed that self-attention is equivariant: permuted rows in, permuted rows out.
 
 
 # %% tags=["nbval-check-output"]
-def wrong_split(x, heads=num_heads):
-    return x.reshape(x.shape[0], heads, x.shape[1], -1)
-
-
 def attend_with(split, x):
     projected = query_proj(x), key_proj(x), value_proj(x)
     return output_proj(merge(attention(*map(split, projected))[0]))
@@ -430,16 +470,15 @@ slices = output_proj.weight.T.split(d_k)  # one (d_k, d_model) for each head
 added = sum(context[:, number] @ each for number, each in enumerate(slices))
 difference = (added + output_proj.bias - by_loop).abs().max()
 print(f"the sum, plus the bias, differs from the output by {difference:.0e} at most")
-for name, function in (("without W_O", lambda x: x), ("with W_O", output_proj)):
-    leaf = concatenated.detach().requires_grad_()
-    function(leaf)[..., 0].sum().backward()
-    reach = leaf.grad.abs().unflatten(-1, (num_heads, d_k)).sum(dim=(0, 1, 3))
-    print(f"{name}: feature 0 depends on heads {reach.nonzero().flatten().tolist()}")
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(added + output_proj.bias, by_loop)
 assert len(slices) == num_heads and slices[0].shape == (d_k, d_model)
-assert (reach > 0).all()  # with W_O
+for function, expected in ((lambda x: x, [0]), (output_proj, [0, 1, 2, 3])):
+    leaf = concatenated.detach().requires_grad_()
+    function(leaf)[..., 0].sum().backward()  # on which heads does feature 0 depend?
+    reach = leaf.grad.abs().unflatten(-1, (num_heads, d_k)).sum(dim=(0, 1, 3))
+    assert reach.nonzero().flatten().tolist() == expected
 
 # %% [markdown]
 # So concatenating and multiplying by one matrix means: each head writes to the output through its own d_k × d_model matrix, and the results are added.
@@ -449,20 +488,16 @@ assert (reach > 0).all()  # with W_O
 # With d_v = d_model / h there is nothing to reduce.
 # In the paper's base model, 8 heads of width 64 are 512 numbers already, and W_O is 512 × 512.
 
-# %% tags=["nbval-check-output"]
-from course_lib import model_preset
-
-for name in ("base", "big"):
-    preset = model_preset(name, vocab_size=37_000)
-    sizes = f"{preset.num_heads} heads × {preset.d_k} = d_model {preset.d_model}"
-    print(f"{name:5}{sizes}")
+# Section 3.2.2 has all of it in one line: h = 8, d_k = d_v = d_model / h = 64.
 
 # %% tags=["hide-input"]
-assert preset.num_heads * preset.d_k == preset.d_model and preset.d_k == 64
+from course_lib import model_preset
+
+for name, sizes in (("base", (8, 64, 512)), ("big", (16, 64, 1024))):
+    preset = model_preset(name, vocab_size=37_000)
+    assert (preset.num_heads, preset.d_k, preset.d_model) == sizes
 
 # %% [markdown]
-# Section 3.2.2 has all of it in one line: h = 8, d_k = d_v = d_model / h = 64.
-#
 # ## The class
 #
 # We put the parts together.
@@ -494,9 +529,7 @@ class MultiHead(nn.Module):
 
 # %% [markdown]
 # Is it the function that `course_lib` has, and that PyTorch has?
-# We make one layer of each kind, `ours`, `finished` (of `course_lib`) and `theirs` (of PyTorch), and copy our parameters into the other two.
-# `course_lib` names its matrices as we do; `torch.nn.MultiheadAttention` keeps W_Q, W_K and W_V in one matrix, one below the other.
-# We take four queries and six keys, and compare outputs and gradients.
+# We copy the parameters of our layer (`ours`) into both, and compare outputs and gradients for four queries (`tgt`) and six keys (`src`); PyTorch's layer is `theirs`.
 
 # %% tags=["hide-input"]
 ours = MultiHead(d_model, num_heads).double()
@@ -504,12 +537,12 @@ finished = MultiHeadAttention(d_model, num_heads).double()
 finished.load_state_dict(ours.state_dict())
 theirs = nn.MultiheadAttention(d_model, num_heads, batch_first=True).double()
 projections = (ours.query_proj, ours.key_proj, ours.value_proj)
-with torch.no_grad():
+with torch.no_grad():  # PyTorch has all three in one matrix, one below the other
     theirs.in_proj_weight.copy_(torch.cat([each.weight for each in projections]))
     theirs.in_proj_bias.copy_(torch.cat([each.bias for each in projections]))
 _ = theirs.out_proj.load_state_dict(ours.output_proj.state_dict())
 
-# %%
+# %% tags=["hide-input"]
 tgt, src = torch.randn(batch, 4, d_model).double(), x.double()
 for tensor in (tgt, src):
     tensor.requires_grad_()
@@ -558,10 +591,108 @@ torch.testing.assert_close(torch_weights, our_weights, **exact)
 torch.testing.assert_close(averaged, our_weights.mean(dim=1), **exact)
 
 # %% [markdown]
+# ## Break it: forget to transpose back
+#
+# The split has a way back, the merge.
+# What if we forget its transpose, in a layer that learns?
+
+
+# %%
+class MergeWithoutTranspose(MultiHead):
+    def merge(self, x):
+        return x.reshape(x.shape[0], x.shape[2], -1)
+
+
+# %% [markdown]
+# No error tells us: the output has the right shape. Will the training tell us?
+#
+# The task is the one from above: a layer of width 16 delivers both neighbors of every token.
+# `fresh` makes a layer, and `train` shows it 100 batches of 32 new sentences (Adam, learning rate 0.03).
+# "Lost" is the mean squared error over the last ten batches (`at_end`); 1 means that nothing arrives.
+
+
+# %% tags=["hide-input"]
+def train(layer, seed, steps=100, lr=0.03, after_step=None):
+    """Share that is lost at each step, always on new sentences."""
+    generator = torch.Generator().manual_seed(seed)
+    optimizer, losses = torch.optim.Adam(layer.parameters(), lr=lr, fused=True), []
+    for _ in range(steps):
+        pair = neighbors(32, generator)
+        tokens, wanted = (each.to(layer.query_proj.weight) for each in pair)
+        loss = (layer(tokens, tokens, tokens) - wanted).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if after_step:
+            after_step(layer)
+    return losses
+
+
+# %% tags=["hide-input"]
+def fresh(layer_class, num_heads, seed):
+    torch.manual_seed(seed)
+    return layer_class(16, num_heads)
+
+
+def at_end(losses):
+    return sum(losses[-10:]) / 10
+
+
+# %%
+variants = {
+    "right, 4 heads": (MultiHead, 4),
+    "wrong, 4 heads": (MergeWithoutTranspose, 4),
+    "right, 2 heads": (MultiHead, 2),
+    "wrong, 2 heads": (MergeWithoutTranspose, 2),
+}
+trained, ended = {}, {}
+print("lost, with two seeds")
+for name, (layer_class, count) in variants.items():
+    trained[name] = [fresh(layer_class, count, seed) for seed in range(2)]
+    ended[name] = [at_end(train(each, seed)) for seed, each in enumerate(trained[name])]
+    print(f"{name:16}", *(f"{loss:.3f}" for loss in ended[name]), sep="   ")
+
+# %% tags=["hide-input"]
+one_sentence, _ = neighbors(1, torch.Generator().manual_seed(0))
+right, wrong = (
+    fresh(layer_class, 4, seed=0)(*[one_sentence] * 3)
+    for layer_class in (MultiHead, MergeWithoutTranspose)
+)
+assert wrong.shape == right.shape and not torch.allclose(wrong, right, atol=0.01)
+fine = ended["right, 4 heads"] + ended["right, 2 heads"] + ended["wrong, 2 heads"]
+assert max(fine) < 0.02 and 0.3 < min(ended["wrong, 4 heads"])
+assert max(ended["wrong, 4 heads"]) < 0.8  # and yet it has learned something
+
+# %% tags=["hide-input"]
+for layer in trained["wrong, 2 heads"]:
+    with torch.no_grad():
+        largest = layer.attend(*[one_sentence] * 3)[1][0].argmax(dim=-1).flatten()
+    for row in range(6):  # of the output: two rows of the contexts, one after the other
+        wanted = {(row - 1) % 6, (row + 1) % 6}
+        assert set(largest[2 * row : 2 * row + 2].tolist()) == wanted
+for tokens in (6, 8):  # the numbers of head 1 begin at 6, or at 8
+    numbered = torch.arange(2 * tokens).view(1, 2, tokens, 1).expand(-1, -1, -1, 8)
+    in_rows = trained["wrong, 2 heads"][0].merge(numbered)[0]
+    assert in_rows[0].unique().tolist() == [0, 1]  # head 0, positions 0 and 1
+    assert in_rows[3].unique().tolist() == [6, 7]  # of head 1, or still of head 0
+
+# %% [markdown]
+# With four heads the wrong layer stays behind.
+# With *two* heads it ends as low as the right one!
+# How?
+# Row 0 of what W_O gets should hold head 0 and head 1, both at position 0.
+# Without the transpose it holds head 0 at position 0 and head 0 at position 1.
+# So head 0 learns to look at one neighbor of token 0 when it stands at position 0, and at the other neighbor of token 0 when it stands at position 1.
+# The training has learned around the bug, for sentences of six tokens; in longer ones the rows fall differently.
+#
+# So a low loss does not show that the code is right.
+# A much stronger test is to compare with the loop, or with PyTorch's layer, for several heads and several tokens.
+#
 # ## What do heads cost?
 #
-# Sixteen heads must cost more than one, or not?
-# We count parameters and **FLOPs** (floating-point operations: a multiplication and an addition are two), for d_model 512 and a sentence of 30 tokens.
+# Surely sixteen heads cost more than one?
+# We count **FLOPs** (floating-point operations: a multiplication and an addition are two), for d_model 512 and a sentence of 30 tokens.
 
 # %%
 of_price = Predict(
@@ -571,35 +702,40 @@ of_price = Predict(
 )
 of_price
 
-# %% tags=["nbval-check-output"]
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
+# %% [markdown]
+# Count multiplications.
+# Each of the four projections takes 30 tokens through a 512 × 512 matrix.
+# In each head, every one of the 30 × 30 pairs takes 512 / heads for its score, and as many for the context.
 
-counts, sentence = (1, 2, 4, 8, 16), torch.zeros(1, 30, 512)
-parameters, flops, entries = [], [], []
-print("heads   parameters        FLOPs   weights")
+# %% tags=["nbval-check-output"]
+counts, entries, flops = (1, 2, 4, 8, 16), [], []
 for count in counts:
-    layer, counter = MultiHeadAttention(512, count), FlopCounterMode(display=False)
-    with torch.no_grad(), counter, sdpa_kernel(SDPBackend.MATH):
-        layer(sentence, sentence, sentence)
-    parameters.append(sum(each.numel() for each in layer.parameters()))
-    flops.append(counter.get_total_flops())
-    entries.append(MultiHead(512, count).attend(*[sentence] * 3)[1].numel())
-    print(f"{count:5} {parameters[-1]:12,} {flops[-1]:12,} {entries[-1]:9,}")
+    projections = 4 * 30 * 512 * 512
+    attending = count * 2 * 30 * 30 * (512 // count)
+    flops.append(2 * (projections + attending))
+    entries.append(count * 30 * 30)
+    print(f"{count:2} heads: {flops[-1]:,} FLOPs, {entries[-1]:6,} weights")
 why = "each of the 16 is a sixteenth as wide"
 of_price.reveal(f"×{flops[-1] / flops[0]:.0f}", because=why)
 
 # %% tags=["hide-input"]
-assert set(parameters) == {4 * (512 * 512 + 512)}
-# Four projections, then scores and context: two for each multiplication and addition.
-assert set(flops) == {2 * (4 * 30 * 512 * 512 + 2 * 30 * 30 * 512)}
-assert entries == [count * 30 * 30 for count in counts]
+# The check: PyTorch's counter gives the same numbers.
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+sentence = torch.zeros(1, 30, 512)
+for count, ours_counted, entry in zip(counts, flops, entries, strict=True):
+    layer, counter = MultiHeadAttention(512, count), FlopCounterMode(display=False)
+    with torch.no_grad(), counter, sdpa_kernel(SDPBackend.MATH):
+        layer(sentence, sentence, sentence)
+    assert counter.get_total_flops() == ours_counted == flops[0]
+    assert sum(each.numel() for each in layer.parameters()) == 4 * (512 * 512 + 512)
+    assert MultiHead(512, count).attend(*[sentence] * 3)[1].numel() == entry
 
 # %% [markdown]
-# Neither grows: with twice as many heads, each is half as wide.
-# The projections stay d_model × d_model, and scores and context take heads × d_k = d_model multiplications each for each pair of tokens.
-# What grows is the number of attention weights, heads × queries × keys: more to store and to exponentiate.
-# (The counter leaves exponentials out.)
+# `count * (512 // count)` is 512, however many heads there are: twice as many, each half as wide.
+# The parameters do not grow either: four matrices of 512 × 512, with their biases.
+# Only the number of attention weights grows, heads × queries × keys: more to store and to exponentiate. (Exponentials are not counted here.)
 #
 # d_model is divided among the heads, so it must be divisible by num_heads.
 
@@ -613,7 +749,9 @@ except ValueError as error:
 # ## How many heads?
 #
 # If heads cost no parameters and (almost) no FLOPs, why not 512 of them?
-# Rows (A) of the paper's table 3, with the base model between them, change the number of heads, and d_k = d_v with it, and report BLEU on the development set (higher is better):
+# The paper tried several numbers (table 3, rows (A) and the base model).
+# More heads mean narrower ones, d_k = d_v = 512 / heads.
+# BLEU is on the development set; higher is better:
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|
@@ -644,43 +782,22 @@ of_aims.reveal(aims, because="only the largest and the smallest key ever win")
 
 # %% tags=["hide-input"]
 assert aims == 2  # with d_k = 1
+keys = torch.tensor([-2, -1, 0.5, 1, 2, 3])
+assert (2 * keys).tolist() == [-4, -2, 1, 2, 4, 6]
+assert [keys[(query * keys).argmax()].item() for query in (2, 0.1, -1)] == [3, 3, -2]
+circle = torch.tensor([[60.0 * corner] for corner in range(6)]).deg2rad()
+circle = torch.cat([circle.cos(), circle.sin()], dim=-1)  # six keys with d_k = 2
+assert (circle @ circle.T).argmax(dim=-1).tolist() == list(range(6))
 
 # %% [markdown]
-# A positive query gives its largest weight to the largest key, a negative query to the smallest.
-# So however it is trained, such a head can give its largest weights to two positions of a sentence only. (With d_k = 2 there is no such limit, though random draws seldom reach all six: keys on a circle can all win.)
+# Put the keys on a line, say −2, −1, 0.5, 1, 2, 3.
+# A query of 2 makes the scores −4, −2, 1, 2, 4, 6: the key 3 wins. A query of 0.1 shrinks them all, and 3 still wins.
+# A query of −1 turns the line around, and −2 wins.
+# The keys in between never win.
+# So, however it is trained, such a head can give its largest weight to only two positions of a sentence. (With d_k = 2 keys can stand on a circle, and each can win.)
 #
 # What does that cost?
-# A layer of width 16 has to deliver both neighbors: `fresh` makes one, and `train` shows it 100 batches of 32 new sentences (Adam, learning rate 0.03).
-# "Lost" is the mean squared error (`at_end` takes the last ten batches): 1 means that nothing arrives, because the contents have variance 1.
-
-
-# %% tags=["hide-input"]
-def train(layer, seed, steps=100, lr=0.03, after_step=None):
-    """Share that is lost at each step, always on new sentences."""
-    generator = torch.Generator().manual_seed(seed)
-    optimizer, losses = torch.optim.Adam(layer.parameters(), lr=lr, fused=True), []
-    for _ in range(steps):
-        pair = neighbors(32, generator)
-        tokens, wanted = (each.to(layer.query_proj.weight) for each in pair)
-        loss = (layer(tokens, tokens, tokens) - wanted).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-        if after_step:
-            after_step(layer)
-    return losses
-
-
-# %% tags=["hide-input"]
-def fresh(layer_class, num_heads, seed):
-    torch.manual_seed(seed)
-    return layer_class(16, num_heads)
-
-
-def at_end(losses):
-    return sum(losses[-10:]) / 10
-
+# We train layers of 1 to 16 heads on the two neighbors again, three seeds each.
 
 # %%
 ends = {}
@@ -714,13 +831,14 @@ for count in (8, 16):
 
 # %% [markdown]
 # One head ends near the half that we computed for a mean of contents, and two find a way to deliver both words.
-# Eight need more time: after 400 steps (one seed) they lose almost nothing, where sixteen still lose more than a third.
+# Eight need more time: after 400 steps (one seed) they lose almost nothing, while sixteen still lose more than a third.
 #
-# There are 16 numbers to deliver, and 16 heads that carry one number each, because d_v is 1, too.
-# So no head may fail: each would have to put its weight on one or both neighbors, and on nothing else, for all six queries.
-# But it can give its largest weight to two positions of a sentence only, and each of these is a neighbor of just two queries.
+# Why do sixteen fail? There are 16 numbers to deliver, and each head carries one (d_v is 1, too), so every head is needed.
+# For each of the six queries it would have to look at the neighbors, and at nothing else.
+# But its largest weight falls on two positions only, and each position is the neighbor of two queries.
+# So a head can serve four queries at most, and there are six.
 #
-# More heads cost no parameters; narrower heads are the price. (Here d_v shrinks as well; rows (B) of table 3 shrink d_k alone, and BLEU falls, too.)
+# More heads cost no parameters; narrower heads are the price. (Rows (B) of table 3 narrow d_k alone, and BLEU falls, too.)
 # @bhojanapalli2020 call it the **low-rank bottleneck**: a head narrower than the sentence is long cannot produce every pattern of weights. Our heads of width 4 are narrower than six and lose almost nothing: not every task needs every pattern.
 #
 # ## Why do heads become different?
@@ -749,18 +867,21 @@ def twins(nudge=0.0):
 
 
 # %% [markdown]
-# Equal parameters, with equal slices of W_O, give equal contexts and equal gradients, and equal gradients leave the parameters equal.
-# So two heads that start alike should stay alike: one head, paid for twice.
-#
-# `follow` trains four pairs for 170 steps: twins; twins with one number nudged by 10⁻⁶ or by 10⁻¹⁰; and twins made equal again after every step.
+# Heads with equal parameters, and equal slices of W_O, get equal gradients, and equal gradients leave them equal: one head, paid for twice.
+# Now let one number differ by one millionth. Is that enough?
 
 # %%
 of_twins = Predict(
-    "The twins' loss comes down to about one half. What happens by step 170?",
-    ["it stays there", "it falls on at once", "it stays there for long, then falls"],
+    "Two heads are equal but for one number, which differs by one millionth. Their "
+    "loss comes down to about one half. What happens by step 170?",
+    ["it stays there", "it falls on at once", "it stays there for a while, then falls"],
     section="Why do heads become different?",
 )
 of_twins
+
+# %% [markdown]
+# `follow` trains two heads for 170 steps, and notes the loss and the largest difference between the heads.
+# It gets four pairs: nudged by 10⁻⁶, nudged by 10⁻¹⁰, exact twins, and twins that are made equal again after every step.
 
 
 # %% tags=["hide-input"]
@@ -792,17 +913,30 @@ followed = {
 }
 for name, (losses, gaps) in followed.items():
     print(f"{name:16}loss {at_end(losses):.3f}, difference {gaps[-1]:.0e}")
-late, early = at_end(followed["twins"][0]), followed["twins"][0][60]
-outcome = "it stays there for long, then falls" if late < 0.3 else "it stays there"
+late, early = at_end(followed["nudged by 1e-6"][0]), followed["nudged by 1e-6"][0][50]
+outcome = "it stays there for a while, then falls" if late < 0.3 else "it stays there"
 of_twins.reveal("it falls on at once" if early < 0.3 else outcome)
 
+
 # %% tags=["hide-input"]
-curves(
-    {name: (range(170), losses) for name, (losses, _) in followed.items()},
-    xlabel="step",
-    ylabel="share that is lost",
-    title="The smaller the first difference, the later the loss falls",
-)
+@styled
+def draw_growth(followed, title):
+    """Above the loss, below the difference between the heads, on one axis of steps."""
+    figure, dashes = new_figure(title, 7.0, 5.4), ("-", "--", "-.", ":")
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.set(ylabel="share that is lost", ylim=(0, 1.25))
+    words = "largest difference\nbetween the heads"
+    below.set(yscale="log", ylabel=words, xlabel="step", yticks=[1, 1e-5, 1e-10, 1e-15])
+    for number, (name, (losses, gaps)) in enumerate(followed.items()):
+        look = dict(color=f"C{number}", ls=dashes[number], label=name)
+        above.plot(losses, **look)  # a difference of exactly 0 has no logarithm:
+        below.plot([max(gap, 1e-17) for gap in gaps], **look)
+    _ = above.grid(True), below.grid(True), above.legend()
+    return figure
+
+
+# %% tags=["hide-input"]
+draw_growth(followed, "A tiny difference grows until it counts")
 
 
 # %% tags=["hide-input"]
@@ -813,107 +947,35 @@ def falls_at(name):
 
 
 six, ten = falls_at("nudged by 1e-6"), falls_at("nudged by 1e-10")
-assert 30 < six < ten - 10 < 140 and ten + 10 < falls_at("twins")
+assert 50 < six < ten - 10 < 140 and ten + 10 < falls_at("twins")
 assert min(followed["made equal (0)"][0]) > 0.4
-print(f"the loss of the nudged heads is below 0.3 after {six} and {ten} steps")
-
-# %% tags=["hide-input"]
-curves(
-    {  # a difference of exactly 0 has no logarithm, and is drawn at the lower edge
-        name: (range(170), [max(gap, 1e-17) for gap in gaps])
-        for name, (_, gaps) in followed.items()
-    },
-    xlabel="step",
-    ylabel="largest difference between the heads",
-    title="On the plateau all three differences grow by about the same factor",
-    log_y=True,
-)
-
-# %% tags=["hide-input"]
 nudged = [followed[f"nudged by 1e-{power}"] for power in (6, 10)]
 assert max(at_end(losses) for losses, _ in nudged) < 0.1
+assert all(abs(losses[step] - 0.5) < 0.12 for losses, _ in nudged for step in (35, 50))
+
+# %% tags=["hide-input"]
 _, held_gaps = followed["made equal (0)"]
 assert max(held_gaps) == 0
 gaps = followed["twins"][1]  # 0 on machines that round both heads alike
 assert gaps[10] < 1e-14 and (gaps[-1] > 0.1 or max(gaps) == 0)
 parting = [gaps for _, gaps in nudged] + ([gaps] if max(gaps) else [])
 growth = [(each[55] / each[40]) ** (1 / 15) for each in parting]
-print("factor per step, from step 40 to 55:", *(f"{factor:.2f}" for factor in growth))
 assert 1.3 < min(growth) <= max(growth) < 1.6
 
 # %% [markdown]
-# As long as the heads are nearly equal, they do what one head does, and the loss waits near one half.
-# They are near a **saddle point**: heads that differ can get below one half, but while the difference is tiny the loss hardly slopes.
-# On this plateau all three differences grow by about the same factor per step (about 1.4), and the smaller the first one was, the later the loss falls.
+# One millionth is enough, but it takes time.
+# While the heads are nearly equal they work like one head, and the loss waits near one half.
+# They are close to a **saddle point**: there is a way down, but at first it hardly slopes.
+# There the difference grows by a factor of about 1.4 in every step.
+# Once it is large enough to count, the loss falls.
+# Start with 10⁻¹⁰, and it falls later.
 #
-# The twins that nobody nudged part by rounding alone.
-# A sum depends, in its last digit, on the order of its terms, so the two heads do not get exactly the same numbers.
-# The run "made equal (0)" removes this difference after every step, and its heads stay equal.
-# (On a machine that adds in the same order for both heads, the twins stay equal too; in the figure, a difference of 0 is drawn at 10⁻¹⁷.)
+# And exact twins? They fall, too, last of all.
+# Nobody nudged the twins; rounding alone drove them apart.
+# A sum depends, in its last digit, on the order of its terms, so rounding makes the first difference, near 10⁻¹⁶.
+# The run "made equal (0)" removes it after every step, and stays at one half. (It is drawn at 10⁻¹⁷. On another machine the twins may stay equal, too.)
 #
 # That is why parameters start at random: it is called **symmetry breaking**. Two heads that started at random had solved the task within 100 steps.
-#
-# ## Break it: forget to transpose back
-#
-# Before the flatten, heads and positions must swap again.
-# What if we forget that, or the transpose in the split, in a layer that learns?
-
-
-# %%
-class SplitWithoutTranspose(MultiHead):
-    def split(self, x):
-        return x.reshape(x.shape[0], self.num_heads, x.shape[1], -1)
-
-
-class MergeWithoutTranspose(MultiHead):
-    def merge(self, x):
-        return x.reshape(x.shape[0], x.shape[2], -1)
-
-
-# %% [markdown]
-# No error tells us: the output has the right shape.
-# Will the training tell us?
-# We train the right layer and the wrong ones, each for 100 steps and with two seeds.
-
-# %%
-variants = {
-    "right, 4 heads": (MultiHead, 4),
-    "wrong split, 4 heads": (SplitWithoutTranspose, 4),
-    "wrong merge, 4 heads": (MergeWithoutTranspose, 4),
-    "right, 2 heads": (MultiHead, 2),
-    "wrong merge, 2 heads": (MergeWithoutTranspose, 2),
-}
-learned = {}
-for name, (layer_class, count) in variants.items():
-    layers = [fresh(layer_class, count, seed) for seed in range(2)]
-    learned[name] = [train(layer, seed) for seed, layer in enumerate(layers)]
-    falls = (f"{run[0]:.2f} → {at_end(run):.3f}" for run in learned[name])
-    print(f"{name:22}", *falls, sep="   ")
-
-# %% tags=["hide-input"]
-one_sentence, _ = neighbors(1, torch.Generator().manual_seed(0))
-right = fresh(MultiHead, 4, seed=0)(*[one_sentence] * 3)
-for layer_class in (SplitWithoutTranspose, MergeWithoutTranspose):
-    output = fresh(layer_class, 4, seed=0)(*[one_sentence] * 3)
-    assert output.shape == right.shape and not torch.allclose(output, right, atol=0.01)
-assert all(at_end(run) < 0.8 < run[0] for runs in learned.values() for run in runs)
-last = {name: [at_end(run) for run in runs] for name, runs in learned.items()}
-fine = last["right, 4 heads"] + last["right, 2 heads"] + last["wrong merge, 2 heads"]
-assert max(fine) < 0.02
-assert min(last["wrong split, 4 heads"] + last["wrong merge, 4 heads"]) > 0.3
-numbered = torch.arange(12).view(1, 2, 6, 1).expand(-1, -1, -1, 8)  # head 1: 6 to 11
-in_rows = MergeWithoutTranspose(16, 2).merge(numbered)[0]
-assert [row.unique().tolist() for row in in_rows] == [
-    [n, n + 1] for n in range(0, 12, 2)
-]
-
-# %% [markdown]
-# Within 100 steps each layer has learned something in spite of its mistake.
-# With two heads the wrong merge even ends as low as the right one.
-# Its row 0 holds head 0 at positions 0 and 1, row 1 holds head 0 at positions 2 and 3, and from row 3 on come the contexts of head 1.
-# So head 0 can learn to fetch, at position 0, the word before row 0, and at position 1, the word after it.
-# This works because every sentence has six tokens: at another length head 1 would begin at another row, and what the layer learned would no longer fit.
-# So a low loss does not show that the code is right. Equality with the loop, or with PyTorch's layer, for several heads and several tokens, is a much stronger test.
 #
 # ## Heads at work
 #
@@ -932,10 +994,92 @@ print(translation.text)
 print(translator.translate("The old man gives the woman a red apple."))
 
 # %% [markdown]
-# In the picture German words look at English words: that is cross-attention, and lesson [07](07_decoder.ipynb) builds it.
-# A row belongs to the German token that is being *predicted*; these are the four heads of the last layer (layers are counted from 0, so it is layer 1).
+# Look at the German articles.
+# *dem Kind*, but *der Frau*: both receive the apple, but the nouns differ.
+# So an article depends on its noun.
+# *Die alte Frau*, but *der Frau*: the noun is the same, but in one sentence she gives and in the other she receives.
+# So an article also depends on its noun's role, and the verb decides about roles.
+#
+# So to translate *the* in *the child*, the model needs two things, its noun and its verb, just as *sees* needed two things at the start.
+# Here are two heads of the last encoder layer, where English words look at English words. (Layers are counted from 0, so it is layer 1.)
+
+# %% tags=["hide-input"]
+from matplotlib.patches import Rectangle
+
+in_encoder = translation.attention.encoder[-1].cpu()  # (heads, queries, keys)
+both, words = (1, 3), (src_tokens, src_tokens)
+two = [
+    Panel(in_encoder[head], *words, f"head {head}", "weights", "key", "query")
+    for head in both
+]
+title = "For “the child”, head 1 looks at the noun, head 3 at the verb"
+figure = panels(two, title=title)
+for place, row in ((0, 4), (0, 6), (1, 4), (1, 6)):  # the articles of the objects
+    look = dict(fill=False, lw=1.8, edgecolor="#222222", clip_on=False, zorder=5)
+    frame = Rectangle((-0.5, row - 0.5), len(src_tokens), 1, **look)
+    figure.axes[place].add_patch(frame)
+figure
+
+# %% tags=["hide-input"]
+assert translation.text == "Die alte Frau gibt dem Kind einen roten Apfel."
+verb = src_tokens.index("▁gives")
+for row, noun in ((0, "▁woman"), (4, "▁child"), (6, "▁apple")):
+    assert src_tokens[row].lower() in ("▁the", "▁a")
+    assert in_encoder[1, row, src_tokens.index(noun)] > 0.9
+assert in_encoder[3, [4, 6], verb].min() > 0.9 and in_encoder[3, 0, verb] < 0.1
+
+# %% tags=["hide-input"]
+# 540 sentences: The man gives the child a letter.
+from course_lib import record_attention
+
+people = "man woman child boy girl teacher queen mother father neighbor".split()
+things = "book letter key ball gift coat".split()
+three = [(a, b, thing) for a in people for b in people if a != b for thing in things]
+encode, end = translator.tokenizer.encode, translator.model.config.eos_id
+given = [[*encode(f"The {a} gives the {b} a {thing}."), end] for a, b, thing in three]
+with torch.no_grad(), record_attention(translator.model) as maps:
+    translator.model.encode(torch.tensor(given, device=device))
+of_given = maps.encoder[-1].argmax(dim=-1)  # (540, heads, queries): keys
+for row, noun in ((3, 4), (5, 6)):  # "the" and "a"; the verb is token 2
+    assert (of_given[:, 1, row] == noun).all() and (of_given[:, 3, row] == 2).all()
+assert len(given) == 540
+
+# %% [markdown]
+# Find the row of the second *the* (framed).
+# In head 1 nearly all of its weight is on *child*; in head 3 it is on *gives*.
+# The row *a* does the same: *apple* in head 1, *gives* in head 3.
+# Noun and verb, both nearly in full: one row of weights cannot do that.
+# The first *The*, of the subject, looks at *woman* in head 1, but not at the verb in head 3.
+#
+# Is it an accident?
+# In 540 sentences like *The man gives the child a letter*, with other people and things, *the* and *a* always give their largest weight to their noun in head 1 and to *gives* in head 3 (counted in a folded cell).
+# That is one pattern of sentence.
+# Does head 1 look at the noun in other sentences, too?
+# Here is one; type another with several articles.
 
 # %%
+from course_lib.widgets import AttentionExplorer
+
+other_text = "The dog sees a small cat in the garden."
+explorer = AttentionExplorer(translator, other_text, kind="encoder", head=1)
+explorer
+
+# %% tags=["hide-input"]
+from course_lib.checks import written_for
+
+with written_for(other_text, explorer.text):
+    tokens = explorer.view["src"]
+    largest = explorer.exploration.attention.encoder[-1][1].argmax(dim=-1).tolist()
+    targets = [tokens[largest[tokens.index(word)]] for word in ("▁The", "▁a", "▁the")]
+    assert targets == ["▁dog", "▁cat", "▁garden"]
+
+# %% tags=["hide-input", "hide-output"]
+# For the curious: the four heads of the last cross-attention, which lesson 07 builds.
+# A row belongs to the German token that is being predicted. Three of the four look at
+# the word that is being translated (head 1 swaps the full stop and the end): heads can
+# differ, but they do not have to. Head 0 looks at the noun, for dem and einen as well.
+from course_lib.figures import attention_grid
+
 cross = translation.attention.cross[-1].cpu()  # (heads, queries, keys)
 title = "For dem and einen, head 0 looks at the noun, the other heads at the article"
 figure = attention_grid(cross, tgt_tokens, src_tokens, title=title)
@@ -958,58 +1102,9 @@ assert [[head[stop], head[end]] for head in looks[1:]] == [
 ]
 
 # %% [markdown]
-# Three of the four look at nearly the same words, those that are being translated (head 1 swaps the full stop and the end): heads that may differ need not.
-# Head 0 looks at the noun when *dem* or *einen*, or an adjective, is about to be written, but not for *Die*.
-# Why the noun?
-# In the two translations above the child and the woman both receive the apple, yet the article differs: *dem Kind*, but *der Frau*.
-# So the noun must be known before its article is written. Head 0 may fetch it; as *Die* is right without it, the noun may arrive in another way, too.
-#
-# Where can the English *the* learn what it belongs to?
-# In the encoder, where English words look at English words.
-# Here are two heads of its last layer.
-
-# %% tags=["hide-input"]
-in_encoder = translation.attention.encoder[-1].cpu()  # (heads, queries, keys)
-both, words = (1, 3), (src_tokens, src_tokens)
-two = [
-    Panel(in_encoder[head], *words, f"head {head}", "weights", "key", "query")
-    for head in both
-]
-panels(two, title="Head 1: articles look at nouns; head 3: two of them at the verb")
-
-# %% tags=["hide-input"]
-for row, noun in ((0, "▁woman"), (4, "▁child"), (6, "▁apple")):
-    assert src_tokens[row].lower() in ("▁the", "▁a")
-    assert src_tokens[in_encoder[1, row].argmax()] == noun
-verb = src_tokens.index("▁gives")
-assert in_encoder[3, [4, 6], verb].min() > 0.9 and in_encoder[3, 0, verb] < 0.1
-
-# %% [markdown]
-# In head 1 *The* looks mostly at *woman*, *the* at *child*, *a* at *apple*.
-# In head 3 the articles of the two objects look at the verb, and the article of the subject does not.
-# Does head 1 do the same in other sentences?
-# Here is one; type another with several articles.
-
-# %%
-from course_lib.widgets import AttentionExplorer
-
-other_text = "The dog sees a small cat in the garden."
-explorer = AttentionExplorer(translator, other_text, kind="encoder", head=1)
-explorer
-
-# %% tags=["hide-input"]
-from course_lib.checks import written_for
-
-with written_for(other_text, explorer.text):
-    tokens = explorer.view["src"]
-    largest = explorer.exploration.attention.encoder[-1][1].argmax(dim=-1).tolist()
-    targets = [tokens[largest[tokens.index(word)]] for word in ("▁The", "▁a", "▁the")]
-    assert targets == ["▁dog", "▁cat", "▁garden"]
-
-# %% [markdown]
 # ## Attention, scored
 #
-# Two sentences only suggest what a head does, so we count in many.
+# Now we count in many sentences.
 # The course corpus knows which word translates which: its pairs are generated, and come with **gold links**.
 
 # %%
@@ -1122,7 +1217,8 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 # The column of head 1 answers: articles, possessives and adjectives nearly always look at the next noun, other words rarely do.
 # So our first description was too narrow: the head takes determiners (articles and possessives) and adjectives to their noun.
 # Does it count positions? For articles no: it finds the noun that comes later as well as the one that comes next.
-# For adjectives the noun nearly always comes next, so these sentences cannot tell; lesson [12](12_reading_attention.ipynb) sets a fixed distance against every head.
+# For adjectives these sentences cannot tell, because the noun nearly always follows at once.
+# Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
 # @clark2019 found the same kind of head in BERT, and @voita2019 found heads with such syntactic roles in translators.
 #
 # Is this head a specialist, or did we pick the luckiest of four?
@@ -1176,8 +1272,11 @@ Predictions()
 # A row of weights makes one mean, and a mean of 8 numbers cannot give back two words of 8 numbers each; several heads carry them side by side.
 # Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k), and transposed back before the flatten.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
-# Heads cost no further parameters and hardly any FLOPs, only more attention weights to store and to exponentiate, but share d_model among them, so num_heads must divide it, and a head of width 1 can give its largest weights to two positions only.
-# Heads can become different because they start different. In the small `course` translator one of them takes determiners, and it seems adjectives, to their noun: a picture suggested it, and a control on other words ruled out the simpler story.
+# More heads cost no parameters and no FLOPs in the matrix products, only more attention weights.
+# But they share d_model, so num_heads must divide it, and each gets narrower: a head of width 1 can give its largest weight to only two positions.
+# Heads can become different because they start different.
+# In the `course` translator, the article of an object of *gives* looks at its noun in one head and at the verb in another.
+# In many sentences, the first of these heads takes articles, possessives and adjectives to the next noun, and other words seldom.
 #
 # **Practice**: [assignment 04](assignments/release/04_multi_head/04_multi_head.ipynb): exercises that are checked at once, and a question to answer in words.
 #
