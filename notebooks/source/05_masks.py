@@ -7,7 +7,7 @@
 #
 # 1. build the padding mask, the causal mask and the cross mask, and say which attention gets which;
 # 2. say where −∞ goes, and why it goes before the softmax;
-# 3. argue that a mask hides everything it should, test that your code does so, and recognize the ways in which it fails.
+# 3. explain why a correct mask lets nothing through, test that your code has no leak, and recognize the usual slips.
 #
 # **You need** attention and its heads (lessons [03](03_attention.ipynb) and [04](04_multi_head.ipynb)), padding from lesson [01](01_text_to_tensors.ipynb), sinusoids from lesson [02](02_position.ipynb).
 # **Time**: {minutes} minutes to read, under 20 seconds to run.
@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib.data import Pair, pad
-from course_lib.figures import Block, Panel, curves, flow_figure, mask_grid, panels
+from course_lib.figures import Panel, curves, mask_grid, panels
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from course_lib.widgets import MaskPainter, Predict, Predictions
 
@@ -112,11 +112,12 @@ def share_on_padding(weights):
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
 much = share_on_padding(no_mask).mean() > 0.5
-why = "six of ten keys are padding; equal scores would give 60 %"
+why = "equal scores would give 60 %, and our random scores happen to favor padding"
 on_padding.reveal("more than half" if much else "a few percent", because=why)
 
 # %% tags=["hide-input"]
 assert (no_mask[0, :, 4:] > 0).all() and (share_on_padding(no_mask) > 0.5).all()
+assert share_on_padding(no_mask).mean() > 0.7
 
 # %% [markdown]
 # Every token of this sentence gives more than half of its attention to `<pad>`.
@@ -124,9 +125,16 @@ assert (no_mask[0, :, 4:] > 0).all() and (share_on_padding(no_mask) > 0.5).all()
 #
 # ## Where does the mask go?
 #
+# Take one query and three keys, with the scores 1, 2 and 3. The third key is padding.
+# The softmax makes e¹, e², e³ = 2.7, 7.4, 20.1, and divides by their sum, 30.2: the weights are 0.09, 0.24 and 0.67.
+# We want 0 for the padding, and the two words should share as if they were alone: 2.7/10.1 = 0.27 and 7.4/10.1 = 0.73.
+# What must we change to get there?
+#
 # ### First try: keys of zeros
 #
-# A key of zeros has a score of 0 with every query.
+# `nn.Embedding(…, padding_idx=…)` gives `<pad>` a vector of zeros. Without positions and biases its key is zero, too.
+# Is that enough?
+# A key of zeros has a score of 0 with every query: the row 1, 2, 3 becomes 1, 2, 0.
 
 # %%
 of_zeros = Predict(
@@ -147,20 +155,25 @@ of_zeros.reveal(f"{'more' if is_most else 'less'} than half", because=why)
 
 # %% tags=["hide-input"]
 assert (share_on_padding(zeroed_before) > 0.5).all()
-assert (scores[0, :4, :4] < 0).sum() == 15
 assert (scores[0, :4, :4].exp().sum(dim=-1) < 2).all()
 zeroed_scores = scores.masked_fill(~real[:, None, :], 0.0)
 torch.testing.assert_close(zeroed_before, zeroed_scores.softmax(dim=-1))
+assert not nn.Embedding(5, d_model, padding_idx=0).weight[0].any()
+small = torch.tensor([[1.0, 2, 3], [1, 2, 0]]).softmax(dim=-1)
+assert [round(share, 2) for share in small[0].tolist()] == [0.09, 0.24, 0.67]
+assert round(small[1, 2].item(), 2) == 0.09
+assert [round(math.exp(score), 1) for score in (1, 2, 3)] == [2.7, 7.4, 20.1]
 
 # %% [markdown]
 # **A common mistake**: "zero padding needs no mask".
-# Zero is a score like any other: each `<pad>` adds e⁰ = 1 to the sum.
-# Six of them outweigh four words, unless these score well above 0; here 15 of the 16 scores are below 0.
+# Zero is a score like any other, and e⁰ = 1.
+# In the small row the padding still gets 1/11.1 = 0.09.
 #
 # ### Second try: zero the weights, after the softmax
 #
-# We zero the weights of the padding, after the softmax.
-# What does a row sum to then?
+# We set the weight itself to zero, after the softmax: 0.09, 0.24, 0.
+# The two words keep their ratio, but their weights sum to 0.33.
+# And in our batch?
 
 # %%
 zeroed_after = no_mask.masked_fill(~real[:, None, :], 0.0)
@@ -176,8 +189,8 @@ torch.testing.assert_close(sums, 1 - share_on_padding(no_mask))
 #
 # ### Third try: leave the padding out of the softmax
 #
-# That is what we mean, so we write it down as a loop: each query shares its weight among the keys that it may attend to.
-# Of the scores 1, 2 and a hidden one, only e¹ and e² are summed: the weights are 0.27, 0.73 and 0.
+# That is what we mean: only e¹ and e² are summed, and the weights are 0.27, 0.73 and 0.
+# We write it as a loop, in which each query shares its weight among the keys that it may attend to:
 
 
 # %%
@@ -223,9 +236,10 @@ assert (masked[0, :, 4:] == 0).all()
 
 # %% [markdown]
 # That is the rule: **hidden scores become −∞, before the softmax.**
+# The paper says the same in section 3.2.3: "masking out (setting to −∞) all values in the input of the softmax which correspond to illegal connections".
 # Rows sum to 1, the padding has exactly nothing, and the four tokens share as if they were alone.
 
-# %% id="four-ways-to-hide" tags=["hide-input"]
+# %% tags=["hide-input"]
 tried = {
     "no mask": no_mask,
     "keys set to 0": zeroed_before,
@@ -238,8 +252,15 @@ drawn = [
     Panel(weights[0, :4], first_words, first_positions, name, **axes)
     for name, weights in tried.items()
 ]
-title = "Of three tries, only −∞ gives all of the padding's weight to the words"
-panels(drawn, title=title, per_row=2)
+
+# %% id="four-ways-to-hide" tags=["hide-input"]
+title = "Only −∞ gives all of the padding's weight to the words (empty: exactly 0)"
+figure = panels(drawn, title=title, per_row=2)
+for drawing, panel in zip(figure.axes, drawn, strict=False):
+    for number in drawing.texts:
+        column, row = number.get_position()
+        number.set_visible(bool(panel.values[row, column] > 0))
+figure
 
 # %% tags=["hide-input"]
 to_words = {name: weights[0, :4, :4].sum(dim=-1) for name, weights in tried.items()}
@@ -249,19 +270,19 @@ assert whole == ["scores set to −∞"]
 # %% [markdown]
 # ### And if we divide by the new sum?
 #
-# We could zero the weights, and then divide each row by what it sums to.
-# The softmax's own divisor cancels, so the result should be the same.
-# Is it, when a hidden score is large?
+# We could also zero the weights and then divide by their sum: 0.09/0.33 = 0.27 and 0.24/0.33 = 0.73.
+# That is right again, because the softmax's own divisor cancels.
+# Now let the hidden score be 200 instead of 3.
 
 # %% tags=["nbval-check-output"]
+renormalized = zeroed_after / zeroed_after.sum(dim=-1, keepdim=True)
+print("on our batch both agree:", torch.allclose(renormalized, masked))
 large_last = torch.tensor([1.0, 2.0, 200.0])  # scores, float32; the last is hidden
 open_keys = torch.tensor([True, True, False])
 left_over = large_last.softmax(dim=-1) * open_keys
 before = large_last.masked_fill(~open_keys, -math.inf).softmax(dim=-1)
 print("divided afterwards", (left_over / left_over.sum()).tolist())
 print("−∞ before         ", [round(weight, 3) for weight in before.tolist()])
-renormalized = zeroed_after / zeroed_after.sum(dim=-1, keepdim=True)
-print("on our batch both agree:", torch.allclose(renormalized, masked))
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(renormalized, masked)
@@ -269,19 +290,17 @@ assert (left_over / left_over.sum()).isnan().all()
 torch.testing.assert_close(before[:2], large_last[:2].softmax(dim=-1))
 
 # %% [markdown]
-# On our batch both agree.
-# With a hidden score of 200 they do not: the softmax gives the open keys about e⁻¹⁹⁸, which is 0 in float32, and 0/0 is NaN.
+# With a hidden score of 200 the softmax gives the words e⁻¹⁹⁹ and e⁻¹⁹⁸.
+# In float32 both are 0, and 0/0 is NaN, "not a number".
 # With −∞ it does not matter which number was there.
 #
 # The library's `attention_weights` does what `masked_weights` does, and checks the mask first.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input"]
 from course_lib.attention import attention_weights
 
 theirs = attention_weights(query, key, real[:, None, :])
-print("equal to the library's:", torch.equal(masked, theirs))
-
-# %% tags=["hide-input"]
+assert torch.equal(masked, theirs)
 assert torch.equal(theirs == 0, ~real[:, None, :].expand(3, 10, 10))
 
 # %% [markdown]
@@ -329,7 +348,8 @@ print("equal to ours:           ", torch.equal(src_mask, hide_padding(src, PAD_I
 # ```
 #
 # The mask hides *keys*, which are columns.
-# The rows of the padding stay open: a `<pad>` still asks and gets an answer, which nobody reads (all keys at `<pad>` are hidden, and the loss will skip it).
+# The rows of the padding stay open.
+# A `<pad>` still asks and gets an answer, but nobody reads it: its key is hidden, and the loss skips it.
 #
 # ### Does padding change anything now?
 #
@@ -364,39 +384,44 @@ for number, length in enumerate(lengths):
 # With the mask the sentences come out as if alone, up to rounding.
 # Without it only the longest one does, because it has no padding.
 #
-# A sharper test puts something else into the padding: numbers 1000 times as large, and then NaN, "not a number".
-# Do the outputs of the words stay as they are?
+# A sharper test: we put other numbers into the padding, 1000 times as large.
+# Does any word notice?
 
 # %%
 is_word = real[:, :, None]  # (batch, src_len, 1)
-fillings = {"1000 × as large": 1000 * random(*x.shape)}
-fillings["NaN"] = torch.full_like(x, math.nan)
-for name, filling in fillings.items():
-    refilled = torch.where(is_word, x, filling)
-    after = attend(refilled, refilled, refilled, src_mask)
-    same = (after == with_mask)[real].all(dim=-1)  # (tokens,), to the last bit
-    print(f"{name:16}{same.sum()} of {len(same)} words have the same output")
+large = torch.where(is_word, x, 1000 * random(*x.shape))
+after = attend(large, large, large, src_mask)
+same = (after == with_mask)[real].all(dim=-1)  # (tokens,), to the last bit
+print(f"{same.sum()} of {len(same)} words have the same output")
 
 # %% tags=["hide-input"]
-large = torch.where(is_word, x, fillings["1000 × as large"])
-assert torch.equal(attend(large, large, large, src_mask)[real], with_mask[real])
-assert not torch.equal(attend(large, large, large, src_mask)[~real], with_mask[~real])
+assert torch.equal(after[real], with_mask[real])
+assert not torch.equal(after[~real], with_mask[~real])
+of_nan = torch.where(is_word, x, math.nan)
+after = attend(of_nan, of_nan, of_nan, src_mask)
 broken = after[:2][real[:2]]  # of the sentences that have padding, filled with NaN
 assert broken.isnan().all() and not after[2].isnan().any()
 
 # %% [markdown]
-# Numbers 1000 times as large do not matter, to the last bit.
-# NaN reaches every word of the two sentences that have padding.
-# The mask makes the *weight* 0, but the context still sums weight times value, and 0 × NaN is NaN; so is 0 × ∞.
-# A mask hides finite values only; we will see where NaN can come from.
+# No word notices, to the last bit.
 #
 # ## The causal mask
 #
-# The decoder learns to continue: `<s>` → *Die* → *Katze* → *sieht* → …
-# In training it reads the whole sentence at once, and so the answer to each position but the last is in its input, one position to the right.
+# The decoder learns to continue a sentence.
+# In training it reads the whole sentence at once, and at each position it must predict the next token:
 #
-# The **causal mask**, also called **look-ahead mask**, hides it.
-# A query may attend to the keys up to and including its own position:
+# ```text
+# position     0      1      2      3      4      5      6
+# reads        <s>    Die    Katze  sieht  den    Hund   .
+# predicts     Die    Katze  sieht  den    Hund   .      </s>
+# ```
+#
+# Look at position 2.
+# It must predict *sieht*, and *sieht* is in the input, at position 3.
+# Without a mask the model need not learn any German: it can look one position to the right and copy.
+#
+# The **causal mask**, also called **look-ahead mask**, closes that way.
+# A query may attend to its own position and to those before it:
 
 
 # %%
@@ -450,20 +475,25 @@ for t in range(tgt_len):
 
 # %% [markdown]
 # One sentence makes seven exercises.
-# Does the open diagonal give the answer away?
-# No, because the input is shifted by one position: row *t* holds the word *before* the one that it predicts.
-# Section 3.1 of the paper says so: it is the mask *combined with* the offset by one position that lets predictions depend on earlier outputs only.
+# Does the open diagonal give an answer away?
+# No: at position 2 the diagonal shows *Katze*, and the answer is *sieht*.
+# The mask alone does not do it; it needs the shift between what the model reads and what it predicts.
+# Section 3.1 of the paper names both: the masking, and outputs "offset by one position".
 # (Without the shift every test of the mask still passes, and the model learns to copy its input: lesson [08](08_transformer.ipynb) tries it.)
 #
 # ### Does anything leak?
 #
-# A **leak** is a path from what should be hidden into an output.
-# Why should there be none?
-# A hidden score is left out of the softmax's sum, and its weight is exactly 0, so nothing that the hidden key and value hold gets through, as long as they are finite.
-# Stacking adds no leak: position *t* reads positions up to *t*, and each of these has read positions up to its own only.
-# (The rest of a layer must work on each position alone.)
+# A **leak** is a way by which something hidden reaches an output.
+# With a correct mask there is none. To see why, change the word *Hund*, at position 5, and watch *sieht*, at position 3.
 #
-# That is the mathematics; whether our *code* follows it is a matter of tests.
+# In the first attention, *sieht* takes a weighted sum over the positions 0 to 3.
+# Its weights are made from keys 0 to 3 only, because a hidden score is left out of the softmax's sum; and the hidden values get the weight 0.
+# So *Hund* is nowhere in that sum, and output 3 stays as it was. So do all outputs before position 5.
+#
+# In the second attention, *sieht* reads the outputs 0 to 3 of the first. None of them has changed.
+# It goes on like this through any number of layers, as long as the rest of a layer works on each position alone (and all numbers are finite: we will meet the exception).
+#
+# That is the argument. Does our *code* follow it?
 # The gradient says how much output *t* changes with a small change of input *s*.
 # For *s* > *t* it must be **exactly 0**, not only small.
 
@@ -508,17 +538,18 @@ ahead = (seen["tril(1), two attentions"][0] > 0).sum() - 1  # of the first outpu
 how_far.reveal(ahead, because="the second one reads outputs that have seen one already")
 
 # %% tags=["hide-input"]
-axes = dict(kind="weights", xlabel="input s", ylabel="output t")
-drawn = [
-    Panel(found / found.max(), german, german, name, **axes)
-    for name, found in seen.items()
-]
+axes = dict(kind="mask", xlabel="input s", ylabel="output t")
+drawn = [Panel(found > 0, german, german, name, **axes) for name, found in seen.items()]
 print("largest gradient for s > t, as a share of the largest of all:")
 for name, found in seen.items():
     print(f"{name:24}{(found.triu(1).max() / found.max()).item():.2g}")
-title = "With the causal mask the gradient is exactly 0 wherever s > t"
-meaning = "gradient of output t with respect to input s: its size (panel's largest: 1)"
-panels(drawn, title=title, per_row=2, words={"weights": meaning})
+title = "The slip adds up: one attention sees one position ahead, two see two"
+meaning = "s changes output t", "changes nothing: gradient exactly 0"
+figure = panels(drawn, title=title, words={"mask": meaning})
+edge = torch.arange(tgt_len + 1) - 0.5  # of the diagonal
+for drawing in figure.axes:
+    drawing.step(edge, edge, where="post", color="black", linewidth=2)
+figure
 
 # %% tags=["hide-input"]
 future = ~causal[0, 0]  # strictly above the diagonal
@@ -530,30 +561,26 @@ for name, far in (("tril(1), one attention", 1), ("tril(1), two attentions", 2))
 other_input = random(*y.shape)  # the argument says: at every input
 assert (influence(two_layers, other_input, causal)[future] == 0).all()
 
-# %% [markdown]
-# With the causal mask the upper triangle is exactly 0, in one attention and in the stack.
-# And the slip adds up: one attention sees one position ahead, and two see two.
-#
-# A gradient of 0 at one input is evidence, not proof: a value that carries no gradient could still leak.
-# The prefixes below test this too.
-#
-# Only what is *strictly* above the diagonal is hidden.
-# Here are two more slips beside the right one: what may the first query, `<s>`, attend to?
-
-# %% tags=["nbval-check-output"]
-square = torch.ones(tgt_len, tgt_len, dtype=torch.bool)
-tried = {"tril()": square.tril(), "tril(-1)": square.tril(-1), "triu()": square.triu()}
-for name, triangle in tried.items():
-    open_words = [german[k] for k in triangle[0].nonzero()]
-    print(f"{name:9}<s> may attend to {open_words}")
+# %% tags=["hide-input"]
+other_word = y.clone()  # at position 5, *Hund*
+other_word[0, 5] = -y[0, 5]
+of_hund, of_other = (through(two_layers, z, causal)[0] for z in (y, other_word))
+torch.testing.assert_close(of_hund[:5], of_other[:5], rtol=1e-12, atol=1e-14)
+assert ((of_hund - of_other)[5:].abs().amax(dim=-1) > 1e-4).all()
+assert german[5] == "Hund" and german[3] == "sieht"
 
 # %% [markdown]
-# With the diagonal hidden, the first row is empty: nothing is left for its weights.
-# With `triu` for `tril`, the future is open and the past is hidden.
+# The black line is the edge of the causal mask.
+# With the right mask the gradient above it is exactly 0, in one attention and in the stack.
+# With the slip, one attention sees one position ahead, and two see two.
+#
+# A gradient of 0 is evidence, not proof: code can pass a number on without passing its gradient.
+# The prefixes below would find that too.
 #
 # ### What is the causal mask for?
 #
-# In training, it makes one pass over the sentence equivalent to one pass over each **prefix**: the sentence cut off after one of its tokens.
+# Cut the sentence off after one of its tokens: what is left is a **prefix**.
+# With the causal mask, one pass over the whole sentence gives the same as seven passes, one over each prefix.
 #
 # Is that so?
 # We compare the last output of each prefix with the same position of the one pass.
@@ -561,7 +588,7 @@ for name, triangle in tried.items():
 # %%
 at_once = {"causal": through(two_layers, y, causal)}  # (1, tgt_len, d_model)
 at_once["none"] = through(two_layers, y, None)
-print("        the one pass is off by, with the mask / without one")
+print("difference between prefix and whole sentence: with mask, without")
 for t in range(tgt_len):
     off = []
     for name, mask in (("causal", causal_mask(t + 1)), ("none", None)):
@@ -582,8 +609,8 @@ for t in range(tgt_len):
 # With the mask, every position of the one pass gets what its prefix alone would get, up to rounding, so seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
 # Without the mask only the last position agrees, because its prefix is the whole sentence.
 #
-# In writing, the newest position has no future to hide.
-# Could the mask be left out there?
+# When the model writes, the newest token has no future to hide.
+# Can we drop the mask then?
 
 # %%
 for depth in (1, 2):
@@ -599,17 +626,201 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 
 # %% [markdown]
 # In one attention, yes.
-# But in a stack earlier positions feed the newest one, and they must see what they saw in training; so whoever runs the whole prefix again keeps the mask on.
+# In a stack we cannot.
+# The newest token reads the earlier ones, and those must not see more than they saw in training.
+# If you run the whole prefix again, keep the mask on.
 # (A cache keeps what the earlier positions have computed, and then the newest query needs no mask: lesson [11](11_decoding.ipynb).)
+#
+# ## What a leak does to training
+#
+# The slip `tril(1)` lets each query see one position too far.
+# Is that so bad?
+# We train a tiny model with it: embeddings, positions, *one* attention, and a linear layer that gives one number for each token of the vocabulary, the logits of lesson [00](00_welcome.ipynb).
+# It has no encoder and reads no English: it only learns to continue our four German sentences.
+
+
+# %%
+class NextToken(nn.Module):
+    """Ids (batch, length) to logits (batch, length, vocab), through one attention."""
+
+    def __init__(self, d_model=32, num_heads=4):
+        super().__init__()
+        self.table = nn.Embedding(tokenizer.vocab_size, d_model)
+        self.attend = MultiHeadAttention(d_model, num_heads)
+        self.to_logits = nn.Linear(d_model, tokenizer.vocab_size)
+
+    def forward(self, ids, mask=None):
+        embedded = self.table(ids)
+        embedded = embedded + sinusoidal(*embedded.shape[1:]).to(embedded)
+        return self.to_logits(self.attend(embedded, embedded, embedded, mask))
+
+
+# %% [markdown]
+# The loss is the **cross-entropy**: minus the logarithm of the probability that the right token gets, on average over the real tokens.
+# (`&` opens a pair only where both masks open it.)
+
+# %% tags=["nbval-check-output"]
+targets = [tokenizer.encode(pair.tgt) for pair in pairs]
+tgt_in = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
+tgt_out = pad([[*ids, EOS_ID] for ids in targets]).to(device)
+print(f"{len(targets)} sentences, {(tgt_out != PAD_ID).sum()} tokens to predict")
+
+
+def opened(length, ahead):
+    """A mask (1, 1, length, length): each query sees so many positions ahead."""
+    return torch.ones(1, 1, length, length, device=device).tril(ahead).bool()
+
+
+def loss_of(model, ahead):
+    mask = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], ahead)
+    logits = model(tgt_in, mask)  # (batch, tgt_len, vocab)
+    return F.cross_entropy(logits.mT, tgt_out, ignore_index=PAD_ID)
+
+
+# %% tags=["hide-input"]
+some_model = NextToken().to(device)
+causal_padding = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], 0)
+log_probabilities = some_model(tgt_in, causal_padding).log_softmax(dim=-1)
+of_right = log_probabilities.gather(2, tgt_out[..., None])[..., 0]
+by_definition = -of_right[tgt_out != PAD_ID].mean()
+torch.testing.assert_close(loss_of(some_model, 0), by_definition)
+
+# %% [markdown]
+# How low can the loss go if nobody looks ahead?
+# Three of our four sentences begin with *Die* and one with *Der*.
+# After `<s>` the best that a model can do is to say *Die* 3/4, *Der* 1/4.
+# Follow *Die Katze schläft.*: *Die* 3/4, then *Katze* 2/3, then *schläft* 1/2; the full stop and `</s>` are certain.
+# The whole sentence gets 3/4 · 2/3 · 1/2 = 1/4.
+# Each of the other three gets 1/4 too, so each sentence costs ln 4 = 1.39 nats (the unit of the natural logarithm).
+# That makes 4 · 1.39 nats for 30 tokens, or 0.185 per token.
+# A mean loss below 0.185 means that the model has seen the future.
+
+# %% tags=["hide-input"]
+from collections import Counter
+
+ended = [[*ids, EOS_ID] for ids in targets]
+begun = Counter(tuple(ids[:t]) for ids in ended for t in range(len(ids) + 1))
+nats = 0.0
+for ids in ended:
+    of_one = 0.0
+    for t in range(len(ids)):  # the share of sentences that go on with token t
+        of_one -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
+    assert math.isclose(of_one, math.log(4))
+    nats += of_one
+bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
+assert round(bound, 3) == 0.185
+
+# %% [markdown]
+# We train three kinds of models, all with the padding mask. The first adds the causal mask, the second the slip `tril(1)`, the third nothing.
+
+
+# %%
+def train(ahead, seed, steps=60):
+    """A trained model and its loss before each step."""
+    torch.manual_seed(seed)
+    model, losses = NextToken().to(device), []
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        loss = loss_of(model, ahead)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return model, losses
+
+
+rules = {"causal": 0, "tril(1)": 1, "no causal mask": tgt_in.shape[1]}
+seeds = range(10 if device == "cuda" else 3)
+runs = {name: [train(ahead, seed) for seed in seeds] for name, ahead in rules.items()}
+
+# %% [markdown]
+# Which curve would you like best, if the loss were all that you saw?
+# (Lines are means over the seeds, bands reach from the smallest to the largest.)
+
+# %% tags=["hide-input"]
+losses = {name: [each for _, each in trained] for name, trained in runs.items()}
+curves(
+    {name: (range(len(each[0])), each) for name, each in losses.items()},
+    xlabel="step",
+    ylabel="cross-entropy (nats per token)",
+    title="Both leaking kinds fall below what is possible without looking ahead",
+    log_y=True,
+    marks={"best without looking ahead": (None, bound)},
+)
+
+# %% tags=["hide-input"]
+assert all(loss > bound - 1e-5 for run in losses["causal"] for loss in run)
+assert all(run[-1] < 1.1 * bound for run in losses["causal"])
+assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
+
+# %% [markdown]
+# The causal model comes down to the line and stays there.
+# The other two go through it, toward zero: too good to be true.
+# We know the line only because there are four sentences.
+# On a real corpus nobody knows it, and the validation loss has the same leak, because it uses the same mask.
+# The gradient finds the leak, the prefixes find it, and so does a third test: let the model write.
+#
+# From `<s>` on, `write` appends the most probable token, again and again (greedy decoding, lesson [11](11_decoding.ipynb)).
+# With one attention the newest token needs no mask.
+
+
+# %% tags=["hide-input"]
+@torch.no_grad()
+def write(model, max_len=12):
+    """From <s> on, until </s>; one layer: only the last query counts, so no mask."""
+    ids = torch.tensor([[BOS_ID]], device=device)
+    while ids.shape[1] < max_len and ids[0, -1] != EOS_ID:
+        best = model(ids)[:, -1:].argmax(dim=-1)  # (1, 1)
+        ids = torch.cat([ids, best], dim=1)
+    return tokenizer.decode(ids[0].tolist())
+
+
+# %%
+who_writes = Predict(
+    "Which models write one of our four sentences, for most seeds?",
+    ["all three kinds", "the causal ones", "those that leak"],
+    section="What a leak does to training",
+)
+who_writes
+
+# %% tags=["hide-input"]
+can_write, outcomes = [], {}  # of each rule: right ones, mean loss
+for name, trained in runs.items():
+    written = [write(model) for model, _ in trained]
+    good_ones = sum(text in [pair.tgt for pair in pairs] for text in written)
+    can_write += [name] if good_ones > len(seeds) / 2 else []
+    blind = sum(loss_of(model, 0).item() for model, _ in trained) / len(trained)
+    outcomes[name] = good_ones, blind
+    print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
+    print(f"    loss with the future hidden, mean of the seeds: {blind:.2f}")
+only_causal = can_write == ["causal"]
+writers = "the causal ones" if only_causal else "all three kinds"
+who_writes.reveal(writers, because="the others have learned to read the answer")
+
+# %% tags=["hide-input"]
+assert only_causal
+alike = math.log(tokenizer.vocab_size)  # the loss of guessing all tokens alike
+assert round(alike, 2) == 4.84
+for name, (good_ones, blind) in outcomes.items():
+    assert good_ones == len(seeds) if name == "causal" else good_ones < len(seeds) / 2
+    assert blind < 1.1 * bound if name == "causal" else blind > alike
+
+# %% [markdown]
+# The causal model writes one of the four memorized sentences with every seed.
+# In training the others could read the answer. When they write, there is no answer to read.
+# With the future hidden, their mean loss is no better than guessing among all 127 tokens, ln 127 = 4.84.
 #
 # ## Both masks, and the third
 #
-# Targets have different lengths too: `&` combines the two masks, and broadcasts their shapes.
-# With padding on the right, the causal mask alone already hides it from every word, and the padding mask changes rows of `<pad>` only.
-# We keep it, so that no query with a word to attend to ever attends to a `<pad>`.
-# (Padding on the left moves the words to other positions, and can leave [a query without keys](#Leave-a-query-without-keys).)
-# We take the first two pairs, to keep the pictures small.
-# The drawing leaves out the axis of the heads, which has size 1 in every mask.
+# The targets of a batch differ in length, too.
+# So the decoder's self-attention must hide two things, the future and the padding.
+# `&` combines the two masks: a pair is open only where both open it, and broadcasting fits their shapes.
+#
+# Cross-attention is different: German queries ask English keys.
+# Must its mask be causal?
+# No: the English sentence is known from the start, and every German position may read all of it.
+# (That is also why the encoder needs no causal mask.)
+# Only the English padding must be hidden, and the encoder has that mask already: it is our third, the **cross mask**.
 
 # %% tags=["nbval-check-output"]
 short_src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
@@ -626,40 +837,11 @@ table = random(tokenizer.vocab_size, d_model)
 english_x, german_x = table[short_src], table[short_tgt]  # (batch, length, d_model)
 
 # %% tags=["hide-input"]
-short_scores = german_x @ w_query @ (german_x @ w_key).mT / math.sqrt(d_model)
-flow = {  # sizes without the axis of the heads
-    "padding": (masks["padding"][:, 0], "batch × 1 × keys", (0, 0)),
-    "causal": (masks["causal"][:, 0], "1 × queries × keys", (0, 1.1)),
-    "both": (masks["both"][:, 0], "batch × queries × keys", (1.9, 0.5)),
-    "scores": (short_scores, "batch × queries × keys", (1.9, 1.8)),
-    "masked scores": (short_scores, "batch × queries × keys", (3.6, 1.1)),
-    "weights": (short_scores, "batch × queries × keys", (5.0, 1.1)),
-}
-
-# %% tags=["hide-input"]
-kinds = {"weights": "weights"}
-blocks = [
-    Block(n, tuple(t.shape), axes, at, kinds.get(n, "data"))
-    for n, (t, axes, at) in flow.items()
-]
-blocks.append(Block("&", (), "", (1.0, 0.5), "step"))
-arrows = [("padding", "&", ""), ("causal", "&", ""), ("&", "both", "")]
-arrows += [("both", "masked scores", "−∞ where False"), ("scores", "masked scores", "")]
-arrows += [("masked scores", "weights", "softmax")]
-title = "Two masks become one, and hide scores before the softmax"
-flow_figure(blocks, arrows, title=title)
-
-# %% tags=["hide-input"]
-assert masks["both"].shape == (2, 1, 7, 7) and short_scores.shape == (2, 7, 7)
+assert masks["both"].shape == (2, 1, 7, 7) and masks["cross"].shape == (2, 1, 1, 6)
 assert masks["padding"].shape == (2, 1, 1, 7) and masks["causal"].shape == (1, 1, 7, 7)
 
 # %% [markdown]
-# The third mask, the **cross mask**, belongs to cross-attention, where German queries ask English keys: the scores are (batch, heads, tgt_len, src_len).
-# Must it be causal?
-#
-# No: the English sentence is known from the start, so every German position may read all of it.
-# For the same reason the encoder needs no causal mask.
-# What remains is the *source's* padding: the cross mask is the encoder's mask.
+# As pictures, for the first of the two pairs:
 
 # %% id="four-masks" tags=["hide-input"]
 short_english, short_german = words(short_src[0]), words(short_tgt[0])
@@ -683,8 +865,9 @@ assert squares["cross"].all(dim=0).tolist() == [True] * 4 + [False] * 2
 assert all(mask.any(dim=1).all() for mask in squares.values())
 
 # %% [markdown]
-# This is the first of the two pairs.
-# "causal" and "both" differ in three cells only, in rows of `<pad>`, and every row has an open key.
+# Compare "causal" and "both": they differ in three cells only, all in rows of `<pad>`.
+# The padding stands on the right, in the future of every word, so the causal mask hides it anyway.
+# We keep the padding mask all the same: then no query reads a `<pad>`.
 #
 # Section 3.2.3 of the paper names three uses of attention, and only the causal mask; padding is added here.
 #
@@ -713,71 +896,15 @@ with written_for(offered["both"].tolist(), painter.mask):
     assert torch.equal(painter.compute() > 0, masks["both"][0, 0])
 
 # %% [markdown]
-# **A common mistake**: the *target's* padding mask in cross-attention.
-# We cut the German off after six tokens, so that both sides have six.
-
-# %%
-who_complains = Predict(
-    "Six German and six English tokens, and the target's mask. What happens?",
-    ["an error", "NaN", "no error, a wrong result", "no error, the right result"],
-    section="Both masks, and the third",
-)
-who_complains
-
-# %% [markdown]
-# We try two tests.
-# *Refilled*: with other numbers in the source's padding, no output may change.
-# *Alone*: a pair that goes through alone must come out as in the batch.
-
-# %%
-six_tgt = short_tgt[:, :6]  # (batch, 6)
-six_x, is_source = table[six_tgt], (short_src != PAD_ID)[:, :, None]
-refilled = torch.where(is_source, english_x, 1000.0)  # other numbers in the padding
-first_alone = attend(six_x[:1], english_x[:1, :4], english_x[:1, :4])  # no padding
-for name, ids in (("source's", short_src), ("target's", six_tgt)):
-    mask = padding_mask(ids, PAD_ID)
-    got, other = (attend(six_x, z, z, mask) for z in (english_x, refilled))
-    passed = torch.allclose(got, other), torch.allclose(got[:1], first_alone)
-    verdicts = ["pass" if each else "FAIL" for each in passed]
-    print(f"{name} mask: refilled {verdicts[0]}, alone {verdicts[1]}")
-told = "the right result" if all(passed) else "a wrong result"
-who_complains.reveal(f"no error, {told}", because="all that is checked is the shape")
-
-# %% tags=["hide-input"]
-assert passed == (False, False)  # of the target's mask
-mask = padding_mask(short_src, PAD_ID)
-got, other = (attend(six_x, z, z, mask) for z in (english_x, refilled))
-torch.testing.assert_close(got, other)
-torch.testing.assert_close(got[:1], first_alone)
-
-
-def refuses(call, *inputs):
-    try:
-        call(*inputs)
-    except (RuntimeError, ValueError):
-        return True
-    return False
-
-
-# %% tags=["hide-input"]
-of_one = masks["padding"][..., :1]  # (batch, 1, 1, 1)
-for queries, mask in ((7, masks["padding"]), (1, of_one)):
-    plain = torch.zeros(2, 4, queries, 6)
-    assert refuses(plain.masked_fill, ~mask, -math.inf) == (queries == 7)
-    assert refuses(attend, german_x[:, :queries], english_x, english_x, mask)
-
-# %% [markdown]
-# The shapes fit, so nothing complains: the German padding decides which English words are hidden.
-# Both tests find it.
-#
-# If the two lengths differ, the shapes do not fit.
-# The exception is a target of one token, as in the first step of writing: its mask (batch, 1, 1, 1) fits any source in PyTorch, while our library wants the keys in full and refuses it.
-#
 # ## What a mask must never do
+#
+# Four slips follow, and in plain PyTorch none of them is sure to stop with an error.
+# (At a first reading, predict, look at the output, and go on.)
 #
 # ### Leave a query without keys
 #
-# Weights sum to 1, but in a **fully masked** row every key is hidden, and there is nothing to sum over.
+# The weights of a row must sum to 1.
+# In a **fully masked** row every key is hidden. Who gets the 1?
 
 # %%
 of_nothing = Predict(
@@ -796,10 +923,23 @@ of_nothing.reveal(nothing_left, because=why)
 
 # %% tags=["hide-input"]
 assert nothing_left == "NaN"
+square = torch.ones(7, 7, dtype=torch.bool)
+assert not square.tril(-1)[0].any() and square.tril(-1)[1:].any(dim=1).all()
+assert square.triu()[0].all() and not square.triu()[6, :6].any()  # the past is hidden
+
+
+def refuses(call, *inputs):
+    try:
+        call(*inputs)
+    except (RuntimeError, ValueError):
+        return True
+    return False
+
 
 # %% [markdown]
 # How does a row become fully masked in practice?
-# One way is padding on the *left*, together with a causal mask.
+# `tril(-1)` for `tril()` hides the diagonal too, and leaves `<s>` without a key.
+# Another way is padding on the *left*, together with a causal mask:
 
 # %% tags=["nbval-check-output"]
 on_the_right = short_tgt[:1]  # <s> Die Katze schläft . <pad> <pad>
@@ -810,9 +950,18 @@ for ids, mask in ((on_the_right, masks["both"][:1]), (on_the_left, left_mask)):
     print(f"{' '.join(words(ids[0])):40}queries without keys: {nothing}")
 
 # %% [markdown]
-# Only two rows of `<pad>` are fully masked, and nobody reads those.
-# Does it matter?
-# We send the sentence padded on the left through two layers of bare attention: queries, keys and values are the vectors themselves.
+# Only two rows of `<pad>` are fully masked.
+# Their keys are hidden from every word, so nobody should read them.
+# We send the sentence through two layers of bare attention: queries, keys and values are the vectors themselves.
+
+# %%
+spreads = Predict(
+    "After the first layer 2 of the 7 tokens are NaN, both `<pad>`. How many after the "
+    "second?",
+    unit="tokens",
+    section="Leave a query without keys",
+)
+spreads
 
 
 # %% tags=["nbval-check-output"]
@@ -825,8 +974,9 @@ def bare(states, mask, hidden_score):
 states = table[on_the_left[0]]
 for depth in (1, 2):
     states = bare(states, left_mask[0, 0], -math.inf)
-    told = ["NaN" if bad else "fine" for bad in states.isnan().any(dim=-1)]
-    print(f"layer {depth}:", *told)
+    is_nan = states.isnan().any(dim=-1)  # (length,)
+    print(f"layer {depth}:", *("NaN" if bad else "fine" for bad in is_nan))
+spreads.reveal(is_nan.sum(), because="0 × NaN is NaN")
 
 # %% tags=["hide-input"]
 assert nothing == [0, 1] and states.isnan().all()
@@ -841,14 +991,18 @@ hidden = [scores.float().masked_fill(~real[:, None], s) for s in (-1e9, -math.in
 assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 
 # %% [markdown]
-# It does: the first layer makes NaN of the two `<pad>`, and in the second 0 × NaN reaches every word.
+# All seven.
+# In the second layer the two `<pad>` have the weight 0 for every word.
+# But attention sums weight × value, and 0 × NaN is NaN (so is 0 × ∞).
+# A weight of 0 stops every finite number, however large. It does not stop NaN.
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
-# The fault is the row without keys. −∞ shows it; −1e9 hides it: the query attends to all that was forbidden, in equal parts.
+# The row without keys is the fault. −∞ makes it visible.
+# −1e9 covers it up: all scores are equal, so the query attends equally to every key that was forbidden.
 # Here that is harmless, because nobody reads a `<pad>`; where somebody reads the output, it is wrong and goes unnoticed.
-# (With at least one open key, both give the same weights in float32. In float16, which ends at 65,504, −1e9 does not exist: `masked_fill` refuses it, and a conversion makes it −∞, which is a float16 number.)
+# (float16 ends at 65,504 and has no −1e9: `masked_fill` refuses it.)
 #
-# The cure is the same for both: leave no row fully masked.
+# With −∞ or with −1e9, the cure is the same: leave no row fully masked.
 # We pad on the right, and leave the rows of `<pad>` open. (If you must pad on the left, as for writing in batches, open the diagonal too.)
 # Our library refuses a fully masked row: "a query has nothing to attend to". That is also what the widget says.
 
@@ -930,18 +1084,67 @@ for mask in (two_axes, two_axes[None], two_axes[:, None]):
     assert refuses(check_mask, mask, tuple(flat_scores.shape))
 
 # %% [markdown]
+# ### Come from the wrong sentence
+#
+# **A common mistake**: the *target's* padding mask in cross-attention.
+# We cut the German off after six tokens, so that both sides have six.
+
+# %%
+who_complains = Predict(
+    "Six German and six English tokens, and the target's mask. What happens?",
+    ["an error", "NaN", "no error, a wrong result", "no error, the right result"],
+    section="Come from the wrong sentence",
+)
+who_complains
+
+# %% [markdown]
+# We try two tests.
+# *Refilled*: with other numbers in the source's padding, no output may change.
+# *Alone*: a pair that goes through alone must come out as in the batch.
+
+# %%
+six_tgt = short_tgt[:, :6]  # (batch, 6)
+six_x, is_source = table[six_tgt], (short_src != PAD_ID)[:, :, None]
+refilled = torch.where(is_source, english_x, 1000.0)  # other numbers in the padding
+first_alone = attend(six_x[:1], english_x[:1, :4], english_x[:1, :4])  # no padding
+for name, ids in (("source's", short_src), ("target's", six_tgt)):
+    mask = padding_mask(ids, PAD_ID)
+    got, other = (attend(six_x, z, z, mask) for z in (english_x, refilled))
+    passed = torch.allclose(got, other), torch.allclose(got[:1], first_alone)
+    verdicts = ["pass" if each else "FAIL" for each in passed]
+    print(f"{name} mask: refilled {verdicts[0]}, alone {verdicts[1]}")
+told = "the right result" if all(passed) else "a wrong result"
+who_complains.reveal(f"no error, {told}", because="all that is checked is the shape")
+
+# %% tags=["hide-input"]
+assert passed == (False, False)  # of the target's mask
+assert padding_mask(six_tgt, PAD_ID)[0].flatten().tolist() == [True] * 5 + [False]
+assert words(short_src[0])[4:] == ["<pad>"] * 2
+mask = padding_mask(short_src, PAD_ID)
+got, other = (attend(six_x, z, z, mask) for z in (english_x, refilled))
+torch.testing.assert_close(got, other)
+torch.testing.assert_close(got[:1], first_alone)
+
+# %% tags=["hide-input"]
+of_one = masks["padding"][..., :1]  # (batch, 1, 1, 1)
+for queries, mask in ((7, masks["padding"]), (1, of_one)):
+    plain = torch.zeros(2, 4, queries, 6)
+    assert refuses(plain.masked_fill, ~mask, -math.inf) == (queries == 7)
+    assert refuses(attend, german_x[:, :queries], english_x, english_x, mask)
+
+# %% [markdown]
+# The shapes fit, so nothing complains.
+# The German padding now decides which English keys are hidden: here it hides one `<pad>` and leaves the other open.
+# Both tests find it.
+#
+# If the two lengths differ, the shapes do not fit, and PyTorch says so.
+# There is one exception. A target of one token, as in the first step of writing, has a mask (batch, 1, 1, 1), and PyTorch fits it to any source.
+# Our library refuses it.
+#
 # ### Invert its meaning
 #
 # In `torch.nn.MultiheadAttention`, and so in `torch.nn.Transformer`, which is made of it, True means *hidden*.
 # We hand it our mask as it is, for a sentence with two `<pad>` and for one with none.
-
-# %%
-upside_down = Predict(
-    "Where does the sentence with two `<pad>` attend?",
-    ["to its words only", "to its padding only", "to both"],
-    section="Invert its meaning",
-)
-upside_down
 
 # %%
 torch.manual_seed(0)
@@ -953,12 +1156,10 @@ for name, mask in (("ours", ours), ("~ours", ~ours)):
     given[name] = weights  # (batch, queries, keys), mean of the heads
     for shares in weights[:, 0]:  # of each sentence's first query
         print(f"{name:6}", *(f"{share:5.2f}" for share in shares))
-only_padding = (given["ours"][0, :, :4] == 0).all()  # for all queries
-told = "to its padding only" if only_padding else "to both"
-upside_down.reveal(told, because="True hides there")
 
 # %% tags=["hide-input"]
-assert only_padding and not (given["ours"][1] > 0).any()  # NaN or 0, by version
+assert (given["ours"][0, :, :4] == 0).all()  # for all queries
+assert not (given["ours"][1] > 0).any()  # NaN or 0, by version
 assert (given["~ours"][0, :, 4:] == 0).all() and not given["~ours"].isnan().any()
 wide = (~ours)[:, None, None].expand(2, 4, 6, 6).flatten(0, 1)  # (batch · heads, ...)
 added = torch.zeros(2, 6).double().masked_fill(~ours, -math.inf)
@@ -970,178 +1171,6 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 # The first sentence attends to *nothing but* its padding, and no error says so.
 # The second has no padding, so all of it is hidden. (The PyTorch that ran this page then gives NaN.)
 # When you use those classes, invert the mask.
-#
-# ## What a leak does to training
-#
-# Now we let a model learn with a leak.
-# It is tiny: embeddings, positions, *one* attention, and a linear layer.
-# At each position this layer outputs one number for each token of the vocabulary, the logits of lesson [00](00_welcome.ipynb); a softmax makes them probabilities of the next token.
-
-
-# %%
-class NextToken(nn.Module):
-    """Ids (batch, length) to logits (batch, length, vocab), through one attention."""
-
-    def __init__(self, d_model=32, num_heads=4):
-        super().__init__()
-        self.table = nn.Embedding(tokenizer.vocab_size, d_model)
-        self.attend = MultiHeadAttention(d_model, num_heads)
-        self.to_logits = nn.Linear(d_model, tokenizer.vocab_size)
-
-    def forward(self, ids, mask=None):
-        embedded = self.table(ids)
-        embedded = embedded + sinusoidal(*embedded.shape[1:]).to(embedded)
-        return self.to_logits(self.attend(embedded, embedded, embedded, mask))
-
-
-# %% [markdown]
-# It reads our four German sentences and predicts each next token.
-# The loss is the **cross-entropy**: minus the logarithm of the probability that the right token gets, on average over the real tokens.
-
-# %% tags=["nbval-check-output"]
-targets = [tokenizer.encode(pair.tgt) for pair in pairs]
-tgt_in = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
-tgt_out = pad([[*ids, EOS_ID] for ids in targets]).to(device)
-print(f"{len(targets)} sentences, {(tgt_out != PAD_ID).sum()} tokens to predict")
-
-
-def opened(length, ahead):
-    """A mask (1, 1, length, length): each query sees so many positions ahead."""
-    return torch.ones(1, 1, length, length, device=device).tril(ahead).bool()
-
-
-def loss_of(model, ahead):
-    mask = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], ahead)
-    logits = model(tgt_in, mask)  # (batch, tgt_len, vocab)
-    return F.cross_entropy(logits.mT, tgt_out, ignore_index=PAD_ID)
-
-
-# %% tags=["hide-input"]
-some_model = NextToken().to(device)
-causal_padding = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], 0)
-log_probabilities = some_model(tgt_in, causal_padding).log_softmax(dim=-1)
-of_right = log_probabilities.gather(2, tgt_out[..., None])[..., 0]
-by_definition = -of_right[tgt_out != PAD_ID].mean()
-torch.testing.assert_close(loss_of(some_model, 0), by_definition)
-
-# %% [markdown]
-# How low can the loss go without looking ahead?
-# After `<s>` nobody can know whether *Die* or *Der* follows; after *Die Katze* nobody can know the verb.
-# A model that cannot look ahead does best by giving each next token its share: *Die* 3/4, then *Katze* 2/3, then *schläft* 1/2. So *Die Katze schläft.* gets the probability 3/4 · 2/3 · 1/2 = 1/4, which costs ln 4 nats (the unit of the natural logarithm).
-# In code, for all of them: how often does each prefix go on with each token?
-
-# %%
-from collections import Counter
-
-ended = [[*ids, EOS_ID] for ids in targets]
-begun = Counter(tuple(ids[:t]) for ids in ended for t in range(len(ids) + 1))
-nats = 0.0
-for ids in ended:
-    for t in range(len(ids)):  # the share of sentences that go on with token t
-        nats -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
-bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
-print(f"at least {bound:.3f} per token, {nats / math.log(4):.0f} · ln 4 in all")
-
-# %% tags=["hide-input"]
-assert math.isclose(nats, 4 * math.log(4))
-
-# %% [markdown]
-# We train three kinds of models, all with the padding mask. The first adds the causal mask, the second the slip `tril(1)`, the third nothing.
-
-
-# %%
-def train(ahead, seed, steps=60):
-    """A trained model and its loss before each step."""
-    torch.manual_seed(seed)
-    model, losses = NextToken().to(device), []
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(steps):
-        loss = loss_of(model, ahead)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return model, losses
-
-
-rules = {"causal": 0, "tril(1)": 1, "no causal mask": tgt_in.shape[1]}
-seeds = range(10 if device == "cuda" else 3)
-runs = {name: [train(ahead, seed) for seed in seeds] for name, ahead in rules.items()}
-
-# %% [markdown]
-# Which curve would you like best, if the loss were all that you saw?
-# (Lines are means over the seeds, bands reach from the smallest to the largest.)
-
-# %% tags=["hide-input"]
-losses = {name: [each for _, each in trained] for name, trained in runs.items()}
-curves(
-    {name: (range(len(each[0])), each) for name, each in losses.items()},
-    xlabel="step",
-    ylabel="cross-entropy (nats per token)",
-    title="Both leaking kinds fall below what is possible without looking ahead",
-    log_y=True,
-    marks={"best without looking ahead": (None, bound)},
-)
-
-# %% tags=["hide-input"]
-assert all(loss > bound - 1e-5 for run in losses["causal"] for loss in run)
-assert all(run[-1] < 1.1 * bound for run in losses["causal"])
-assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
-
-# %% [markdown]
-# The causal model comes down to the bound and stays there.
-# The other two go toward zero, too good to be true.
-# But we know the bound because there are four sentences.
-# On a real corpus nobody knows it, and a validation loss under the same mask has the same leak.
-# There you find a leak by the gradient, by the prefixes, or by letting the model write.
-#
-# Now all of them write: one token after the other, always the most probable one (greedy decoding, lesson [11](11_decoding.ipynb)).
-
-
-# %%
-@torch.no_grad()
-def write(model, max_len=12):
-    """From <s> on, until </s>; one layer: only the last query counts, so no mask."""
-    ids = torch.tensor([[BOS_ID]], device=device)
-    while ids.shape[1] < max_len and ids[0, -1] != EOS_ID:
-        best = model(ids)[:, -1:].argmax(dim=-1)  # (1, 1)
-        ids = torch.cat([ids, best], dim=1)
-    return tokenizer.decode(ids[0].tolist())
-
-
-who_writes = Predict(
-    "Which models write one of our four sentences, for most seeds?",
-    ["all three kinds", "the causal ones", "those that leak"],
-    section="What a leak does to training",
-)
-who_writes
-
-# %% tags=["hide-input"]
-can_write, outcomes = [], {}  # of each rule: right ones, mean loss
-for name, trained in runs.items():
-    written = [write(model) for model, _ in trained]
-    good_ones = sum(text in [pair.tgt for pair in pairs] for text in written)
-    can_write += [name] if good_ones > len(seeds) / 2 else []
-    blind = sum(loss_of(model, 0).item() for model, _ in trained) / len(trained)
-    outcomes[name] = good_ones, blind
-    print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
-    print(f"    loss with the future hidden, mean of the seeds: {blind:.2f}")
-only_causal = can_write == ["causal"]
-writers = "the causal ones" if only_causal else "all three kinds"
-who_writes.reveal(writers, because="the others have learned to read the answer")
-
-# %% tags=["hide-input"]
-assert only_causal
-alike = math.log(tokenizer.vocab_size)  # the loss of guessing all tokens alike
-assert round(alike, 2) == 4.84
-for name, (good_ones, blind) in outcomes.items():
-    assert good_ones == len(seeds) if name == "causal" else good_ones < len(seeds) / 2
-    assert blind < 1.1 * bound if name == "causal" else blind > 0.9 * alike
-
-# %% [markdown]
-# The causal model writes one of the four memorized sentences with every seed.
-# The others read the answer in training, and when they write there is none to read.
-# With the future hidden, their mean loss is about that of guessing all 127 tokens alike, ln 127 = 4.84, or worse.
 #
 # ## When you use a library
 #
@@ -1156,7 +1185,6 @@ for name, (good_ones, blind) in outcomes.items():
 # | `flex_attention`, `mask_mod` [@dong2024] | True = may attend | a function of batch, head, query and key |
 # | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden*; floats are added | (batch, keys); (queries, keys) or (batch · heads, queries, keys) |
 # | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
-# | `F.cross_entropy`, `ignore_index` (−100 by default) | not attention: targets that the loss leaves out | an id |
 
 # %% tags=["hide-input"]
 one_query, six_keys = torch.zeros(1, 1, 1, 6), torch.ones(1, 1, 6, 6)
@@ -1174,8 +1202,6 @@ assert (of_numbers > 0.05).all() and of_causal.tolist() == [1, 0, 0, 0, 0, 0]
 assert of_none.tolist() == [0] * 6
 
 # %% [markdown]
-
-#
 # ## Your predictions
 
 # %%
@@ -1192,7 +1218,7 @@ Predictions()
 # - **broadcasting**: lining shapes up from the right, and repeating axes of size 1.
 # - **fully masked**: said of a row of a mask that hides every key from its query.
 # - **prefix**: a sequence cut off after one of its tokens.
-# - **leak**: a path from what should be hidden into an output.
+# - **leak**: a way by which something hidden reaches an output.
 # - **cross-entropy**: the mean of −log of the probability that the right token gets.
 
 # %% [markdown]
@@ -1202,7 +1228,7 @@ Predictions()
 # The padding mask (batch, 1, 1, keys) makes a sentence independent of how much padding it got on its right, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, and must not be inverted; a mask that leaks the future shows in gradients and in prefixes. In our small model it also pushed the training loss below the bound, and spoiled the writing.
+# A mask must leave every query a key, must not broadcast by accident, must come from the right sentence, and must not be inverted; a mask that leaks the future shows in gradients and in prefixes. In our small model it also pushed the training loss below what is possible, and spoiled the writing.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #
