@@ -28,7 +28,7 @@ class AttentionCalculator(CourseWidget):
         queries, keys: tokens of the rows.
         kinds: names of what queries and keys are matched by, d_k of them; numbers where none are given.
         facts: names of what values hand over, d_v of them; likewise.
-        scaled: whether scores are divided by √d_k.
+        scaled: whether dot products are divided by √d_k.
         temperature: what they are divided by on top of that.
 
     Raises:
@@ -89,7 +89,7 @@ class AttentionCalculator(CourseWidget):
 
     @property
     def divisor(self) -> float:
-        """What scores are divided by."""
+        """What dot products are divided by."""
         return self.temperature * (math.sqrt(len(self.query[0])) if self.scaled else 1.0)
 
     def compute(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -114,7 +114,7 @@ class AttentionCalculator(CourseWidget):
             Panel(weights, queries, keys, "weights", kind="weights", xlabel="key", ylabel="query"),
             Panel(context, queries, facts, "context"),
         ]
-        title = f"Scores → weights → context: {most}; scores divided by {self.divisor:.2f}"
+        title = f"Scores → weights → context: {most}; dot products divided by {self.divisor:.3g}"
         return panels(drawn, title=title, per_row=3, words={"signed": "number; score; context"})
 
 

@@ -27,6 +27,33 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% [markdown]
+# ## One word at the end
+#
+# We give two sentences to a trained translator.
+# They differ in the last word only.
+
+# %%
+from course_lib import Translator
+
+translator = Translator.from_pretrained("course")
+hungry = "The dog eats the meat because it is hungry."
+fresh = hungry.replace("hungry", "fresh")
+for sentence in (hungry, fresh):
+    print(translator.translate(sentence))
+
+# %% tags=["hide-input"]
+assert " er " in str(translator.translate(hungry))
+assert " es " in str(translator.translate(fresh))
+
+# %% [markdown]
+# German says *er* for the dog and *es* for the meat, and both translations are right.
+# Yet the word *it* is the same in both sentences.
+# What decides is *hungry* or *fresh*, two words later.
+# So something must travel from one token to another, and nobody told the model from which to which.
+#
+# Attention is how it travels.
+# We build it from a dictionary of three colors. Near the end of the lesson we look where *it* looks.
+#
 # ## A look-up that knows exact keys only
 #
 # A Python dictionary gives a value for a key.
@@ -53,7 +80,8 @@ except KeyError as error:
 # - the **keys**: what each entry is found by;
 # - the **values**: what each entry gives.
 #
-# To match *more or less*, queries and keys become vectors. For the dot product, our measure of a match, both must have one width, which the paper calls d_k.
+# To match *more or less*, queries and keys become vectors.
+# We shall compare them number by number, so they must have the same width. The paper calls it d_k.
 # The width of the values is d_v.
 
 # %%
@@ -63,11 +91,17 @@ color_values = torch.tensor([dictionary[name] for name in names])  # (keys, d_v)
 orange = red + yellow  # a query: some red, some yellow
 
 # %% [markdown]
+# Keys and values have three numbers each, but with different meanings.
+# In a key they stand for the *names* red, yellow and blue.
+# In a value they are amounts of red, green and blue *light*.
+# So (1, 1, 0) as a query means *red and yellow*; as a value it is the color yellow.
+#
 # ### Dot products
 #
 # How well does a key match the query?
 # We take their **dot product**: multiply number by number, then sum.
-# It is large if both have large numbers of the same sign in the same places, negative if the signs are mostly opposite, and 0 if the vectors are perpendicular.
+# It is large if both have large numbers of the same sign in the same places.
+# It is negative if the products of opposite signs outweigh the others, and 0 if the vectors are perpendicular.
 
 # %% tags=["nbval-check-output"]
 color_products = []
@@ -101,7 +135,9 @@ for name, weight in zip(names, color_weights, strict=True):
 of_blue.reveal(round(100 * color_weights[2]), because="1 / (2.72 + 2.72 + 1) = 0.16")
 
 # %% tags=["hide-input"]
-# The softmax of the library gives the same, whatever is added to all scores.
+# The softmax of the library gives the same, whatever is added to all scores:
+# softmax(s + c) = softmax(s), because the factor exp(c) cancels. So libraries subtract
+# the largest score first. Without that, exp(800) is an error, and exp(-800) is 0.0.
 for shift in (0, -800, 800):
     softmaxed = (torch.tensor(color_products) + shift).softmax(dim=0)
     torch.testing.assert_close(torch.tensor(color_weights), softmaxed)
@@ -112,14 +148,12 @@ except OverflowError:
     pass
 
 # %% [markdown]
-# Every exponential is above 0, so every key gets some weight (lesson [05](05_masks.ipynb) leaves some out all the same).
-# On a computer `math.exp(-800)` is 0.0, and `math.exp(800)` is an error.
-# But softmax(s) = softmax(s + c) for any number c, because the factor eᶜ cancels, so libraries subtract the largest score from all of them first.
+# Every exponential is above 0, so every key gets some weight.
+# (Adding the same number to all scores changes no weight: see the folded cell above.)
 #
 # ### Context
 #
 # The answer is the mean of the values, each counted with its weight: the **context**.
-# "The output is computed as a weighted sum of the values", says section 3.2 of the paper.
 #
 # For orange, 16 % of blue is too much.
 # So `look_up` divides the dot products by a **temperature**, here 0.1: the score is now the dot product divided by the temperature, and differences between scores are ten times as large.
@@ -147,8 +181,9 @@ for temperature in (1, 0.1):
 
 # %% [markdown]
 # At 0.1 the context is full red and half green: that is how a screen shows orange.
-# At 1 it is darker and has some blue.
-# Now four queries, one exact key and three mixtures; `color_bars` draws their weights and contexts, and below them orange at temperature 1.
+#
+# Now four queries: one exact key and three mixtures. `color_bars` (folded) draws their weights and contexts.
+# The last bar is orange at temperature 1, for comparison.
 # Yellow and blue *paint* make green: does a look-up?
 
 # %%
@@ -200,32 +235,22 @@ for mixture in ("orange", "purple", "green"):
 torch.testing.assert_close(answers["orange, at 1"][1], torch.tensor(color_weights))
 assert answers["orange, at 1"][0][0] < 0.9 and answers["orange, at 1"][0][2] > 0.1
 
-# %% [markdown]
-# An exact query finds what the dictionary has.
-# *Green* comes out gray, and green it could not be: a weighted mean lies *between* the values, and no value here has more green light than red.
-#
-# ### The same key twice
-#
-# A dictionary cannot hold a key twice: the last one wins.
-# What does a soft look-up make of two blues, a bright one and a dark one?
-
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input"]
+# The same key twice: a bright blue and a dark one.
 twice_keys = torch.stack([red, yellow, blue, blue])
 twice_values = torch.cat([color_values, torch.tensor([[0.0, 0.0, 0.5]])])
-for asked, color_query in (("blue", blue), ("red + blue", red + blue)):
-    twice_context, twice_weights = look_up(color_query, twice_keys, twice_values)
-    print(f"{asked:11}weights {[round(each, 2) for each in twice_weights.tolist()]}")
-    print(f"{'':11}context {[round(each, 2) for each in twice_context.tolist()]}")
-
-# %% tags=["hide-input"]
+twice_context, twice_weights = look_up(red + blue, twice_keys, twice_values)
 torch.testing.assert_close(twice_weights, torch.tensor([1, 0, 1, 1]) / 3, **close)
 twice_context, twice_weights = look_up(blue, twice_keys, twice_values)
 assert twice_weights[2] == twice_weights[3]
 assert math.isclose(twice_context[2], 0.75, abs_tol=1e-3)
 
 # %% [markdown]
-# Each copy gets the score that it would get alone, so two copies get twice the weight of one.
-# Beside red, the two blues get two thirds of the weight, where one blue got half.
+# An exact query finds what the dictionary has.
+# *Green* comes out gray, and it could never come out green.
+# A weighted mean lies *between* the values, and none of our values has more green light than red.
+#
+# A dictionary cannot hold a key twice. A soft look-up can: each copy counts, so beside red two blues get twice the weight of one (folded).
 #
 # ### Temperature
 #
@@ -259,18 +284,19 @@ assert (by_temperature[:, 0] >= by_temperature[:, 1]).all()
 assert (by_temperature[:, 1] >= by_temperature[:, 2]).all()
 
 # %% [markdown]
-# A cold softmax is **peaked**: the key with the highest score takes all, and keys that tie for it share.
-# A hot one is flat: all keys are nearly equal.
-# The paper's score is q · k / √d_k: the temperature is √d_k, 8 in its model. That is not hot, because dot products of wide vectors are larger.
+# At a low temperature the softmax is **peaked**: the best key takes nearly all, and keys that tie for the first place share it.
+# At a high one it is flat: all keys count nearly the same.
+# The paper divides by √d_k, 8 in its base model, where we divided by 0.1.
+# Why so much more? That is the question of *Why √d_k?* below.
 #
 # ## A sentence looks itself up
 #
 # *The cat sleeps.* has four tokens, and each may need something from the others.
 # A verb needs to know who does it.
-# A noun needs its article, and what it does.
+# A noun needs to know its article and its verb.
 #
 # In lesson 01 a token is a row of learned numbers without names.
-# For once we write the rows by hand, with names, so that we can read along.
+# Here we write the rows by hand and name their columns, so that we can read them.
 
 # %%
 tokens = ["The", "cat", "sleeps", "."]
@@ -303,9 +329,11 @@ finds = Predict(
 )
 finds
 
-# %% tags=["nbval-check-output"]
+# %%
 plain_products = X @ X.T  # (queries, keys)
 plain_weights = (plain_products / math.sqrt(d_model)).softmax(dim=-1)
+
+# %% tags=["hide-input", "nbval-check-output"]
 for what, matrix in (("x · y", plain_products), ("weight", plain_weights)):
     print(f"{what:8}", *(f"{token:>7}" for token in tokens))
     for token, row in zip(tokens, matrix, strict=True):
@@ -317,12 +345,13 @@ finds.reveal(itself, because="no row of zeros and ones matches it better than it
 assert torch.equal(plain_weights.argmax(dim=-1), torch.arange(len(tokens)))
 assert torch.equal(plain_products, plain_products.T)
 assert plain_products.count_nonzero() == len(tokens)
+# Weights are not symmetric, because each row is divided by its own sum.
 assert plain_weights[the, cat] > plain_weights[cat, the] + 0.01
 
 # %% [markdown]
-# Without projections this is the rule: among rows of equal length, and among rows of zeros and ones, none matches x better than x itself.
+# Without projections this is the rule, not an accident.
+# If all rows are equally long as vectors, or consist of zeros and ones, no row matches x better than x itself.
 # And whatever the rows, x · y = y · x: *sleeps* matches *cat* exactly as well as *cat* matches *sleeps*.
-# (The weights may differ, 0.22 and 0.19 between *The* and *cat*, because each row is divided by its own sum.)
 # So what a token *asks for* must be different from what it *is found by*.
 #
 # ### Three projections
@@ -348,16 +377,69 @@ w_key = torch.eye(d_model)[:, [0, 1, 2, 4]]  # found by being one of the kinds
 w_value = torch.eye(d_model)[:, [4, 5]]  # hands over whether an animal, or asleep
 
 # %% [markdown]
+# A row of zeros and ones, times a matrix, picks the rows of the ones and adds them.
+# *Sleeps* is a verb and asleep.
+# So its query is the row *verb* of `w_query` (W_Q in the figure), plus the row *asleep*, which is all zeros: (0, 4, 0, 2).
+# In words: it asks for a noun, all the more if that is an animal.
+#
+# The paper calls the products Q, K and V. They hold all queries, all keys and all values, one in each row.
+
+# %%
+Q = X @ w_query  # (queries, d_k)
+K = X @ w_key  # (keys, d_k)
+V = X @ w_value  # (keys, d_v)
+
+# %% tags=["hide-input"]
+from matplotlib.patches import Rectangle
+
+
+def outlined(figure, row, places):
+    """Frames a row of some panels."""
+    for axes in (figure.axes[place] for place in places):
+        corner, width = (-0.5, row - 0.5), axes.images[0].get_array().shape[1]
+        look = dict(fill=False, lw=2.2, edgecolor="#222222", clip_on=False, zorder=5)
+        axes.add_patch(Rectangle(corner, width, 1, **look))
+    return figure
+
+
+# %% tags=["hide-input"]
+shown = [
+    Panel(X, tokens, features, ""),  # a place that stays empty
+    Panel(w_query, features, kinds, "W_Q"),
+    Panel(w_key, features, kinds, "W_K"),
+    Panel(w_value, features, facts, "W_V"),
+    Panel(X, tokens, features, "X: the sentence"),
+    Panel(Q, tokens, kinds, "Q: asks for"),
+    Panel(K, tokens, kinds, "K: is found by"),
+    Panel(V, tokens, facts, "V: hands over"),
+]
+title = "X times W_Q, W_K, W_V: “sleeps” asks for noun and animal, “cat” is both"
+figure = panels(shown, title=title, words={"signed": "number"})
+figure.axes[0].set_visible(False)
+outlined(figure, features.index("verb"), [1])
+outlined(figure, sleeps, [4, 5])
+
+# %% tags=["hide-input"]
+assert Q[sleeps].tolist() == [0, 4, 0, 2]
+assert [kinds[k] for k in Q[sleeps].nonzero()] == ["noun", "animal"]
+assert [kinds[k] for k in K[cat].nonzero()] == ["noun", "animal"]
+assert [kinds[k] for k in (Q[cat] > 0).nonzero()] == ["article", "verb"]
+assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
+
+# %% [markdown]
+# The frames follow *sleeps*.
+# The key of the full stop is all zeros, for it is none of the four kinds.
+# It and *The* have nothing to hand over either.
+#
 # ### One query, in a loop
 #
 # What does *sleeps* find now?
 # The steps are those of the colors, with the temperature √d_k = 2.
 
 # %% tags=["nbval-check-output"]
-query = X[sleeps] @ w_query  # (d_k,)
+query = Q[sleeps]  # (d_k,)
 scores = []
-for token, row in zip(tokens, X, strict=True):
-    key = row @ w_key  # (d_k,)
+for token, key in zip(tokens, K, strict=True):
     terms = " + ".join(f"{q:.0f}·{k:.0f}" for q, k in zip(query, key, strict=True))
     scores.append((query @ key).item() / math.sqrt(d_k))
     print(f"sleeps · {token:6} = {terms} = {query @ key:.0f}", end="")
@@ -367,8 +449,8 @@ for token, row in zip(tokens, X, strict=True):
 total = sum(math.exp(score) for score in scores)
 weights = [math.exp(score) / total for score in scores]
 context = torch.zeros(d_v)
-for token, row, weight in zip(tokens, X, weights, strict=True):
-    context += weight * (row @ w_value)
+for token, value, weight in zip(tokens, V, weights, strict=True):
+    context += weight * value
     print(f"{token:8}weight {weight:.2f}")
 told = [f"{fact} {each:.2f}" for fact, each in zip(facts, context, strict=True)]
 print("context:", ", ".join(told))
@@ -378,7 +460,7 @@ print("context:", ", ".join(told))
 # *Sleeps* finds it, and learns that an animal does it.
 #
 # Now you: what does the full stop find?
-# Replace each `...` by a number, from the matrices above, with pencil and paper; `by_hand` (folded) says what is right.
+# Replace each `...` by a number, from Q, K and V above, with pencil and paper; `by_hand` (folded) says what is right.
 
 
 # %% tags=["hide-input"]
@@ -417,58 +499,7 @@ assert verdict([0.04], of_stop, "all four").endswith("all four")
 # %% [markdown]
 # ### All queries at once
 #
-# For all four tokens at once, the loop becomes matrix products.
-# First the projections: every row of X times the same matrix.
-# The paper's Q, K and V hold all queries, all keys and all values, one in each row.
-
-# %%
-Q = X @ w_query  # (queries, d_k)
-K = X @ w_key  # (keys, d_k)
-V = X @ w_value  # (keys, d_v)
-
-# %% tags=["hide-input"]
-from matplotlib.patches import Rectangle
-
-
-def outlined(figure, row, places):
-    """Frames a row of some panels."""
-    for axes in (figure.axes[place] for place in places):
-        corner, width = (-0.5, row - 0.5), axes.images[0].get_array().shape[1]
-        look = dict(fill=False, lw=2.2, edgecolor="#222222", clip_on=False, zorder=5)
-        axes.add_patch(Rectangle(corner, width, 1, **look))
-    return figure
-
-
-# %% tags=["hide-input"]
-shown = [
-    Panel(X, tokens, features, ""),  # a place that stays empty
-    Panel(w_query, features, kinds, "W_Q"),
-    Panel(w_key, features, kinds, "W_K"),
-    Panel(w_value, features, facts, "W_V"),
-    Panel(X, tokens, features, "X: the sentence"),
-    Panel(Q, tokens, kinds, "Q: asks for"),
-    Panel(K, tokens, kinds, "K: is found by"),
-    Panel(V, tokens, facts, "V: hands over"),
-]
-title = "X times W_Q, W_K, W_V: “sleeps” asks for noun and animal, “cat” is both"
-figure = panels(shown, title=title, words={"signed": "number"})
-figure.axes[0].set_visible(False)
-outlined(figure, features.index("verb"), [1])
-outlined(figure, sleeps, [4, 5])
-
-# %% tags=["hide-input"]
-torch.testing.assert_close(Q[sleeps], query)
-assert [kinds[k] for k in Q[sleeps].nonzero()] == ["noun", "animal"]
-assert [kinds[k] for k in K[cat].nonzero()] == ["noun", "animal"]
-assert [kinds[k] for k in (Q[cat] > 0).nonzero()] == ["article", "verb"]
-assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
-
-# %% [markdown]
-# Each product stands below its matrix.
-# The frames follow *sleeps*: its row of X picks two rows of W_Q, *verb* (framed) and *asleep* (all zeros), and adds them.
-# The full stop is none of the four kinds, so its key is zero; it and *The* hand over nothing.
-#
-# Then all scores, all weights, all contexts.
+# For all four tokens at once, the loop becomes two matrix products.
 # That is equation 1 of the paper:
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V$$
@@ -506,12 +537,30 @@ for i, one_query in enumerate(Q):
         one_by_one[i] += exponential / sum(exponentials) * value
 torch.testing.assert_close(context, one_by_one)
 
+# %% [markdown]
+# Four of these boxes are 4 × 4, but by accident: the sentence has four tokens, and d_k is 4 too.
+# Read the words below the boxes. Such accidents hide mistakes, as *Break it on purpose* shows.
+#
+# ### Three words
+#
+# Three results are easily confused:
+#
+# | word | what | shape | tells you |
+# |---|---|---|---|
+# | **scores** | QKᵀ/√d_k, what enters the softmax | (queries, keys) | how well they match, any number |
+# | **weights** | softmax of the scores | (queries, keys) | proportions, rows sum to 1 |
+# | **context** | weights · V | (queries, d_v) | what each query takes away |
+#
+# ### What does the cat take?
+#
+# *Cat* asks for an article and for a verb, and not for a noun.
+
 # %%
 on_the = Predict(
     "What weight does *cat* give to *The*?",
     unit="%",
     off_by=5,
-    section="All queries at once",
+    section="What does the cat take?",
 )
 on_the
 
@@ -519,37 +568,9 @@ on_the
 why = "*The* and *sleeps* match equally well, the other two badly"
 on_the.reveal(round(100 * weights[cat, the].item()), because=why)
 
-# %% tags=["hide-input"]
-axes = dict(xlabel="key", ylabel="query")
-figure = panels(
-    [
-        Panel(scores, tokens, tokens, "scores", **axes),
-        Panel(weights, tokens, tokens, "weights", kind="weights", **axes),
-        Panel(context, tokens, facts, "context", xlabel="fact", ylabel="query"),
-    ],
-    title="Scores → weights → context: “cat” attends to two tokens, the rest to one",
-    words={"signed": "score; context"},
-)
-outlined(figure, sleeps, range(3))
-
-# %% tags=["hide-input"]
-assert (weights > 0.4).sum(dim=-1).tolist() == [1, 2, 1, 1]
-assert (weights[cat] > 0.4).nonzero().flatten().tolist() == [the, sleeps]
-assert scores[cat, cat] == -2 and 0.002 < weights[cat, cat] < 0.01 < weights[cat, stop]
-torch.testing.assert_close(weights.sum(dim=-1), torch.ones(len(tokens)))
-animal, asleep = context[cat]
-assert asleep > 0.4 > 0.05 > animal
-
 # %% [markdown]
-# *Cat* is like orange: two keys match equally well, and split its weight.
-# From *The* comes nothing, from *sleeps* comes *asleep*: now *cat* knows that it is asleep.
-# Its score with itself is −4/2 = −2, less than the 0 of the full stop, so it gives itself the smallest weight.
-# That it is an animal has almost vanished from its context; lesson [06](06_encoder.ipynb) adds the token itself back.
-#
-# The numbers of Q, K and V can be changed here, and everything after them is computed anew.
-# Change only the row *cat* of Q so that *The* gets at least 95 % of its weight.
-# Which number did you change, and why can it never be 100 %?
-# (An answer is folded below the calculator.)
+# Here is all of it in one picture: Q, K and V, then scores, weights and context.
+# You can change the numbers of Q, K and V, and everything after them is computed anew.
 
 # %%
 from course_lib.widgets import AttentionCalculator
@@ -566,6 +587,24 @@ with written_for(tuple(calculator.first.values()), now):
     for ours, shown in zip(steps, calculator.compute(), strict=True):
         torch.testing.assert_close(ours.double(), shown)
 
+# %% tags=["hide-input"]
+assert (weights > 0.4).sum(dim=-1).tolist() == [1, 2, 1, 1]
+assert (weights[cat] > 0.4).nonzero().flatten().tolist() == [the, sleeps]
+assert scores[cat, cat] == -2 and 0.002 < weights[cat, cat] < 0.01 < weights[cat, stop]
+torch.testing.assert_close(weights.sum(dim=-1), torch.ones(len(tokens)))
+animal, asleep = context[cat]
+assert asleep > 0.4 > 0.05 > animal
+
+# %% [markdown]
+# *Cat* is like orange: two keys match equally well, and split its weight.
+# From *The* comes nothing, from *sleeps* comes *asleep*: now *cat* knows that it is asleep.
+# The score of *cat* with itself is −4/2 = −2. That is less than its score with the full stop, 0. So *cat* gives itself the smallest weight.
+# That it is an animal has almost vanished from its context; lesson [06](06_encoder.ipynb) adds the token itself back.
+#
+# Now you: change only the row *cat* of Q so that *The* gets at least 95 % of its weight.
+# Which number did you change, and why can it never be 100 %?
+# (An answer is folded here.)
+
 # %% tags=["hide-input", "hide-output"]
 changes = {"article from 5 to 12": (0, 12), "verb from 5 to −20": (2, -20)}
 of_the = []
@@ -581,16 +620,6 @@ print("Never 100 %: the exponential of every score is above 0.")
 assert of_the[0] > 0.95 > of_the[1] > 0.9
 
 # %% [markdown]
-# ### Three words
-#
-# Explanations often use one name for all of it, so we keep three apart:
-#
-# | word | what | shape | tells you |
-# |---|---|---|---|
-# | **scores** | QKᵀ/√d_k, what enters the softmax | (queries, keys) | how well they match, any number |
-# | **weights** | softmax of the scores | (queries, keys) | proportions, rows sum to 1 |
-# | **context** | weights · V | (queries, d_v) | what each query takes away |
-#
 # The context sums *value vectors*, not the rows of X.
 # What would be the difference?
 
@@ -614,13 +643,12 @@ torch.testing.assert_close(summed_rows @ w_value, context)
 # Must there be as many queries as keys?
 # Take the German sentence *Die Katze schläft*, three tokens.
 # Let each look for its counterpart among the four English ones, again with numbers by hand.
-# Even its rows may be of another width: here 3 numbers, where the English ones have 6.
 
 # %%
 from course_lib.figures import attention_map
 
 german = ["Die", "Katze", "schläft"]
-X_german = torch.eye(3)  # article, noun, verb
+X_german = torch.eye(3)  # article, noun, verb: not as wide as X
 w_query_german = 6 * torch.eye(3, d_k)  # each asks for its own kind
 Q_german = X_german @ w_query_german  # (3, d_k)
 cross = (Q_german @ K.T / math.sqrt(d_k)).softmax(dim=-1)  # (3, 4)
@@ -664,7 +692,7 @@ def attend(query, key, value):
 
 
 # %% [markdown]
-# Is it what the course's library computes, and what PyTorch computes, on random numbers?
+# We compare `attend` with the course's library and with PyTorch, on random numbers.
 
 # %%
 from course_lib.attention import attention
@@ -691,9 +719,6 @@ assert (ours @ directions <= farthest + 1e-12).all()
 assert not (2 * ours @ directions <= farthest).all()
 
 # %% [markdown]
-# They agree up to rounding.
-# PyTorch's function returns the context only.
-#
 # ## Many sentences at once
 #
 # A batch has one more dimension in front: (batch, length, d_model).
@@ -713,17 +738,15 @@ for name, tensor in zip(("queries", "keys", "values"), batched, strict=True):
 
 # %% [markdown]
 # `batch @ projection` **broadcasts**: each sentence is multiplied by the same matrix.
-# For Q times Kᵀ each sentence has its own two matrices.
-# `@` multiplies such pairs, in the `attend` from above (`torch.bmm` does, too).
-# (`.mT` transposes the last two dimensions, as `.transpose(-2, -1)` does.)
+# For QKᵀ each sentence has its own Q and its own K.
+# `@` multiplies them sentence by sentence, so `attend` works as it is.
 
 # %%
-batch_q, batch_k, batch_v = batched
 with_at, _ = attend(*batched)
-singly = torch.stack([attend(*parts)[0] for parts in zip(*batched, strict=True)])
-print(f"against sentence by sentence: {(with_at - singly).abs().max():.0e}")
+print(f"context {tuple(with_at.shape)}")
 
 # %% tags=["hide-input"]
+singly = torch.stack([attend(*parts)[0] for parts in zip(*batched, strict=True)])
 torch.testing.assert_close(with_at, singly, rtol=1e-9, atol=1e-12)
 
 # %%
@@ -786,27 +809,54 @@ assert math.sqrt(ModelConfig(vocab_size=37_000).d_k) == 8  # the paper's base mo
 # Variances of independent terms add: d_k terms give d_k, as the paper's footnote 4 says.
 #
 # Dividing by c divides the variance by c², so c = √d_k gives 1 at every width.
-# Dividing by d_k would give 1/d_k: wide keys would start with nearly equal weights.
-# The paper's base model has d_k = 64, so it divides by 8.
+# Dividing by d_k would give 1/d_k, less and less for wider keys.
+# The paper's base model has d_k = 64: such dot products have a standard deviation of 8, and it divides by 8.
+# (Our three colors had dot products of 0 and 1, so we divided by 0.1.)
 #
-# What do large scores do to the softmax?
-# We measure how peaked the weights are by their **entropy**: 0 if one key takes all, ln 8 if eight keys are equal.
-# And we call a query **saturated** if one key has more than 0.99 of its weight.
+# ### What large scores do
 #
-# Learning needs a gradient: how far do the weights move if the scores move a little?
-# With two keys, the weight w of the first changes with its score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
-# For any number of keys this becomes a matrix of rates, which weight moves with which score: diag(w) − w wᵀ, the **Jacobian** of the softmax.
-# Its size is the root of the sum of its squared entries.
-# To compare, we ask how the weights move with q · k itself. Where the score is q · k / √d_k, we therefore divide the size of the Jacobian by √d_k.
-#
-# For each width, `measure` (folded) draws 1,000 queries with 8 keys, five times. It divides the dot products in each of three ways, takes the softmax, and returns what a function such as `saturated` (folded) says of the weights.
-
+# Here is one query with eight keys, at d_k = 64.
+# All numbers are random, as above: nothing has been learned.
 
 # %%
-def jacobian_size(weights):
-    """How much the weights move with the scores, one number for each row."""
-    change = weights.diag_embed() - weights[..., :, None] * weights[..., None, :]
-    return change.flatten(-2).norm(dim=-1)
+generator = torch.Generator().manual_seed(1)
+one_query = torch.randn(64, generator=generator)
+eight_keys = torch.randn(8, 64, generator=generator)
+eight_products = eight_keys @ one_query
+unscaled_weights = eight_products.softmax(dim=-1)
+scaled_weights = (eight_products / 8).softmax(dim=-1)
+
+# %% tags=["hide-input"]
+print(f"{'q · k':12}", *(f"{each:5.1f}" for each in eight_products))
+rates = []  # of the largest weight
+for divisor, eight_weights in ((1, unscaled_weights), (8, scaled_weights)):
+    largest = eight_weights.max().item()
+    rates.append(largest * (1 - largest) / divisor)
+    told = " ".join(f"{each:5.2f}" for each in eight_weights)
+    print(f"divided by {divisor} {told}   rate {rates[-1]:.4f}")
+
+# %% tags=["hide-input"]
+assert unscaled_weights.argmax() == 3 and unscaled_weights[3] > 0.998
+assert abs(scaled_weights[3] - 0.5) < 0.01 and (scaled_weights > 0.015).all()
+assert 19 < rates[1] / rates[0] < 23
+# The rate is the slope of the largest weight in its own q · k, as autograd finds it.
+for divisor, rate in zip((1, 8), rates, strict=True):
+    moved = eight_products.clone().requires_grad_()
+    (moved / divisor).softmax(dim=-1)[3].backward()
+    assert math.isclose(moved.grad[3].item(), rate, rel_tol=0.01)
+
+# %% [markdown]
+# Without the division, the fourth key has nearly all the weight, by chance.
+# Divided by 8, it has half, and the other keys still count.
+#
+# Why is that a problem? Training can change a weight only if the weight moves when its score moves.
+# A weight w moves with its own score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
+# The last column gives the rate of the largest weight with q · k itself. (Where q · k is divided by 8, so is the rate.)
+# It is about 20 times as large with the scale.
+#
+# We call a query **saturated** if one key has more than 0.99 of its weight.
+# This one is, without the scale. How many are?
+# For each width we draw 5,000 queries with 8 keys each.
 
 
 # %% tags=["hide-input"]
@@ -846,28 +896,6 @@ def measure(function):
 
 
 # %% tags=["hide-input"]
-entropies = {name: each.mean(dim=-1).T for name, each in measure(entropy).items()}
-curves(
-    {name: (widths, runs) for name, runs in entropies.items()},
-    xlabel="d_k",
-    ylabel="mean entropy of the weights (nats)",
-    title="Wide keys: peaked weights without a scale, equal ones divided by d_k",
-    log_x=True,
-    marks={"eight equal weights": (None, math.log(8))},
-)
-
-# %% tags=["hide-input"]
-scaled, raw, flat = entropies.values()
-assert (raw[:, 2:].diff(dim=1) < 0).all() and raw[:, -1].max() < 0.15
-assert (scaled - scaled.mean()).abs().max() < 0.1 * scaled.mean()
-assert flat[:, -1].min() > 0.999 * math.log(8)
-two = torch.tensor([0.99, 0.01], dtype=torch.float64)
-assert math.isclose(jacobian_size(two), 2 * 0.99 * 0.01)  # four entries
-some = drawn[16][0, 0]
-by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), some)
-torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
-
-# %%
 shares = {name: each.double().mean((1, 2)) for name, each in measure(saturated).items()}
 print(f"{'saturated, d_k:':16}", *(f"{width:6}" for width in widths))
 for name, share in shares.items():
@@ -875,92 +903,72 @@ for name, share in shares.items():
 
 
 # %% tags=["hide-input"]
-@styled
-def histograms(sizes, title):
-    """Shares of queries by the size of their gradient, a panel for each width."""
-    figure, bins = new_figure(title, 9.0, 3.4), torch.logspace(-8, 0, 33)
-    both = figure.subplots(1, 2, sharey=True)
-    for panel, width in zip(both, (64, 1024), strict=True):
-        panel.set(xscale="log", xlabel="size of the gradient", title=f"d_k = {width}")
-        for number, name in enumerate(("divided by √d_k", "not divided")):
-            each = sizes[name][widths.index(width)].flatten().clamp(min=1.1e-8)
-            part = torch.full_like(each, 100 / len(each))
-            look = dict(histtype="step", ls=("-", "--")[number], lw=2)
-            panel.hist(each, bins, weights=part, label=name, **look)
-    both[0].set_ylabel("queries (%)")
-    both[0].legend(loc="upper left")
-    return figure
-
-
-# %% tags=["hide-input"]
-sizes = measure(jacobian_size)
-for name, power in powers.items():
-    sizes[name] = sizes[name] / torch.tensor(widths)[:, None, None] ** power
-histograms(sizes, "Gradients: very different without the scale, nearly equal with it")
-
-# %% tags=["hide-input"]
 raw = shares["not divided"]
-assert shares["divided by √d_k"].max() < 0.01 and (raw.diff() > 0).all()
+assert shares["divided by √d_k"].max() < 0.005 and (raw.diff() > 0).all()
+assert shares["divided by d_k"].max() < 0.005
 assert 0.34 < raw[3] < 0.40 and 0.77 < raw[-1] < 0.83
-scaled, unscaled = (sizes[name].flatten(1) for name in list(sizes)[:2])
-assert 0.045 < scaled[3].median() < 0.047 and 0.065 < unscaled[3].median() < 0.07
+entropies = {name: each.mean(dim=-1).T for name, each in measure(entropy).items()}
+scaled, raw, flat = entropies.values()  # (draws, widths)
+assert (raw[:, 2:].diff(dim=1) < 0).all() and raw[:, -1].max() < 0.15
+assert (scaled - scaled.mean()).abs().max() < 0.1 * scaled.mean()
+assert abs(scaled[:, -1].mean() - 1.72) < 0.02 and abs(math.log(8) - 2.08) < 0.005
+assert flat[:, -1].min() > 0.999 * math.log(8)
+
+
+# %% tags=["hide-input"]
+def jacobian_size(weights):
+    """How much all weights move with all scores, one number for each row."""
+    change = weights.diag_embed() - weights[..., :, None] * weights[..., None, :]
+    return change.flatten(-2).norm(dim=-1)
+
+
+def largest_rate(weights):
+    """How much the largest weight moves with its own score, one for each row."""
+    largest = weights.amax(dim=-1)
+    return largest * (1 - largest)
+
+
+# %% tags=["hide-input"]
+# Rates with q · k itself, where the score is q · k divided by something.
+by_size, by_rate = measure(jacobian_size), measure(largest_rate)
+for name, power in powers.items():
+    divisors = torch.tensor(widths)[:, None, None] ** power
+    by_size[name], by_rate[name] = by_size[name] / divisors, by_rate[name] / divisors
+scaled, unscaled = (by_rate[name].flatten(1) for name in list(powers)[:2])
+assert 0.0265 < scaled[3].median() < 0.0285 and 0.035 < unscaled[3].median() < 0.04
+assert unscaled[-1].median() < 1e-5 < 5e-3 < scaled[-1].median()
+on_one = saturated(drawn[64].softmax(dim=-1)).flatten()
+assert unscaled[3][on_one].median() < scaled[3].median() / 20
+
+# %% tags=["hide-input"]
+# All rates at once, the Jacobian of the softmax, tell the same.
+scaled, unscaled = (by_size[name].flatten(1) for name in list(powers)[:2])
+assert scaled[3].median() < unscaled[3].median()
 assert unscaled[-1].median() < 1e-4 < 1e-2 < scaled[-1].median()
 ends = torch.tensor([0.1, 0.9], dtype=torch.float64)
 low, high = scaled[3:].quantile(ends, dim=1)
 assert (high < 1.5 * low).all()
 low, high = unscaled[3:].quantile(ends, dim=1)
 assert (high > 1000 * low).all() and (unscaled[-1] < 1e-8).double().mean() > 0.3
-on_one = saturated(drawn[64].softmax(dim=-1)).flatten()
-assert unscaled[3][on_one].median() < scaled[3].median() / 20
+some = drawn[16][0, 0]
+by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), some)
+torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# (The leftmost bar holds everything below.)
+# Without the scale it is 37 % at d_k = 64, and 80 % at 1,024.
+# Divided by √d_k, it is 0 % at every width.
 #
-# "Regions where it has extremely small gradients", says section 3.2.1 of the softmax without the scale.
-# At d_k = 64 small gradients are not the rule without the scale: the median is even larger (0.07 against 0.05). But there is a long tail of tiny ones: 37 % of the queries are already saturated, on a key chosen by chance, and the more weight that key has, the less gradient is left to change it.
-# At 1,024 it is 80 %.
-# With √d_k, how peaked the weights are hardly depends on d_k.
-# Whether that is what slows training, this does not say; an experiment below tests it.
+# Division by d_k saturates none either, but it goes too far: the weights become nearly equal.
+# At d_k = 1,024 their mean **entropy**, which says how evenly they are spread, is 2.08 = ln 8, the most that eight weights can have. With √d_k it is 1.72.
 #
-# ## The attention before this one
-#
-# Before the Transformer, @bahdanau2015 let a recurrent translator look at its source.
-# Their score is not a dot product but a small network with one hidden layer:
-#
-# $$\mathrm{score}(q, k) = v^\top \tanh(W_q q + W_k k)$$
-#
-# Section 3.2.1 calls it **additive attention**.
-# W_q and W_k are projections like ours, so `Additive` (folded) takes projected queries and keys, and adds what is new: tanh and v.
-
-
-# %% tags=["hide-input"]
-class Additive(nn.Module):
-    """Scores (..., queries, keys) of projected queries and keys: v · tanh(q + k)."""
-
-    def __init__(self, d_k):
-        super().__init__()
-        self.v = nn.Parameter(torch.randn(d_k) / math.sqrt(d_k))
-
-    def forward(self, query, key):
-        sums = query[..., :, None, :] + key[..., None, :, :]
-        return torch.tanh(sums) @ self.v  # sums: (..., queries, keys, d_k)
-
-
-# %% tags=["hide-input"]
-torch.manual_seed(4)
-additive = Additive(4).double()
-additive_scores = additive(batch_q[0], batch_k[0])
-for i, j in ((0, 0), (2, 5), (5, 1)):
-    one = sum(additive.v * torch.tanh(batch_q[0, i] + batch_k[0, j]))
-    torch.testing.assert_close(additive_scores[i, j], one, rtol=1e-9, atol=1e-12)
-
-# %% [markdown]
-# On the way, it keeps a number for each query, key *and* dimension: d_k times as many as there are scores.
-# The paper prefers the dot product because it is matrix multiplication, for which highly optimized code exists.
+# The paper (section 3.2.1) says that large dot products push the softmax "into regions where it has extremely small gradients".
+# That is not true of every query: at d_k = 64 the *median* rate is even larger without the scale (0.04 against 0.03).
+# The difference is the long tail of saturated queries.
+# Does that slow down training? We try it.
 #
 # ## Does the scale matter in training?
 #
-# The paper cites a study: for small d_k both kinds perform similarly, for large d_k the dot product without the scale falls behind additive attention.
+# How training moves the numbers of a model is told in lesson [09](09_training.ipynb). Here we only watch.
 #
 # The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
 # *Which value belongs to it?*
@@ -1059,7 +1067,7 @@ def train(model, seed, rates=lambda name: 5e-3, steps=100, every=10):
 
 
 # %% [markdown]
-# ### Nobody says which ones
+# ### The match is learned
 #
 # `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k; `train` shows it 100 batches of 64 look-ups, with Adam at a rate of 0.005.
 # `score_table` gives the scores of every query id with every key id.
@@ -1098,9 +1106,37 @@ for seed in range(5):
 #
 # ### With the scale and without
 #
-# Now three kinds of scores (`plain_dot` has no scale), a narrow and a wide d_k, five seeds each (`runs_of`, folded); everything else is the same.
-# (The additive score starts with variance below 1 at every width, because of its *v*, and needs no scale.)
-# Without a look-up, the best guess is the most frequent of the eight values, right in 26 %.
+# Now the same training (`runs_of`, folded) with three scores, at d_k = 16 and at d_k = 256, five runs each:
+#
+# - *scaled*: q · k / √d_k (`scaled_dot`, folded);
+# - *plain*: q · k (`plain_dot`, folded);
+# - **additive attention**: vᵀ tanh(W_q q + W_k k), a small network with one hidden layer (`Additive`, folded). It is older: @bahdanau2015 used it to let a recurrent translator look at its source.
+#
+# Without a look-up, the best guess is the most frequent of the eight values. It is right in 26 %.
+
+
+# %% tags=["hide-input"]
+class Additive(nn.Module):
+    """Scores (..., queries, keys) of projected queries and keys: v · tanh(q + k)."""
+
+    def __init__(self, d_k):
+        super().__init__()
+        # With this v the scores start with variance below 1: no scale needed.
+        self.v = nn.Parameter(torch.randn(d_k) / math.sqrt(d_k))
+
+    def forward(self, query, key):
+        sums = query[..., :, None, :] + key[..., None, :, :]
+        return torch.tanh(sums) @ self.v  # sums: (..., queries, keys, d_k)
+
+
+# %% tags=["hide-input"]
+torch.manual_seed(4)
+additive = Additive(4).double()
+batch_q, batch_k, _ = batched
+additive_scores = additive(batch_q[0], batch_k[0])
+for i, j in ((0, 0), (2, 5), (5, 1)):
+    one = sum(additive.v * torch.tanh(batch_q[0, i] + batch_k[0, j]))
+    torch.testing.assert_close(additive_scores[i, j], one, rtol=1e-9, atol=1e-12)
 
 
 # %% tags=["hide-input"]
@@ -1119,9 +1155,6 @@ def runs_of(make_score, d_k, start=1, slower=1, those=""):
         model.w_query.data /= start
         runs.append(train(model, seed, rates))
     return torch.tensor(runs)
-
-
-of_scores = "w_query", "w_key", "key_words"
 
 
 # %% tags=["hide-input"]
@@ -1170,16 +1203,19 @@ assert abs(hits.mean() - 0.26) < 0.01
 assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 
 # %% [markdown]
-# Lines are means of five runs, bands go from worst to best; accuracy is on 250 other look-ups.
-# With d_k = 16 the scaled and the additive score learn the task in every run; without the scale the worst run ends at about 0.9.
-# With d_k = 256 the runs without the scale are far behind, and far apart.
+# Lines are means, bands go from the worst run to the best; accuracy is on 250 other look-ups.
+# At d_k = 16 the plain score is slower than the scaled one, and its worst run ends at about 0.9.
+# At d_k = 256 it is far behind, while the scaled and the additive score learn the task in every run.
+#
+# The paper (section 3.2.1) cites a study with the same finding.
+# It still prefers the dot product: that is a matrix multiplication, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
 #
 # ### The start or the step?
 #
-# Without the scale the first scores are √d_k = 16 times as large.
-# But there is a second difference: in every step the same change of the parameters moves the scores 16 times as far.
-# To tell the two apart, we leave the scale out and let `w_query` start divided by 16, so that the first scores equal those of the scaled model.
-# And we leave the start as it is, and make the steps smaller: all of them, or those of the scores (`of_scores`: `w_query`, `w_key` and the rows of the ids).
+# At d_k = 256 the scale divides every score by 16.
+# A `w_query` that is 16 times as small does the same, if its steps in training are 16 times as small, too.
+# So the scale does two things: it makes the *start* small, and the *steps*.
+# Which of the two helps? We leave the scale out and imitate one at a time, by changing `w_query` alone.
 
 # %%
 start_alone = Predict(
@@ -1193,90 +1229,85 @@ start_alone
 arms = {
     "with the scale": learned["q · k / √d_k", 256],
     "without": learned["q · k", 256],
-    "w_query starts / 16": runs_of(plain_dot, 256, 16),
-    "all rates / 4": runs_of(plain_dot, 256, 1, 4),
-    "rates of the scores / 16": runs_of(plain_dot, 256, 1, 16, of_scores),
-    "w_query: start and rate / 16": runs_of(plain_dot, 256, 16, 16, "w_query"),
+    "small start only": runs_of(plain_dot, 256, 16),
+    "small steps only": runs_of(plain_dot, 256, 1, 16, "w_query"),
+    "both": runs_of(plain_dot, 256, 16, 16, "w_query"),
 }
 
-# %%
-print(f"{'':29}saturated at step     accuracy at step")
-print(f"{'':29}   0    10   100     10   100")
+# %% tags=["hide-input"]
+print(f"{'':18}saturated at step   accuracy at step 100")
+print(f"{'':18}    0    10           mean (worst to best run)")
 for name, runs in arms.items():
-    full, right = runs[:, [0, 1, -1], 1].mean(dim=0), runs[:, :, 0]
-    print(f"{name:29}", *(f"{each:5.0%}" for each in full), end="")
-    print(f"   {right[:, 1].mean():.2f}  {right[:, -1].mean():.2f}", end="")
-    print(f" ({right[:, -1].min():.2f} to {right[:, -1].max():.2f})")
-as_well = arms["w_query starts / 16"][:, -1, 0].mean() > 0.95
+    full, right = runs[:, :2, 1].mean(dim=0), runs[:, -1, 0]
+    print(f"{name:18}", *(f"{each:5.0%}" for each in full), end="")
+    print(f"{right.mean():15.2f} ({right.min():.2f} to {right.max():.2f})")
+as_well = arms["small start only"][:, -1, 0].mean() > 0.95
 start_alone.reveal("yes" if as_well else "no")
 
 # %% tags=["hide-input"]
+# Each share is one of 5 runs × 250 look-ups = 1,250 queries.
+with_scale, without, start, small_steps, both = arms.values()
+of_scores = "w_query", "w_key", "key_words"
+slow = runs_of(plain_dot, 256, 1, 16, of_scores)  # steps of all that makes the scores
+quarter = runs_of(plain_dot, 256, 1, 4)  # all steps
 torch.set_flush_denormal(False)
-with_scale, without, start, quarter, slow, both = arms.values()
 assert with_scale[:, -1, 0].min() > 0.9 and both[:, -1, 0].min() > 0.9
 assert (with_scale - both).mean(dim=0).abs().max() < 0.15
-for runs in (without, start, quarter, slow):
+for runs in (without, start, small_steps, quarter, slow):
     assert runs[:, -1, 0].mean() < 0.8
 assert slow[:, 0, 1].mean() > 0.5 and quarter[:, -1, 0].mean() < 0.6
+
+# %% tags=["hide-input"]
 assert with_scale[:, 0, 1].max() == 0 == start[:, 0, 1].max()
-assert with_scale[:, 1, 1].mean() < 0.2
-assert start[:, 1, 1].mean() > 0.5 > 0.3 > start[:, 1, 0].mean()
-assert without[:, 0, 1].mean() > 0.4 and with_scale[:, -1, 1].mean() > 0.9
+assert with_scale[:, 1, 1].mean() < 0.2 and with_scale[:, -1, 1].mean() > 0.9
+assert start[:, 1, 1].mean() > 0.5
+assert torch.equal(small_steps[:, 0], without[:, 0]) and without[:, 0, 1].mean() > 0.5
+assert small_steps[:, 1, 1].mean() > small_steps[:, 0, 1].mean() + 0.1
 model = new_model(plain_dot, 256, seed=0)
 model.w_query.data /= 16
 same_start = score_table(new_model(scaled_dot, 256, seed=0))
 torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
-# In these 100 steps the smaller start alone does not make up for the scale.
-# At first none of its 1,250 queries is saturated; but `w_query` moves the scores 16 times as far as in the scaled model, and after ten steps most are, while its answers are no better than guessing.
-# Smaller steps alone do not either: they leave the start as it is, and they are slow.
+# Neither alone is enough in these 100 steps: single runs come close, but the means stay far below. Both together are.
 #
-# The last row changes both, the start of `w_query` and its rate.
-# It learns like the scaled model, and it must: it *is* that model in other numbers, as Adam divides by the size of the gradient (lesson [09](09_training.ipynb)).
+# - With the small start alone no query is saturated at first. But each step of `w_query` moves the scores 16 times as far as with the scale. After ten steps 74 % are, against 4 %.
+# - With small steps alone 59 % are saturated from the start, on keys that chance has chosen. And `w_query` itself is still large, so each step of `w_key` moves the scores as far as without the scale. After ten steps 86 % are.
+# - Both together *must* equal the scale. With Adam, the optimizer used here, it is the same model in other numbers (lesson [09](09_training.ipynb)).
 #
-# So √d_k does two things here, the first scores are small, and so is every step of the scores; and neither alone was enough, at the few rates that we tried.
-# Saturation is no harm in itself: after 100 steps most queries of the scaled model are saturated, on the right key.
-# The paper only *suspects* that small gradients are the reason; our runs fit that, but do not prove it.
+# Small steps of all parameters, or of all those that make the scores, were not enough either (folded).
+#
+# At the end the scaled model is saturated too, in 99 %, but on the right keys.
+# What seems to hurt is being saturated *before* anything is learned.
+# The paper suspects that the small gradients are the reason. Our runs fit that, at the few rates that we tried, but do not prove it.
 
 # %% [markdown]
-# ## What a trained head looks at
+# ## Where does *it* look?
 #
-# *The dog eats the meat because it is hungry.*
-# Who is *it*?
-# German must know: *er* for the dog, *es* for the meat.
-# We ask the translator `course`.
+# Back to the dog and the meat.
+# Each layer of the translator holds four attentions side by side, its heads (lesson [04](04_multi_head.ipynb)).
+# Here is one head of the encoder's last layer: the row of *it* in each of the two sentences.
 
 # %%
-from course_lib import Translator
-
-translator = Translator.from_pretrained("course")
-hungry = "The dog eats the meat because it is hungry."
-for sentence in (hungry, hungry.replace("hungry", "fresh")):
-    print(translator.translate(sentence))
-
-# %% [markdown]
-# Both pronouns are right.
-# Where does *it* look?
-# Each layer of the translator holds four attentions side by side, its heads (lesson [04](04_multi_head.ipynb)); this is one of the encoder's last layer.
-
-# %%
-seen = translator.translate(hungry, attention=True)
-head = seen.attention.encoder[-1][1]  # (queries, keys)
-it, dog = (seen.src_tokens.index(token) for token in ("▁it", "▁dog"))
-title = f"In this head, “it” gives {100 * head[it, dog]:.0f} % of its weight to “dog”"
-attention_map(head, seen.src_tokens, seen.src_tokens, title=title)
+seen = [translator.translate(each, attention=True) for each in (hungry, fresh)]
+source = seen[0].src_tokens
+it, dog, meat = (source.index(token) for token in ("▁it", "▁dog", "▁meat"))
+looks = torch.stack([each.attention.encoder[-1][1][it] for each in seen])  # (2, keys)
+marked = [token.replace("hungry", "hungry/fresh") for token in source]
+told = f"{looks[0, dog]:.2f} to “dog”, then {looks[1, meat]:.2f} to “meat”"
+title = f"One head, two last words: “it” gives {told}"
+attention_map(looks, ["it … hungry", "it … fresh"], marked, title=title)
 
 # %% tags=["hide-input"]
-assert head[it, dog] > 0.8 and torch.allclose(head.sum(dim=-1), torch.ones(len(head)))
-assert " er " in str(translator.translate(hungry))
-assert " es " in str(translator.translate(hungry.replace("hungry", "fresh")))
+assert looks[0, dog] > 0.8 and looks[1, meat] > 0.8
+assert torch.allclose(looks.sum(dim=-1), torch.ones(2))
+assert seen[1].src_tokens[:8] == source[:8]
 
 # %% [markdown]
-# We picked this picture among eight by looking.
-# Is it an accident?
-# Here are 70 pairs of sentences, each with an eater and a food.
-# The eater may be *hungry*, the food *fresh*: one word at the end decides.
+# With *hungry*, *it* looks at the dog; with *fresh*, at the meat.
+#
+# We found this head by looking at all eight. Is it an accident?
+# The test: 70 pairs of such sentences, each with an eater, which is *hungry*, and a food, which is *fresh*.
 
 # %% tags=["hide-input", "nbval-check-output"]
 from course_lib.tokenizer import EOS_ID
@@ -1291,8 +1322,9 @@ for word in ("hungry", "fresh"):
 print(*(translator.tokenizer.token(i) for i in encoded["fresh"][0].tolist()))
 
 # %% [markdown]
-# Does *it* give more weight to the right noun, the eater (word 1) with *hungry* and the food (word 4) with *fresh*, than to the other one?
-# A head that ignores the last word does the same in both sentences of a pair, and is right in one of them: 50 %.
+# How often does *it* give the right noun more weight than the other noun?
+# A head that ignores the last word does the same in both sentences of a pair, so it scores exactly 50 %.
+# Here are the eight heads, over all 140 sentences:
 
 # %% tags=["hide-input"]
 from course_lib.recording import record_attention
@@ -1311,7 +1343,7 @@ for layer, row in enumerate(of_heads):
     print(f"layer {layer}:", *(f"{each:5.0%}" for each in row))
 
 # %% [markdown]
-# To be fair, we choose the best head on one half of the pairs and count on the other half.
+# One half of the pairs chooses the best head. On the other half, 35 pairs or 70 sentences, we count.
 
 # %%
 chosen = (of_right > of_other)[:, :, ::2].float().mean(dim=(0, 2)).argmax().item()
@@ -1331,10 +1363,11 @@ for ids in encoded.values():
 assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 
 # %% [markdown]
-# These 70 sentences did not choose the head, but they share one template and few nouns, and some of their kind were in the training set.
+# The test chose the head of our picture, and it is right in nearly all of the 70 sentences.
+# They did not choose the head. But they share one template and few nouns, and the training set holds some like them.
 #
-# The 50 % of layer 0 are forced: there neither *it* nor the nouns know the last word yet.
-# By layer 1 the last word may have changed the row of *it*, and so the query, or those of the nouns, and so the keys.
+# All four heads of layer 0 score exactly 50 %. They must: there the rows of *it* and of the nouns do not yet know the last word.
+# Layer 0 can carry the last word into these rows. Then the queries and keys of layer 1 depend on it.
 #
 # A weight says where a head looks, not what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
 #
@@ -1354,11 +1387,11 @@ for length in (10, 100, 1000):
 #
 # ## Break it on purpose
 #
-# Four ways to get it wrong: softmax over the queries, transpose forgotten, a d_k from a default (**a common mistake**), scale forgotten (**a common mistake**).
+# Four mistakes, none of which raises an error on our sentence: the softmax runs over the queries; the transpose is forgotten; d_k comes from a default (**a common mistake**); the scale is forgotten (**a common mistake**).
 
 
 # %%
-def over_queries(query, key, value):
+def over_queries(query, key, value):  # .mT transposes the last two dimensions
     weights = (query @ key.mT / math.sqrt(query.shape[-1])).softmax(dim=-2)
     return weights @ value, weights
 
@@ -1380,8 +1413,9 @@ def no_scale(query, key, value):
 
 
 # %% [markdown]
-# There are four trials: our sentence, with four tokens and d_k = 4; the same with queries twenty times as long; the same with the identity as K; and random numbers, with 3 queries, 4 keys, d_k = 5 and d_v = 2.
-# `tests` (folded) names the first test that a function fails: a crash, the shape of the context, the row sums of the weights, or the values, which must be the library's.
+# There are four trials: *our sentence*; the same with *long queries*, 20 times as large; the same with the identity as K (*K = identity*); and *random* numbers with 3 queries, 4 keys, d_k = 5 and d_v = 2.
+# `tests` (folded) looks for a crash, then at the shape of the context, at the row sums of the weights, and at the values, which must equal the library's.
+# It names the first that fails.
 
 
 # %% tags=["hide-input"]
@@ -1399,17 +1433,13 @@ def tests(function, query, key, value):
     return "passes" if torch.allclose(context, expected, atol=1e-3) else "values"
 
 
-# %% [markdown]
-# Before you run it: which mistakes are caught in which trial?
-# Replace each `?` by *p*, passes, or *c*, is caught.
-
 # %%
-guesses = {  # our sentence, long queries, K = identity, random
-    over_queries: "????",
-    no_transpose: "????",
-    default_d_k: "????",
-    no_scale: "????",
-}
+best_trial = Predict(
+    "Only one trial catches all four mistakes. Which?",
+    ["our sentence", "long queries", "K = identity", "random"],
+    section="Break it on purpose",
+)
+best_trial
 
 # %% tags=["nbval-check-output"]
 generator = torch.Generator().manual_seed(5)
@@ -1417,12 +1447,15 @@ shapes = (3, 5), (4, 5), (4, 2)  # queries × d_k, keys × d_k, keys × d_v
 trials = {"our sentence": (Q, K, V), "long queries": (20 * Q, K, V)}
 trials["K = identity"] = Q, torch.eye(4), V
 trials["random"] = [torch.randn(shape, generator=generator) for shape in shapes]
-print(f"{'':14}", *(f"{trial:13}" for trial in trials), "your guess")
+print(f"{'':14}", *(f"{trial:13}" for trial in trials))
 caught = {}
-for function in (attend, *guesses):
+for function in (attend, over_queries, no_transpose, default_d_k, no_scale):
     caught[function] = [tests(function, *tensors) for tensors in trials.values()]
-    told = [f"{each:13}" for each in caught[function]]
-    print(f"{function.__name__:14}", *told, guesses.get(function, ""))
+    print(f"{function.__name__:14}", *(f"{each:13}" for each in caught[function]))
+columns = zip(*list(caught.values())[1:], strict=True)  # of the four mistakes
+(only,) = [t for t, c in zip(trials, columns, strict=True) if "passes" not in c]
+why = "its sizes all differ, and its numbers are of ordinary size"
+best_trial.reveal(only, because=why)
 
 # %% tags=["hide-input"]
 assert caught[attend] == ["passes"] * 4 and not torch.equal(K, K.T)
@@ -1432,11 +1465,14 @@ assert caught[default_d_k] == ["passes"] * 3 + ["values"]
 assert caught[no_scale] == ["values", "passes", "values", "values"]
 
 # %% [markdown]
-# No result ever has a wrong shape.
-# Rows that sum to 1 catch the softmax.
-# A missing transpose passes wherever K equals its own transpose, and crashes at once where all sizes differ.
-# The default of 4 passes wherever d_k is 4: take d_k from the query's own shape.
-# And where scores are so large that one key takes all, or tied keys share, the scale makes no difference: test with numbers of ordinary size.
+# Each of the other trials hides something:
+#
+# - our sentence has d_k = 4, so the default of 4 is right by accident (take d_k from the shape of the query);
+# - with long queries the softmax is so peaked that the scale makes no difference;
+# - the identity equals its own transpose.
+#
+# The shape of the result caught nothing.
+# Row sums caught the wrong axis. A second implementation caught the rest, once all sizes differed.
 #
 # ## Your predictions
 
@@ -1456,7 +1492,6 @@ Predictions()
 # - **context**: weights times values, one row for each query.
 # - **temperature**: what dot products are divided by before the softmax; cold is peaked, hot is flat.
 # - **entropy**: how evenly weights are spread, from 0 to the logarithm of their number.
-# - **Jacobian**: the matrix of how each output of a function changes with each input.
 # - **saturated**: said of a query one of whose keys has more than 0.99 of its weight; the closer to 1, the less gradient the softmax passes on.
 # - **additive attention**: scores from a small network with tanh, older than the Transformer's.
 # - **self-attention**: attention whose queries, keys and values come from one sequence.

@@ -116,7 +116,8 @@ def law_the_picture_shows_the_state(picture, found):
     for ours, expected in zip(shown, (found.query, found.key, found.value, *found.compute()), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-6)
     weights = found.compute()[1]
-    assert f"{weights.max():.2f}; scores divided by {found.divisor:.2f}" in figure.get_suptitle().replace("\n", " ")
+    title = figure.get_suptitle().replace("\n", " ")
+    assert f"{weights.max():.2f}; dot products divided by {found.divisor:.3g}" in title
 
 
 def test_the_picture_shows_the_present_state():
