@@ -6,11 +6,11 @@
 # **Afterwards you can**
 #
 # 1. compute the training loss by hand, leaving the padding out, and say why smoothed labels never let it reach 0;
-# 2. write the training loop: schedule, backward pass, clipping, Adam's step;
+# 2. write the training loop: backward pass, clipping, Adam's step, schedule;
 # 3. train a small Transformer, choose its hyper-parameters honestly, say when a warm-up helps, average checkpoints, and resume a stopped run.
 #
 # **You need** batches ([01](01_text_to_tensors.ipynb)), the two orders of norms ([06](06_encoder.ipynb)) and the whole model ([08](08_transformer.ipynb)).
-# **Time**: {minutes} minutes to read, about two minutes to run. *Accumulation* and *Stop and resume* are for long runs; you may skip them at first.
+# **Time**: {minutes} minutes to read, about two minutes to run. *Stop and resume* is for long runs; you may skip it at first.
 # **In the paper**: sections 5.3 and 5.4, and the averaged checkpoints of section 6.1 [@vaswani2017].
 
 # %%
@@ -21,13 +21,25 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.figures import curves
+from course_lib.figures import curves, new_figure, styled
 from course_lib.widgets import LiveTraining, Predict, Predictions, ScheduleExplorer
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% [markdown]
+# Here is one step of training, the whole of it. Each of the next sections explains a line or two.
+#
+# ```text
+# logits = model(batch.src, batch.tgt_in)   # lesson 08
+# loss = label_smoothed_loss(logits, ...)   # The loss, Label smoothing
+# (loss / batch.num_tokens).backward()      # The gradient adds up
+# clip_grad_norm_(...)                      # Clipping
+# optimizer.step()                          # One step of Adam
+# schedule.step()                           # The schedule
+# optimizer.zero_grad()                     # The gradient adds up
+# ```
+#
 # ## The loss
 #
 # Training makes one number small: the loss.
@@ -35,7 +47,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% tags=["nbval-check-output"]
 from course_lib import Translator
-from course_lib.data import BucketedBatches, Pair, encode_pairs, make_batch
+from course_lib.data import BucketedBatches, Pair, encode_pairs, load_course, make_batch
 from course_lib.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
 translator = Translator.from_pretrained("course")
@@ -52,10 +64,21 @@ real = batch.tgt_out != PAD_ID  # (batch, tgt_len)
 print(f"{real.sum()} real tokens in {real.numel()} positions")
 
 # %% [markdown]
-# At each position the model assigns a probability to each of its 2,000 subwords.
-# The cross-entropy (lesson [05](05_masks.ipynb)) of a token is −log of the probability of its true subword: 0 if the model is certain and right, without bound if it is certain and wrong.
-# The loss is the mean over the *real* tokens, in nats per token.
-# First in a loop:
+# At each position the model gives each of its 2,000 subwords a probability.
+# For *Die Katze schläft.* we look at the probability p of each true subword, and at −log p: 0 if the model is certain and right, without bound if it is certain and wrong.
+
+# %%
+with torch.no_grad():
+    logits = model(batch.src, batch.tgt_in)  # (batch, tgt_len, vocab)
+for scores, true in zip(logits[0], batch.tgt_out[0], strict=True):
+    if true != PAD_ID:
+        chance = scores.softmax(dim=-1)[true].item()
+        subword = subwords.decode([true.item()]) or "(end)"
+        print(f"{subword:10} p = {chance:.3f}   −log p = {-math.log(chance):.3f}")
+
+# %% [markdown]
+# −log p is the cross-entropy of this token (lesson [05](05_masks.ipynb)).
+# The loss is its mean over the *real* tokens of the batch, in nats per token. First in a loop:
 
 
 # %%
@@ -70,8 +93,6 @@ def loss_loop(logits, tgt_out):
     return total / count
 
 
-with torch.no_grad():
-    logits = model(batch.src, batch.tgt_in)  # (batch, tgt_len, vocab)
 by_hand = loss_loop(logits, batch.tgt_out)
 torchs = F.cross_entropy(logits[real], batch.tgt_out[real]).item()
 print(f"by hand {by_hand:.6f}, PyTorch's {torchs:.6f} nats per token")
@@ -86,11 +107,8 @@ ours = label_smoothed_loss(logits[real], batch.tgt_out[real])  # a sum over toke
 assert math.isclose(ours / batch.num_tokens, by_hand, rel_tol=1e-9)
 
 # %% [markdown]
-# (e to the power of the loss is called **perplexity**: the model is as unsure as if it chose among that many equally likely subwords.)
-#
 # **A common mistake**: letting the padding into the mean.
-# One can count `<pad>` as a subword to be predicted, or leave it out of the sum and still divide by the number of all positions.
-# To see what each does, we widen the batch with more padding.
+# To see what it does, we widen the batch with more padding.
 
 # %%
 ways = ["over real tokens only", "<pad> as a subword", "divided by all positions"]
@@ -120,12 +138,14 @@ assert math.isclose(right, right_wide, rel_tol=1e-9)
 assert as_word_wide > as_word > 10 * right and divided_wide < 0.5 * divided
 
 # %% [markdown]
-# The second loss is this large only because our model was trained without the mistake. A model trained *with* it could learn that `<pad>` follows `<pad>`, and then its loss would look too good. You recognize either mistake by a loss that changes when only padding is added.
+# The second loss is so large because our model was trained correctly: it never had to predict `<pad>`. A model trained *with* the mistake could learn that `<pad>` follows `<pad>`, and then its loss would look too good. You recognize either mistake by a loss that changes when only padding is added.
 #
 # ## Label smoothing
 #
-# **Label smoothing** softens the targets; the paper takes ε = 0.1 [section 5.4; @szegedy2016].
-# Instead of probability 1 for the true subword, the target gives it 1 − ε and spreads ε evenly over the vocabulary.
+# The plain loss asks for p = 1. Softmax never gives exactly 1, so the loss keeps pushing the true subword's logit up and the others down, without end.
+# **Label smoothing** asks for less [@szegedy2016].
+# Take four subwords of which the second is true. The plain target is (0, 1, 0, 0). Smoothed with ε = 0.1, it is (0.025, 0.925, 0.025, 0.025): the true subword keeps 1 − ε, and ε is spread evenly over all four.
+# The paper takes ε = 0.1 (section 5.4).
 
 
 # %%
@@ -145,6 +165,8 @@ print(f"by hand {by_hand:.6f}, the library's {library:.6f}, plain {torchs:.3f}")
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(by_hand, library, rtol=1e-9, atol=0)
+four = torch.tensor([[0.025, 0.925, 0.025, 0.025]], dtype=torch.float64)
+torch.testing.assert_close(smoothed_target(torch.tensor([1]), 4), four)
 built_in = F.cross_entropy(token_logits, true, label_smoothing=0.1)
 torch.testing.assert_close(by_hand, built_in, rtol=1e-9, atol=0)
 assert 8 < by_hand / torchs < 12
@@ -181,16 +203,14 @@ label_smoothed_loss(ideal, torch.tensor([7]), smoothing=0.1).backward()
 assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 
 # %% [markdown]
-# The plain loss keeps falling as p approaches 1, so it pushes the logits apart without end.
+# Left of the star both losses fall as p grows. Right of it only the plain one does; the smoothed loss rises again and pushes p back.
 # The smoothed loss is lowest where the model answers with the target itself. This floor is the entropy of the target: 1.085 nats for 2,000 subwords.
 # The translator's loss is just above it: not bad at all. (This is not a test: the sentences are like its training data.)
 #
 # The translator was trained with ε = 0.1.
 # What probability does it give to the true subwords of 200 sentences of its corpus?
 
-# %%
-from course_lib.data import load_course
-
+# %% tags=["hide-input"]
 sentences = load_course(num_train=200, num_valid=1, num_test=1).train
 many = make_batch(encode_pairs(subwords, sentences))
 places = many.tgt_out != PAD_ID
@@ -206,16 +226,76 @@ for share_below in (0.25, 0.5, 0.75):
 
 # %% [markdown]
 # Close to 0.9, where the smoothed loss is lowest.
-# The paper notes that smoothing hurts perplexity but improves accuracy and BLEU.
+# The paper notes that smoothing hurts **perplexity** (e to the power of the loss) but improves accuracy and BLEU.
+#
+# ## The gradient adds up
+#
+# `backward()` does not replace the gradient; it *adds* to it. That is why the last line of a step sets it to zero.
+# The adding is useful, too. The paper's batches hold about 25,000 source and 25,000 target tokens (section 5.1). If that does not fit into memory, we send several **micro-batches** through the model before one step. (This saves memory for activations only; lesson [08](08_transformer.ipynb).)
+# Is the sum the gradient of one large batch? The three short pairs are one micro-batch, the long pair is the other.
+
+
+# %%
+def accumulated(parts, divisor):
+    """The model's gradient: of each micro-batch's summed loss over its divisor."""
+    model.zero_grad()
+    for part in parts:
+        here = part.tgt_out != PAD_ID
+        logits = model(part.src, part.tgt_in)[here]
+        total = label_smoothed_loss(logits, part.tgt_out[here], smoothing=0.1)
+        (total / divisor(part)).backward()
+    return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+
+
+encoded = encode_pairs(subwords, pairs)
+micro = [make_batch(encoded[:3]), make_batch(encoded[3:])]
+print([part.num_tokens for part in micro], "tokens in the micro-batches")
+
+# %%
+large = accumulated([batch], lambda part: part.num_tokens)
+tokens = sum(part.num_tokens for part in micro)
+divisors = {
+    "sum / all tokens of the step": lambda part: tokens,
+    "mean of the two means": lambda part: part.num_tokens * len(micro),
+    "means, not divided by 2": lambda part: part.num_tokens,
+}
+off = {}
+for name, divisor in divisors.items():
+    off[name] = ((accumulated(micro, divisor) - large).norm() / large.norm()).item()
+    print(f"{name:30}gradient off by {off[name]:.0%}")
+
+# %% tags=["hide-input"]
+from course_lib import Transformer
+from course_lib.training import TrainConfig, fit
+
+exact, means, undivided = off.values()
+assert exact < 1e-6 and means > 0.05 and 0.7 < undivided < 1.5  # 1: twice as long
+states = {}
+for batch_tokens in (1000, 24):  # fit: all pairs in one batch, or at most 24 tokens
+    torch.manual_seed(0)
+    fresh, parts = Transformer(model.config), BucketedBatches(encoded, batch_tokens)
+    once = TrainConfig(epochs=1, peak_lr=1e-3, warmup_steps=1, eps=1e-4)
+    once = replace(once, batch_tokens=batch_tokens, accumulate=len(parts.plan(0)))
+    fit(fresh, parts, once, progress=False)
+    states[once.accumulate] = [each.detach() for each in fresh.parameters()]
+assert min(states) == 1 < max(states)
+torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
+
+# %% [markdown]
+# Divided by all tokens of the step, it is the gradient of the large batch, up to rounding (without dropout, which would draw other zeros).
+#
+# **A common mistake**: averaging the means of the micro-batches.
+# That is right only if all have equally many tokens; here the long pair gets too much weight. It is the padding mistake once more: dividing by the wrong count.
+# If the means of n micro-batches are only added, the gradient is n times larger still.
 #
 # ## One step of Adam
 #
 # The loss has a gradient; how far should each weight move?
-# The paper uses **Adam** [@kingma2015] with β₁ = 0.9, β₂ = 0.98 and ε = 10⁻⁹ (section 5.3; not the ε of label smoothing).
-# For each weight it keeps two running means, called its *moments*: m of the gradient and v of its square.
-# Each step multiplies m by β₁ and adds (1 − β₁) times the gradient, and v likewise with β₂ and its square; so old gradients fade.
-# Both start at 0 and are at first too close to 0; dividing by 1 − βᵗ at step t corrects that.
-# Then the weight moves by −lr · m / (√v + ε), where lr is the learning rate.
+# Plain gradient descent moves a weight by lr · g, where g is its gradient. If g is 0.001 for one weight and 10 for another, no single learning rate lr suits both.
+# **Adam** [@kingma2015] divides by the usual size of the weight's own gradient. For each weight it keeps two running means, called its *moments*: m of the gradient, and v of its square. The weight moves by −lr · m / (√v + ε).
+# At each step, m keeps a share β₁ of itself and takes 1 − β₁ of the new gradient; v does the same with β₂ and the square. So old gradients fade.
+# Both start at 0, so at first they are too small. Dividing by 1 − βᵗ at step t corrects that.
+# The paper takes β₁ = 0.9, β₂ = 0.98 and ε = 10⁻⁹ (section 5.3; not the ε of label smoothing).
 
 
 # %%
@@ -263,12 +343,38 @@ assert equal and all(abs(move - 1) < 0.01 for move in moves.values())
 
 # %% [markdown]
 # So the first step moves *every* weight whose gradient is far above ε by the full learning rate, on the evidence of a single batch.
-# That is one reason to start with a small rate.
+# And the steps after it?
+
+# %% tags=["nbval-check-output"]
+for name, signs in {"+1 +1 +1 ...": (1.0, 1.0), "+1 −1 +1 ...": (1.0, -1.0)}.items():
+    moved = -adam_loop(signs * 5, lr=1.0)[-1]
+    print(f"ten gradients {name}  the weight has moved {moved:5.2f} learning rates")
+
+# %% tags=["hide-input"]
+for size in (1.0, 1e6):
+    assert math.isclose(-adam_loop([size] * 10, lr=1.0)[-1], 10, rel_tol=1e-6)
+    alternating = adam_loop([size, -size] * 50, lr=1.0)
+    assert abs(-alternating[9] - 1.55) < 0.01
+    assert abs(abs(alternating[-1] - alternating[-2]) - 0.05) < 0.01
+assert math.isclose(-adam_loop([1e-9], lr=1.0)[0], 0.5)
+assert -adam_loop([1e-12], lr=1.0)[0] < 0.01
+
+# %% [markdown]
+# The size of a step depends on how well the gradients agree, not on how large they are: with ±10⁶ in place of ±1, both lines are the same.
+# At step 1 there is nothing to agree with. That is one reason to start with a small rate.
+# (ε matters only for gradients of about its own size or smaller: they move their weight less.)
 #
-# ### What β₂ and ε do
+# ## Clipping, and what v remembers
 #
-# β₂ sets how long v remembers: old squares fade by a factor of e every 1 / (1 − β₂) steps, 50 for the paper's 0.98 and 1,000 for PyTorch's default of 0.999. So even with 0.98, a v that is 100 times too large takes about 230 steps to come down to twice the right value.
-# What if a gradient of 1 rises to 10 for fifty steps and then returns to 1?
+# So far the gradients of a weight had one size. Now one of them is far too large.
+
+# %%
+spike = Predict(
+    "One gradient of 1,000 among gradients of 1. What does the weight do?",
+    ["it jumps far", "it hardly moves for hundreds of steps", "nothing special"],
+    section="Clipping, and what v remembers",
+)
+spike
 
 
 # %% tags=["hide-input"]
@@ -278,27 +384,37 @@ def step_sizes(gradients, **options):
     return [a - b for a, b in zip(places, places[1:], strict=False)]
 
 
-bump = [1.0] * 200 + [10.0] * 50 + [1.0] * 350
-quick, slow = step_sizes(bump), step_sizes(bump, beta2=0.999)
+broken = [1.0] * 100 + [1000.0] + [1.0] * 9000
+quick, slow = step_sizes(broken), step_sizes(broken, beta2=0.999)
+clipped = step_sizes([min(g, 1.0) for g in broken])
+spiked = {"clipped to 1": clipped, "not clipped, β₂ = 0.98": quick}
+spiked["not clipped, β₂ = 0.999"] = slow
+nearly_still = sum(move < 0.1 for move in quick)
+hardly, far = nearly_still > 200, max(quick) > 2
+told = "it hardly moves for hundreds of steps" if hardly else "nothing special"
+why = f"it moves by less than 0.1 learning rates in {nearly_still} steps, for β₂ = 0.98"
+spike.reveal("it jumps far" if far else told, because=why)
+
+# %% tags=["hide-input"]
 curves(
-    {"β₂ = 0.98": (range(600), quick), "β₂ = 0.999": (range(600), slow)},
+    {name: (range(600), each[:600]) for name, each in spiked.items()},
     xlabel="step",
     ylabel="move (learning rates)",
-    title="With β₂ = 0.999 the steps grow more and stay small for longer",
-    marks={"gradient rises to 10": (200, None), "gradient is 1 again": (250, None)},
+    title="One gradient of 1,000, and v remembers it for hundreds of steps",
+    marks={"gradient of 1,000": (100, None)},
 )
 
 # %% tags=["hide-input"]
-assert max(slow) > 1.5 * max(quick) and math.isclose(quick[199], 1, rel_tol=1e-6)
-assert quick[-1] > 0.8 and abs(slow[-1] - 0.34) < 0.01 and abs(max(slow) - 2.8) < 0.05
-assert 1 + 99 * 0.98**220 > 2 > 1 + 99 * 0.98**230
-assert math.isclose(-adam_loop([1e-9], lr=1.0)[0], 0.5)
-assert -adam_loop([1e-12], lr=1.0)[0] < 0.01
+assert nearly_still == 242 and sum(move < 0.1 for move in slow) == 2374
+assert max(quick) < 1.001 and max(slow) < 1.001 and min(clipped) > 0.99
 
 # %% [markdown]
-# With 0.999, v lags: while it is too small, the weight moves by up to 2.8 learning rates; 350 steps after the gradient has returned to 1, v is still so large that the weight moves by only 0.34.
+# The large gradient itself does no harm: at that step the weight moves by less than one learning rate, because v grows at once.
+# The harm comes afterwards. v forgets slowly, so for 242 steps the weight moves by less than a tenth of a learning rate. With PyTorch's default β₂ = 0.999 it would be 2,374 steps.
 #
-# ε decides which gradients count as 0: one of the size of ε moves its weight by only half a learning rate in the first step, a much smaller one hardly at all.
+# **Gradient clipping** [@pascanu2013] prevents this: if the norm of the whole model's gradient is too large, all its numbers are multiplied by one factor, so that its direction stays.
+# (If the means of n micro-batches were only added, Adam would hide that, but the norm would be n times too large and clipped too often.)
+# The paper does not mention clipping. We clip to a norm of 1, and measure below what that changes.
 #
 # ## The schedule
 #
@@ -331,30 +447,14 @@ for step in (1, 17, 3999, 4000, 4001, 100_000):
 
 # %% [markdown]
 # The rate rises in a straight line, the **warm-up**, until the two terms meet at `warmup_steps`, and then falls with the inverse square root of the step.
-
-# %%
-lower_peak = Predict(
-    "Which lowers the peak more: doubling warmup_steps or doubling d_model?",
-    ["warmup_steps", "d_model", "both equally"],
-    section="The schedule",
-)
-lower_peak
-
-# %%
-longer = rate_by_hand(8000, warmup_steps=8000)
-wider = rate_by_hand(4000, d_model=1024)
-print(f"peak / {max(rates) / longer:.3f} with the longer warm-up", end=", ")
-print(f"peak / {max(rates) / wider:.3f} with the wider model")
-same = math.isclose(longer, wider)
-more = "warmup_steps" if longer < wider else "d_model"
-why = "the peak is (d_model · warmup_steps)^−0.5"
-lower_peak.reveal("both equally" if same else more, because=why)
+# Its peak is (d_model · warmup_steps)^−0.5: doubling either divides it by √2.
 
 # %%
 ScheduleExplorer(d_model=512, warmup_steps=4000)
 
 # %% tags=["hide-input"]
-assert same and math.isclose(max(rates) / longer, math.sqrt(2))
+for twice in (rate_by_hand(8000, warmup_steps=8000), rate_by_hand(4000, d_model=1024)):
+    assert math.isclose(max(rates) / twice, math.sqrt(2))
 peak_step, peak_rate = ScheduleExplorer(d_model=512, warmup_steps=4000).view["peak"]
 assert peak_step == 4000 and math.isclose(peak_rate, max(rates))
 
@@ -362,37 +462,11 @@ assert peak_step == 4000 and math.isclose(peak_rate, max(rates))
 # The paper's rate depends on the step alone; it does not know when the run ends.
 # For short runs we shall also use a rate that falls linearly after the warm-up, to almost 0 at the last step.
 #
-# ## Clipping
-#
-# **Gradient clipping** [@pascanu2013] limits the norm of the whole model's gradient: if it is too large, all numbers are multiplied by the same factor, so the direction stays.
-# But Adam divides by the size of the gradient anyway; why clip at all?
-# Because v remembers a huge gradient, and the steps that follow become too small.
-# A toy shows it: one weight, with gradients of 1 and once of 1,000, which clipping makes 1, too.
-
-# %% tags=["hide-input"]
-broken = [1.0] * 100 + [1000.0] + [1.0] * 500
-with_spike, clipped = step_sizes(broken), step_sizes([min(g, 1.0) for g in broken])
-curves(
-    {"not clipped": (range(601), with_spike), "clipped to 1": (range(601), clipped)},
-    xlabel="step",
-    ylabel="move (learning rates)",
-    title="One gradient of 1,000 nearly stops a weight for hundreds of steps",
-    marks={"gradient of 1,000": (100, None)},
-)
-
-# %% tags=["hide-input"]
-assert 220 < sum(move < 0.1 for move in with_spike[100:]) < 260
-assert min(clipped) > 0.99
-
-# %% [markdown]
-# Without clipping, the weight moves by less than a tenth of a learning rate for more than 200 steps.
-# The paper does not mention clipping; we clip to a norm of 1, and measure below what that changes.
-#
 # ## A task: copy and reverse
 #
 # Now a whole run.
 # The task needs no grammar: the first word says whether to copy the letters that follow or to reverse them.
-# `make_pairs`, in the folded cell, draws them; no command occurs twice, so the ones that we hold out are new to the model.
+# `make_pairs`, in the folded cell, draws three to eight letters for each; a letter may occur twice. No command occurs twice, so those that we hold out are new to the model.
 
 # %% tags=["hide-input"]
 import random
@@ -417,7 +491,7 @@ texts = [text for pair in train_pairs for text in pair]
 tokenizer = Tokenizer.train(texts, vocab_size=200)
 for pair in train_pairs[:3]:
     print(f"{pair.src}  →  {pair.tgt}")
-print(f"{len(train_pairs)} pairs, {tokenizer.vocab_size} subwords")
+print(f"{len(train_pairs)} pairs")
 
 # %% tags=["hide-input"]
 assert len({pair.src for pair in every}) == len(every)
@@ -425,13 +499,12 @@ assert all(len(tokenizer.tokens(text)) == len(text.split()) for text in texts)
 
 # %% [markdown]
 # Each word of a command is one token: a letter, *copy* or *reverse*.
-# (The 66 also contain special tokens and pieces of words.)
 # The model has one layer in each stack, in pre-norm order.
 # The recipe puts the pieces together: smoothed labels, Adam, the paper's schedule with a shorter warm-up, and clipping to 1.
 
 # %%
 from course_lib import ModelConfig, Transformer
-from course_lib.training import TrainConfig, learning_rate
+from course_lib.training import TrainConfig, fit, learning_rate
 
 sizes = dict(d_model=96, num_heads=4, num_layers=1, d_ff=192, dropout=0.0, max_len=64)
 small = ModelConfig(tokenizer.vocab_size, **sizes, norm_first=True)
@@ -485,12 +558,9 @@ def train(model, batches, config, optimizer, schedule):
 
 
 # %% [markdown]
-# The library's loop is called `fit`.
-# It also saves, resumes and accumulates; is it the same training?
+# The library's loop, `fit`, also saves, resumes and accumulates. On 14 steps its losses equal ours, up to rounding.
 
-# %%
-from course_lib.training import fit
-
+# %% tags=["hide-input"]
 few = BucketedBatches(encode_pairs(tokenizer, train_pairs[:400]), 512)
 short = TrainConfig(epochs=2, batch_tokens=512, warmup_steps=10, clip_norm=1.0)
 ours, theirs = new_model(0).train(), new_model(0)
@@ -498,10 +568,7 @@ total_steps = sum(len(few.plan(epoch)) for epoch in range(short.epochs))
 our_losses, _ = train(ours, few, short, *adam_and_schedule(ours, short, total_steps))
 their_losses = fit(theirs, few, short, progress=False).losses
 apart = max(abs(a - b) for a, b in zip(our_losses, their_losses, strict=True))
-print(f"{len(our_losses)} steps, losses differ by at most {apart:.0e}")
-
-# %% tags=["hide-input"]
-assert apart < 1e-4 and our_losses[-1] < 0.95 * our_losses[0]
+assert apart < 1e-4 and len(our_losses) == 14 and our_losses[-1] < 0.95 * our_losses[0]
 theirs_by_name = dict(theirs.named_parameters())
 for name, mine in ours.named_parameters():
     if not name.endswith("key_proj.bias"):  # whose gradient is a rounding error
@@ -510,15 +577,16 @@ for name, mine in ours.named_parameters():
 # %% [markdown]
 # ### Watch it learn
 #
-# Now the long run, with `fit`, which shows its progress.
-# After 100, 200 and 400 steps and at the end, the model answers three commands that are not among its training pairs.
+# Now the long run, about 700 steps, with `fit`, which shows its progress.
+# On the way, the model answers three commands that are not among its training pairs.
 
 # %%
-within_100 = Predict(
-    "How many of the three are answered correctly after 100 steps?",
+after_100 = Predict(
+    "What does the model write after 100 steps?",
+    ["letters at random", "one letter again and again", "the right letters, mixed up"],
     section="Watch it learn",
 )
-within_100
+after_100
 
 # %%
 import tempfile
@@ -526,10 +594,9 @@ from pathlib import Path
 
 scratch = tempfile.TemporaryDirectory()  # is deleted with the kernel
 folder = Path(scratch.name)
-watched = {"copy l e s s o n": "l e s s o n", "reverse l e s s o n": "n o s s e l"}
-watched |= {"reverse w o n d e r": "r e d n o w"}
+watched = ["copy l e s s o n", "reverse l e s s o n", "reverse w o n d e r"]
 learner = Translator(new_model(0), tokenizer)
-live = LiveTraining(learner, list(watched), label_smoothing=0.1)
+live = LiveTraining(learner, watched, label_smoothing=0.1)
 watch = dict(on_step=live.on_step, on_epoch=live.on_epoch, progress=False)
 files = dict(folder=folder / "paper", keep=3)
 history = fit(learner.model, batches, recipe, valid=valid, **files, **watch)
@@ -540,6 +607,36 @@ assert history.stopped == "finished" and len(history.epochs) == recipe.epochs
 
 
 # %%
+_, first = live.translations[0]
+one_letter = all(len(set(answer.split())) == 1 for answer in first)
+told = "one letter again and again" if one_letter else "the right letters, mixed up"
+letters = ", ".join(answer[:1] for answer in first)
+why = f"it finds a letter of the source ({letters}), but no order yet"
+after_100.reveal(told, because=why)
+
+# %% tags=["hide-input"]
+assert not set(watched) & {pair.src for pair in train_pairs}
+if device == "cpu":
+    assert one_letter
+    assert all(answer[0] in src for answer, src in zip(first, watched, strict=True))
+if device == "cpu" and abs(history.losses[199] - 1.37) < 0.005:  # the run of the text
+    _, (copied_lesson, reversed_lesson, reversed_wonder) = live.translations[1]
+    assert copied_lesson.startswith("l e s o") and reversed_lesson.startswith("n o s o")
+    assert reversed_wonder == "r e d n o w"
+    assert live.translations[2][1] == ["l e s s o n", "n o s s e l", "r e d n o w"]
+
+# %% [markdown]
+# Read the table from the top.
+# After 100 steps each answer is one letter, again and again. But it is a letter of the source: the model has begun to look there, and knows nothing of the order yet.
+# After 200 steps *wonder* is right. Both answers for *lesson* are right up to the first s, and wrong from there on.
+# Perhaps the model finds its place by the letter that it has just written: then it cannot tell the two letters s apart.
+# After 400 steps it can. (This is one run. With other rounding errors, on another machine, the later rows differ. So we have only a hint; we test it below.)
+#
+# Now the plot. The training loss is smoothed and cannot fall below its floor; the validation loss is plain and can. So the gap between them says nothing about memorizing.
+# To read the start of the curve, `by_frequency`, in the folded cell, computes the loss of guessing each token by its frequency, without a look at the source.
+
+
+# %% tags=["hide-input"]
 def by_frequency(pairs, vocab, smoothing=0.0):
     """Loss of the best answer that ignores the source and the position."""
     ids = torch.tensor([i for _, tgt in pairs for i in (*tgt, EOS_ID)])
@@ -553,14 +650,9 @@ ended = sum(history.losses[-50:]) / 50
 print(f"training loss, smoothed, at the end {ended:.2f}, floor {floor:.2f}", end=", ")
 print(f"of guessing by frequency {guessing:.2f}")
 print(f"validation loss, plain, at the end {history.epochs[-1]['valid_loss']:.2f}")
-_, first = live.translations[0]
-correct = sum(a == b for a, b in zip(first, watched.values(), strict=True))
-so_far = sum(history.losses[90:100]) / 10
-why = f"its loss is {so_far:.1f}, not far below that of guessing by frequency"
-within_100.reveal(correct, because=why)
 
 # %% tags=["hide-input"]
-assert not set(watched) & {pair.src for pair in train_pairs} and correct == 0
+so_far = sum(history.losses[90:100]) / 10
 assert history.losses[0] > 2 * ended
 assert floor < min(history.losses) and ended < floor + 0.4
 assert abs(sum(history.losses[35:80]) / 45 - guessing) < 0.25
@@ -569,9 +661,7 @@ assert 3 < sum(history.losses[75:85]) / 10 < 3.4 and guessing - 1 < so_far < gue
 assert max(history.losses[200:]) < guessing < min(history.losses[:20])
 
 # %% [markdown]
-# Read the plot with care: the training loss is smoothed and cannot fall below its floor; the validation loss is plain and can.
-# So the gap between the two lines does not show whether the model memorizes its training pairs.
-# From about step 35 to step 80 the training loss falls only from 3.5 to 3.2, around the 3.45 of guessing each token by its frequency; then it falls further.
+# From about step 35 to step 80 the training loss falls only from 3.5 to 3.2, around the 3.45 of guessing by frequency. It leaves this plateau before step 100, where the answers already contain letters of the source.
 #
 # A stricter measure is the share of the 500 validation commands that are answered without a mistake, free-running: the decoder reads only what it has written itself.
 
@@ -590,10 +680,32 @@ def exact_match(model, pairs=valid_pairs):
 at_the_end = exact_match(learner.model)
 print(f"right: {at_the_end:.1%} of {len(valid_pairs)}")
 
+# %% [markdown]
+# Which ones are wrong? `is_double`, in the folded cell, finds the commands with a letter twice in a row, as in *lesson*.
+
+
 # %% tags=["hide-input"]
-assert at_the_end > 0.5
+def is_double(pair):
+    """Whether a letter stands twice in a row."""
+    letters = pair.tgt.split()
+    return any(a == b for a, b in zip(letters, letters[1:], strict=False))
+
+
+# %%
+double = [pair for pair in valid_pairs if is_double(pair)]
+other = [pair for pair in valid_pairs if not is_double(pair)]
+for kind, some in {"double letter": double, "no double letter": other}.items():
+    print(f"{kind:17}{exact_match(learner.model, some):.1%} of {len(some)} right")
+
+# %% tags=["hide-input"]
+assert at_the_end > 0.5 and len(double) + len(other) == len(valid_pairs)
+if device == "cpu":
+    assert 0.85 < at_the_end < 0.96
+    assert exact_match(learner.model, double) < exact_match(learner.model, other)
 
 # %% [markdown]
+# The hint was good: words with a double letter fail more often.
+#
 # ## Averaging and the last learning rate
 #
 # At the end the rate is still more than half of its peak, so each step still moves the weights far.
@@ -622,13 +734,33 @@ mean = sum(members) / len(members)
 print("losses of the members:", *(f"{loss:.3f}" for loss in members))
 print(f"their mean {mean:.3f}, loss of the average {averaged:.3f}")
 smaller = "smaller" if averaged < mean else "larger"
-why = "if the loss curves upward between the members, the middle lies lower"
-averaging.reveal(smaller, because=why)
+averaging.reveal(smaller, because="between the members the loss is lower")
+
+# %% tags=["hide-input"]
+before, last = (load_tensors(path)[0] for path in paths[-2:])
+places_between = [k / 6 for k in range(-3, 10)]
+heights = []
+for place in places_between:
+    mixed = {name: (1 - place) * before[name] + place * last[name] for name in last}
+    load_weights(learner.model, mixed)
+    heights.append(validate(learner.model, valid)["valid_loss"])
+load_weights(learner.model, average_checkpoints(paths))
+curves(
+    {"on the straight line through both": (places_between, heights)},
+    xlabel="0: weights of the last but one checkpoint, 1: of the last",
+    ylabel="validation loss (nats)",
+    title="Between two checkpoints the loss is lower than at either",
+    marks={"last but one": (0, heights[3]), "last": (1, heights[9])},
+)
+
+# %% tags=["hide-input"]
+assert heights[6] < 0.9 * min(heights[3], heights[9])
+assert max(heights[3], heights[9]) < min(heights[0], heights[-1])
 
 # %% [markdown]
-# The average is better than even the last member: the steps seem to overshoot from side to side while the run still descends.
-# If so, there is another way to get down: let the rate fall.
-# We keep the first weights, the batches and the peak, decay linearly, and this time use the loop that we wrote: once with clipping, once without.
+# The average is better than even the last member. The figure shows why: the two checkpoints lie on opposite walls of a valley, and the points between them lie lower.
+# The steps seem to be so long that they overshoot from one wall to the other.
+# Averaging finds the middle afterwards. The other way is to let the steps shrink: the same run, with a rate that falls linearly to almost 0, and this time with the loop that we wrote. (We also run it once without clipping, for later.)
 
 
 # %%
@@ -645,10 +777,8 @@ results = {"end of the run": (history.epochs[-1]["valid_loss"], at_the_end)}
 trained = {"averaged": learner.model, "linear decay": calm, "not clipped": unclipped}
 for name, each in trained.items():
     results[name] = validate(each, valid)["valid_loss"], exact_match(each)
-for name, (loss, right) in results.items():
-    print(f"{name:16}loss {loss:.3f}, {right:.1%} right")
-print(f"gradient norm: median {norms.median():.1f}, max {norms.max():.1f}", end=", ")
-print(f"above 1 in {(norms > 1).double().mean():.0%} of the steps")
+for name in ("end of the run", "averaged", "linear decay"):
+    print("{:16}loss {:.3f}, {:.1%} right".format(name, *results[name]))
 
 # %% tags=["hide-input"]
 name = "encoder.layers.0.feed_forward.up.weight"
@@ -680,24 +810,41 @@ for name in ("averaged", "linear decay"):
     print(f"{name:16}median probability of the true token {medians[name]:.3f}")
 
 # %% tags=["hide-input"]
+counts = len(double), len(other)
+shares_right = [exact_match(learner.model, some) for some in (double, other)]
+mistakes = [round((1 - r) * n) for r, n in zip(shares_right, counts, strict=True)]
+print("mistakes of the average: {} with a double letter, {} without".format(*mistakes))
 wanted = 0.9 + 0.1 / tokenizer.vocab_size
 assert abs(medians["linear decay"] - wanted) < 0.02
 assert medians["averaged"] > wanted + 0.005 and round(-math.log(wanted), 3) == 0.104
+if device == "cpu":
+    assert abs(medians["averaged"] - 0.92) < 0.015
+    assert mistakes[0] >= 2 * mistakes[1]
 
 # %% [markdown]
-# Averaging and linear decay are far better than the end of the run, and averaging takes no training at all.
-# The average has the lower loss, yet it answers fewer commands than linear decay. Why?
-# Smoothing asks for the probability 0.9015, of which the plain loss is 0.104. A lower plain loss needs higher probabilities; the average has them, and still gets more commands wrong. So near 0.104 the plain loss no longer says which model is better; count right answers.
+# Both are far better than the end of the run, and averaging takes no training at all.
+# (The few mistakes of the average are mostly in words with a double letter.)
 #
-# Clipping acted in most steps, yet the run without it ends as well (with this one seed).
-# No gradient was like the toy's: the largest norm is about ten times the median, not 1,000 times.
+# **Which is better?** The average has the lower loss, linear decay the larger share of right answers.
+# Smoothing asks for p = 0.9015, and −log 0.9015 is 0.104. To get below 0.104, a model must be surer than it was asked to be. The average is (its median p is about 0.92), and its answers are not better for it. So near 0.104 the plain loss no longer ranks models: count right answers.
+#
+# **And clipping?** Here is the run with linear decay once more, with and without it.
+
+# %%
+for name in ("linear decay", "not clipped"):
+    print("{:16}loss {:.3f}, {:.1%} right".format(name, *results[name]))
+print(f"gradient norm: median {norms.median():.1f}, max {norms.max():.1f}", end=", ")
+print(f"above 1 in {(norms > 1).double().mean():.0%} of the steps")
+
+# %% [markdown]
+# No difference, with this one seed, though clipping acted in more than half of the steps. The largest norm was about ten times the median; a gradient 1,000 times too large, as in the toy, never came. Clipping is insurance for long runs.
 #
 # ## Choosing hyper-parameters
 #
-# So far we guessed the warm-up, and the paper's formula computed the peak rate from it.
+# So far we guessed the warm-up, 300 steps, and the paper's formula gave the peak rate, 5.9·10⁻³.
 # A simple way to choose is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss.
-# Rates are drawn on a logarithmic scale, because factors matter, not differences.
-# We try six candidates for one epoch each, with our loop: the formula's rate first, then five that are drawn.
+# Rates are drawn on a logarithmic scale: factors matter.
+# We try six candidates for one epoch each, with our loop: the rate of the long run, here with 60 steps of warm-up, then five that are drawn, with 10, 30 or 60.
 
 
 # %%
@@ -718,11 +865,30 @@ for _ in range(5):
     candidates.append((10 ** rng.uniform(-3.5, -1.5), rng.choice((10, 30, 60))))
 for rate, warmup in candidates:
     tried[rate, warmup] = try_out(rate, warmup, seed=0)[1]
-    print(f"rate {rate:.1e}, warm-up {warmup:2}: loss {tried[rate, warmup]:.3f}")
+
+# %% tags=["hide-input"]
+by_rate = sorted((rate, loss) for (rate, _), loss in tried.items())
+curves(
+    {"one epoch, seed 0": tuple(zip(*by_rate, strict=True))},
+    xlabel="peak learning rate",
+    ylabel="validation loss (nats)",
+    title="Too small or too large a rate: the loss after one epoch is higher",
+    log_x=True,
+    marks={"the rate of the long run": (formula, tried[formula, 60])},
+)
+
+# %% tags=["hide-input"]
+heights_by_rate = [loss for _, loss in by_rate]
+lowest = min(heights_by_rate)
+bottom = heights_by_rate.index(lowest)
+assert abs(formula - 5.9e-3) < 1e-4 and tried[formula, 60] == lowest
+assert heights_by_rate[: bottom + 1] == sorted(heights_by_rate[: bottom + 1])[::-1]
+assert heights_by_rate[bottom:] == sorted(heights_by_rate[bottom:])
 
 # %% [markdown]
-# The winner was chosen *because* its loss was small with this seed and on these 500 commands, so this loss tends to be too flattering; never report it.
-# We train the first two again with three new seeds, and score them on the test part, which we have not used so far.
+# The losses form a valley: a small rate does not get far in one epoch, a large one probably overshoots. None of the five draws beats the rate of the long run.
+# May we report its loss? No: the winner was chosen *because* its loss was small with this seed and on these 500 commands, so this loss tends to flatter it.
+# We train the two best again with three new seeds, and measure on the test part, which we have not used so far.
 
 # %%
 test = BucketedBatches(encode_pairs(tokenizer, test_pairs), 512)
@@ -734,24 +900,23 @@ for candidate in sorted(tried, key=tried.get)[:2]:
     print(f"rate {candidate[0]:.1e}: in the search {tried[candidate]:.3f}, now {told}")
 
 # %% tags=["hide-input"]
-(first, second), lowest = again.values(), min(tried.values())
+first, second = again.values()
 spread, lead = max(first) - min(first), sorted(tried.values())[1] - lowest
 behind = [later - early for early, later in zip(first, second, strict=True)]
-assert tried[formula, 60] == lowest and min(first) < lowest < max(first)
+assert sorted(first)[1] < lowest < max(first)
 assert abs(spread - 0.3) < 0.15 and abs(lead - 0.15) < 0.1 and spread > lead
 assert min(behind) > 0 and abs(sum(behind) / 3 - 0.1) < 0.07
 
 # %% [markdown]
-# None of the five draws beats the formula's rate.
-# The spread between its new seeds, about 0.3, hides how much the choice flattered the winner. It is also larger than the lead over the second, about 0.15 in the search.
-# But seed by seed, with the same first weights and the same batches, the second is behind each time, by about 0.1.
+# Here the search did not visibly flatter it: two of the three new losses are even lower. But look at the spread: from one seed to another, the same recipe differs by about 0.3. That is more than the winner's lead in the search, about 0.15.
+# So compare seed by seed, with the same first weights and the same batches: then the winner is ahead each time, by about 0.1.
 # A report should say how many runs the tuning took: six here.
 # And one epoch favors rates that learn fast; the best rate for a long run may be smaller.
 #
 # ## Warm-up and the order of norms
 #
-# What is the warm-up for?
-# In a new post-norm model the gradients near the output are large, and according to @xiong2020 that is why it needs one; a pre-norm model does not (lesson [06](06_encoder.ipynb)).
+# Adam's first step moves every weight by a full learning rate, on the evidence of one batch. A warm-up keeps the first steps small. Which order of norms needs that most?
+# According to @xiong2020 it is post-norm: in a new post-norm model the gradients near the output are large. In pre-norm they are not, and it should do without (lesson [06](06_encoder.ipynb)).
 # We test only the consequence, in all four combinations: pre-norm or post-norm, with a warm-up of 100 steps or without one, so that the rate starts at its peak.
 # A model of three layers in each stack learns for 212 steps to copy three to six letters out of ten; after the warm-up the rate falls linearly to almost 0.
 #
@@ -776,17 +941,44 @@ for one in record["runs"]:
     if one["stage"] == "tuning":
         share = max(0.0, one["results"]["valid"])
         copied.setdefault(one["side"], {})[one["choices"]["rate"]] = share
-print(f"{'peak rate':25}", *(f"{rate:7}" for rate in (0.001, 0.0025, 0.005, 0.01)))
-for side, rates in copied.items():
-    print(f"{side:25}", *(f"{rates[rate]:7.0%}" for rate in sorted(rates)))
 orders = ("pre-norm", "post-norm")
 bad = [norm for norm in orders if copied[f"{norm}, without"][5e-3] < 0.2]
 told = "both" if len(bad) == 2 else (bad or ["neither"])[0]
 pre, post = (copied[f"{norm}, without"][5e-3] for norm in orders)
 without_warm_up.reveal(told, because=f"pre-norm copied {pre:.0%}, post-norm {post:.0%}")
 
+
+# %% tags=["hide-input"]
+@styled
+def two_orders(title):
+    """Share copied by peak rate, a panel for each order of norms."""
+    figure = new_figure(title, 9.0, 3.6)
+    both = figure.subplots(1, 2, sharey=True)
+    for panel, norm in zip(both, ("post-norm", "pre-norm"), strict=True):
+        panel.set(xscale="log", xlabel="peak learning rate", title=norm)
+        for side, look in (("with warm-up", "o-"), ("without", "s--")):
+            rates = copied[f"{norm}, {side}"]
+            each = [100 * rates[rate] for rate in sorted(rates)]
+            panel.plot(sorted(rates), each, look, label=side)
+    both[0].set_ylabel("inputs copied (%)")
+    both[0].legend()
+    return figure
+
+
+two_orders("With a warm-up, both orders of norms stand higher rates")
+
+# %% tags=["hide-input"]
+assert bad == ["post-norm"]
+for norm in orders:
+    for rate in (5e-3, 1e-2):
+        assert copied[f"{norm}, without"][rate] <= copied[f"{norm}, with warm-up"][rate]
+assert post < 0.01 and copied["pre-norm, without"][1e-2] < 0.1
+assert copied["post-norm, with warm-up"][5e-3] > 0.5
+assert copied["pre-norm, with warm-up"][1e-2] > 0.5
+
 # %% [markdown]
-# That was one seed at one rate. A fairer comparison gives each combination the best of its four rates, then three new seeds and test inputs.
+# In both panels the dashed line falls first: without a warm-up, a rate of 0.005 ruins post-norm, and 0.01 ruins pre-norm. (One seed for each point.)
+# But perhaps each combination only needs its own rate. So each gets the best of its four, three new seeds, and test inputs:
 
 # %%
 shares = final_results(record, "exact_match")
@@ -796,17 +988,15 @@ for side, seeds in shares.items():
     print(f"{side:25}peak rate {own[side]:6}, three seeds: {told}")
 
 # %% tags=["hide-input"]
-assert bad == ["post-norm"] and all(len(seeds) == 3 for seeds in shares.values())
+assert all(len(seeds) == 3 for seeds in shares.values())
 assert own["post-norm, without"] < 5e-3
 
 # %% [markdown]
-# At its best rate, post-norm copies about half of the inputs without a warm-up, and three quarters or more with it.
-# Pre-norm copies 92 % to 98 %, and its seeds with and without a warm-up overlap.
-# So at the best rates only post-norm clearly gains from the warm-up.
-# But in the first table, with one seed, both orders tolerate higher rates with it: at 0.005, post-norm copies 59 % with and 0 % without; at 0.01, pre-norm copies two thirds with and 6 % without.
+# Post-norm copies about half without a warm-up and three quarters or more with it. Pre-norm copies 92 % to 98 % either way, and the seeds overlap.
+# So a warm-up is insurance against too high a rate. Post-norm gains from it even at its best rate, pre-norm only at higher ones.
 #
 # What does a failed run look like?
-# The record has the losses of post-norm without warm-up, smoothing or clipping; the horizontal line is the loss of guessing each token, the end included, by its frequency.
+# We plot the training losses of post-norm without a warm-up. (None of these runs uses smoothing or clipping.) The horizontal line is the loss of guessing each token by its frequency.
 
 # %% tags=["hide-input"]
 copier, to_copy, _ = copy_pairs()
@@ -833,70 +1023,8 @@ bare, warm = (shares[f"pre-norm, {side}"] for side in ("without", "with warm-up"
 assert min(warm) < max(bare) and len(BucketedBatches(to_copy, 120).plan(0)) == 212
 
 # %% [markdown]
-# The losses do not explode.
-# At 0.01 the loss reaches that line only after about 130 steps, and ends less than 0.1 below it.
-# On that line, the model is no better than one that ignores the source. The run of *copy and reverse* was near it, too, so judge by whether the loss leaves it while the rate is high.
-# At 0.005 it does leave it, but falls more slowly than at 0.0025, and at the end no validation input is copied.
-#
-# ## Accumulation
-#
-# The paper's batches hold about 25,000 source and 25,000 target tokens (section 5.1).
-# What if that does not fit into memory?
-# `backward()` *adds* to the gradient, so we can send several **micro-batches** through the model before one step.
-# This saves memory for activations only; weights, gradients and moments stay (lesson [08](08_transformer.ipynb)).
-# Is the gradient that of one large batch?
-# We go back to the translator and its four pairs: the three short ones are one micro-batch, the long one is the other.
-
-
-# %%
-def accumulated(parts, divisor):
-    """The model's gradient: of each micro-batch's summed loss over its divisor."""
-    model.zero_grad()
-    for part in parts:
-        here = part.tgt_out != PAD_ID
-        logits = model(part.src, part.tgt_in)[here]
-        total = label_smoothed_loss(logits, part.tgt_out[here], smoothing=0.1)
-        (total / divisor(part)).backward()
-    return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
-
-
-encoded = encode_pairs(subwords, pairs)
-micro = [make_batch(encoded[:3]), make_batch(encoded[3:])]
-print([part.num_tokens for part in micro], "tokens in the micro-batches")
-
-# %%
-large = accumulated([batch], lambda part: part.num_tokens)
-tokens = sum(part.num_tokens for part in micro)
-divisors = {
-    "sum / all tokens of the step": lambda part: tokens,
-    "mean of the two means": lambda part: part.num_tokens * len(micro),
-    "means, not divided by 2": lambda part: part.num_tokens,
-}
-off = {}
-for name, divisor in divisors.items():
-    off[name] = ((accumulated(micro, divisor) - large).norm() / large.norm()).item()
-    print(f"{name:30}gradient off by {off[name]:.0%}")
-
-# %% tags=["hide-input"]
-exact, means, undivided = off.values()
-assert exact < 1e-6 and means > 0.05 and 0.7 < undivided < 1.5  # 1: twice as long
-states = {}
-for batch_tokens in (1000, 24):  # fit: all pairs in one batch, or at most 24 tokens
-    torch.manual_seed(0)
-    fresh, parts = Transformer(model.config), BucketedBatches(encoded, batch_tokens)
-    once = TrainConfig(epochs=1, peak_lr=1e-3, warmup_steps=1, eps=1e-4)
-    once = replace(once, batch_tokens=batch_tokens, accumulate=len(parts.plan(0)))
-    fit(fresh, parts, once, progress=False)
-    states[once.accumulate] = [each.detach() for each in fresh.parameters()]
-assert min(states) == 1 < max(states)
-torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
-
-# %% [markdown]
-# Divided by all tokens of the step, it is the gradient of the large batch, up to rounding (without dropout, which would draw other zeros).
-#
-# **A common mistake**: averaging the means of the micro-batches.
-# That is right only if all have equally many tokens; here the long pair gets too much weight.
-# If the means of n micro-batches are only added, the gradient is n times larger still: Adam hides that, but clipping measures a norm n times too large.
+# A failed run does not explode. At 0.01 the loss stays near the line of guessing, where the source is ignored, and ends less than 0.1 below it. At 0.005 it leaves the line, but slowly, and at the end no validation input is copied.
+# Our copy-reverse run stayed near that line for a while, too, and then left it. So wait a little, but judge while the rate is still high.
 #
 # ## Against overfitting
 #
@@ -904,7 +1032,7 @@ torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
 # Two things that make this harder are dropout (section 5.4; lesson [06](06_encoder.ipynb)) and weight decay.
 # **Weight decay** pulls all weights toward 0; the library's is decoupled [@loshchilov2019]: it subtracts lr · decay · weight from the weight directly, so m and v do not see it.
 #
-# A tiny model learns about a hundred short sentences for forty epochs, with three seeds. (Its weight decay of 1 is large; 0.01 to 0.1 is usual.)
+# A tiny model learns about a hundred short sentences for forty epochs. We print means of three seeds. (Its weight decay of 1 is large; 0.01 to 0.1 is usual.)
 
 # %%
 corpus = load_course(num_train=400, num_valid=400, num_test=1)
@@ -917,8 +1045,11 @@ few_subwords = Tokenizer.train(texts, vocab_size=500)
 known, new = encode_pairs(few_subwords, known), encode_pairs(few_subwords, new)
 print(f"{len(known)} sentences to learn, {len(new)} new ones")
 
+# %% [markdown]
+# `learn`, in the folded cell, trains such a model and returns three losses: on the known and on the new sentences at the end, and the lowest on the new ones on the way.
 
-# %%
+
+# %% tags=["hide-input"]
 def learn(seed, dropout=0.0, weight_decay=0.0):
     """Loss on the known and the new sentences, and the lowest on the new on the way."""
     sizes = dict(d_model=64, num_heads=2, num_layers=1, d_ff=128, max_len=64)
@@ -940,8 +1071,8 @@ options = {"nothing": {}, "dropout 0.1": dict(dropout=0.1)}
 options["weight decay 1"] = dict(weight_decay=1.0)
 for name, option in options.items():
     ends[name] = torch.tensor([learn(seed, **option) for seed in range(3)])
-    told = [" ".join(f"{loss:.2f}" for loss in each) for each in ends[name].T]
-    print("{:15}known {}   new {}   lowest {}".format(name, *told))
+    told = ends[name].mean(dim=0).tolist()
+    print("{:15}known {:.2f}, new {:.2f}, lowest {:.2f}".format(name, *told))
 
 # %% tags=["hide-input"]
 assert not {tuple(src) for src, _ in known} & {tuple(src) for src, _ in new}
@@ -949,7 +1080,7 @@ bare_known, bare_new, bare_lowest = ends.pop("nothing").T
 assert (abs(bare_lowest - 4.8) < 0.15).all() and (bare_lowest < bare_new - 0.03).all()
 for end in ends.values():
     assert (end[:, 0] > bare_known).all() and end[:, 1].mean() < bare_new.mean() - 0.1
-    assert end[:, 1].mean() < bare_lowest.mean()
+    assert end[:, 1].mean() < bare_lowest.mean() and abs(end[:, 1].mean() - 4.68) < 0.1
 seen = torch.full((few_subwords.vocab_size,), 0.5)  # so that none is 0
 for _, tgt in known:
     seen += torch.bincount(torch.tensor([*tgt, EOS_ID]), minlength=len(seen))
@@ -958,8 +1089,8 @@ reference = -(seen / seen.sum()).log()[ids].mean()
 assert 5.15 < reference < 5.25 and bare_new.max() < reference
 
 # %% [markdown]
-# Each raises the loss on the known sentences and lowers it on the new ones.
-# Stopping early helps, too: with neither, the loss on the new ones was lowest on the way, about 4.8. Both end a little below that on average.
+# Dropout and weight decay each raise the loss on the known sentences and lower it on the new ones.
+# Stopping early helps, too: with neither of the two, the loss on the new sentences was lowest, about 4.8, before the end. With dropout or weight decay it ends lower still, at about 4.7 on average.
 # (A hundred sentences are far too few to learn German from: guessing each subword by its frequency among them costs 5.2 on the new ones.)
 #
 # ## Stop and resume
@@ -967,9 +1098,9 @@ assert 5.15 < reference < 5.25 and bare_new.max() < reference
 # A run of several hours will be interrupted sooner or later.
 # What must a checkpoint hold so that the resumed run equals the uninterrupted one, bit for bit?
 # On the CPU we can demand exactly that. We use dropout, so that random numbers matter, too.
-# The data are again `few`, 400 commands, with their `tokenizer`.
+# `run`, in the folded cell, trains a little model for three epochs on `few`, 400 of the commands.
 
-# %%
+# %% tags=["hide-input"]
 import signal
 
 from course_lib.storage import save_tensors
@@ -1061,11 +1192,11 @@ Predictions()
 # ## Summary
 #
 # The loss is the mean of −log p over real tokens; padding must add nothing, neither to the sum nor to the count, and smoothed labels give it a floor above 0.
-# Adam's first step moves nearly every weight by one learning rate; the paper's rate rises for `warmup_steps` steps and then falls with the inverse square root of the step.
+# Adam's first step moves nearly every weight by one learning rate; later, gradients that agree move it far, and one huge gradient nearly stops it. The paper's rate rises for `warmup_steps` steps and then falls with the inverse square root of the step.
 # A training loop is fifteen lines: forward, backward, clip, step, schedule; accumulated micro-batches equal one large batch (without dropout) if the loss is divided by all their tokens.
-# In our run, averaging three checkpoints raised the share of right answers to more than 90 %, and a rate that falls to almost 0 to more than 95 %.
+# In our run, averaging three checkpoints raised the share of right answers from about 90 % to nearly all, and so did a rate that falls to almost 0.
 # Hyper-parameters are chosen on validation data, and the result is reported with new seeds on test data.
-# With a warm-up, post-norm copied three quarters of the inputs or more, in place of about half; pre-norm gained nothing clear at its best rates. Dropout and weight decay raised the loss on known sentences and lowered it on new ones.
+# A warm-up is insurance against too high a rate; post-norm gained from it even at its best rate. Dropout and weight decay raised the loss on known sentences and lowered it on new ones.
 # On the CPU, a run resumes bit for bit, with the same data and configuration, if its checkpoint holds weights, moments, random state and position.
 #
 # **Practice**: [assignment 09](assignments/release/09_training/09_training.ipynb): exercises that are checked at once, and a question to answer in words.
