@@ -71,7 +71,7 @@ check("11.stream", stream)
 # %% [markdown] exercise="11.top_p" title="Top-p without a loop" minutes=12 points=3 difficulty=3
 # Top-p keeps the fewest most probable tokens that together reach $p$.
 # So the token that crosses $p$ is kept, and there is always at least one.
-# The lesson went through the tokens of one row in a loop.
+# The lesson did it for one row.
 #
 # Write it for `logits` (batch, vocab), without a loop.
 # Return logits of the same shape: what is kept keeps its logit, everything else gets $-\infty$.
