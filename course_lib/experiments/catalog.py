@@ -6,7 +6,7 @@ from course_lib.experiments.grid import Grid
 
 NAMES: tuple[str, ...] = (
     *("architectures", "broken_runs", "corpus_size", "depth", "distillation", "echo"),
-    *("families", "many_facts", "positions", "recall", "warmup"),
+    *("families", "many_facts", "positions", "recall", "table3", "warmup"),
 )
 
 

@@ -87,7 +87,7 @@ def pairs_to_learn(given: Texts, material: str) -> list[Pair]:
 
 
 def train_student(
-    pairs: list[Pair], *, rate: float, steps: int = STEPS, weight: float = 0.0, seed: int = 0
+    pairs: list[Pair], *, rate: float, steps: int = STEPS, weight: float = 0.0, smoothing: float = 0.1, seed: int = 0
 ) -> Translator:
     """A student after some steps, whatever the number of pairs.
 
@@ -96,6 +96,7 @@ def train_student(
         rate: peak of the learning rate.
         steps: of the whole run; the rate falls to 0 at its end.
         weight: of the teacher's probabilities for each word, see word_level.
+        smoothing: of the labels, in what of the loss is not the teacher's.
         seed: of weights and batches.
     """
     teacher = Translator.from_pretrained(TEACHER)
@@ -104,7 +105,7 @@ def train_student(
     batches = _Limited(encode_pairs(teacher.tokenizer, pairs), BATCH_TOKENS, seed=seed)
     batches.steps = steps
     sizes = dict(epochs=math.ceil(steps / len(batches.plan(0))), batch_tokens=BATCH_TOKENS, warmup_steps=WARMUP)
-    run = train_preset("mini", peak_lr=rate, seed=seed, **sizes)
+    run = train_preset("mini", peak_lr=rate, seed=seed, label_smoothing=smoothing, **sizes)
     loss = word_level(teacher.model, weight=weight) if weight else batch_loss
     fit(student, batches, run, loss=loss, progress=False)
     return Translator(student, teacher.tokenizer)
@@ -124,7 +125,7 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
     """Trains and scores one student; see train_student.
 
     Args:
-        choices: material, rate, weight, steps.
+        choices: material, rate, weight, smoothing, steps.
         seed: of weights and batches.
         folder: of the run; the texts are kept beside it.
 
@@ -159,7 +160,11 @@ GRID = Grid(
         "alone, longer": dict(material="true", rate=RATES, steps=LONGER),
         "word level, longer": dict(material="true", rate=RATES, weight=0.5, steps=LONGER),
         "sequence level, 4,000 more, longer": dict(material="more teacher", rate=RATES, steps=LONGER),
+        "both levels, 4,000 more, longer": dict(material="more teacher", rate=RATES, weight=(0.5, 1.0), steps=LONGER),
         "4,000 more true pairs, longer": dict(material="more true", rate=RATES, steps=LONGER),
+        "sequence level, 4,000 more, without smoothing, longer": dict(
+            material="more teacher", rate=RATES, smoothing=0.0, steps=LONGER
+        ),
     },
     run=run,
 )

@@ -77,7 +77,7 @@ for example in examples:
 # the  boy    sleeps    because  he  tired  is
 # ```
 #
-# After *Heute* the verb stays in second position, so the subject moves after it. After *weil* the verb comes last, *müde ist*; after *müssen* the second verb comes last, *aufstehen*.
+# After *Heute* the verb stays in second position, so the subject moves after it. After *weil* the verb comes last, *ist*; after *müssen* the second verb comes last, *aufstehen*.
 # And *the* became *der*, *die*, *das* or *dem*, by gender and case. Replacing word by word would not do.
 # None of these six English sentences is among its pairs, word for word, though close relatives may be.
 
@@ -180,7 +180,7 @@ blocks = [
 ]
 
 # %% tags=["hide-input"]
-of_all = f"the best of {config.vocab_size}"
+of_all = f"the three best of {config.vocab_size}"
 blocks += [Block("next token", (3, 1), of_all, (3.4, 2.55), "result", surest)]
 ways = [("English", "encoder", ""), ("encoder", "memory", "")]
 ways += [("memory", "decoder", "attention"), ("German so far", "decoder", "")]
@@ -226,7 +226,7 @@ with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
 # (This search is called greedy. `translate` follows several candidates at once, lesson [11](11_decoding.ipynb).)
 #
 # The rival of *aufstehen* is *auf*, a word of its own (*on*, *up*). What would follow it here?
-# (A folded cell makes a function of this loop, `write`; with `begin` we choose its first tokens.)
+# (A folded cell makes a function of this loop, `write`; with `begin` we choose its first tokens. The first row below follows *auf*, the second *auf* and *ste*.)
 
 # %%
 begin = translator.tokenizer.encode("Wir müssen morgen früh auf")
@@ -241,7 +241,7 @@ with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
     assert abs(spelled - 0.75) < 0.02
 
 # %% [markdown]
-# The other half is mostly the same word! *Auf* can be followed by *stehen*, or by *ste* and then *hen*: all three ways spell *aufstehen*.
+# Most of that is the same word! *Auf* can be followed by *stehen*, or by *ste* and then *hen*: all three ways spell *aufstehen*.
 # Probabilities multiply along a way, and the ways add up:
 #
 # 48 % + 42 % × 16 % + 42 % × 50 % × 95 % ≈ 75 %.
@@ -295,7 +295,7 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 # %% [markdown]
 # Such **attention weights** lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.39.
 # (Of the three layers, this is the one where *milk* gets the most. Each number is a mean: a layer has eight sets of weights.)
-# With its weights the model takes the weighted mean of vectors made from these tokens. A linear layer follows, and the result is added to the vector at *the*. Now this vector has something of *milk* in it.
+# With each set of weights the model takes a weighted mean of vectors made from these tokens. A linear layer joins the eight means, and the result is added to the vector at *the*. Now this vector has something of *milk* in it.
 #
 # The model uses attention in three places:
 #
@@ -303,7 +303,7 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 # 2. in the decoder, each German token attends to itself and to the German tokens before it;
 # 3. then it attends to the memory: this is *cross-attention* (lesson [07](07_decoder.ipynb)).
 #
-# The memory has one vector for each token, so a longer sentence has a larger memory.
+# The memory has one vector for each token, so it grows with the sentence.
 #
 # ## Why another network?
 #
@@ -315,7 +315,7 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 #
 # Attention already existed, as an addition: with it, the decoder could look back at all the encoder's states [@bahdanau2015].
 # Convolutional translators had already dropped recurrence (lesson [15](15_alternatives.ipynb)).
-# The paper dropped both, and let attention alone carry information from word to word. In the encoder every word looks at every other word directly, and all do so at once. So one new word can reach all seven vectors.
+# The paper dropped recurrence and convolutions, and let attention alone carry information from word to word. In the encoder every word looks at every other word directly, and all do so at once. So one new word can reach all seven vectors.
 #
 # The result, the **Transformer**, was made for translation, and is in most language models today.
 #
@@ -423,7 +423,7 @@ with written_for("Today the boy opens the window.", of_these):
 
 # %% [markdown]
 # The vector at *boy* turns *der* into *das*. All the others together change no token. The vector at *the* decides something else: taken from *Today a boy …*, it turns *der* into *ein*.
-# So the map misled us.
+# So we misread the map: *the* decides *der* or *ein*, and *boy* decides *der* or *das*.
 # It is one layer of three, and the mean of eight heads. Here are the eight:
 
 # %%
@@ -442,10 +442,10 @@ with written_for("Today the boy opens the window.", sentence):
     assert seen.attention.cross[2][0, 2, 2] > 0.9
 
 # %% [markdown]
-# Look at head 0. For *der* it gives *boy* 0.9, while the other seven heads look at *the*. In a mean of eight, that 0.9 is hardly visible. For *das*, head 0 looks at *window*: again the noun that comes next.
+# Look at head 0. For *der* it gives *boy* 0.9, while the other seven heads look at *the*. In a mean of eight, that 0.9 makes 0.11 only. For *das*, head 0 looks at *window*: again the noun that comes next.
 # (Choose another layer, point at a word, type another sentence.)
 #
-# Is head 0 what brings the gender? We switch it off, so that it adds 0, and ask again for the token after *Heute öffnet*. Then we do the same with head 0 of layer 2, which looks at *boy* as well, and with both. To compare, we switch off each of the 49 pairs of other heads in these two layers:
+# Is head 0 what brings the gender? We switch it off, so that it adds 0, and ask again for the token after *Heute öffnet*. Then we do the same with head 0 of layer 2, which looks at *boy* as well, and with both. To compare, we switch off pairs of other heads, one from each of these layers, all 49:
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -491,8 +491,8 @@ articles = [translator.tokenizer.encode(article)[0] for article in articles]
 assert (switched["both off"][:, articles].sum(dim=-1) < 0.65).all()
 
 # %% [markdown]
-# Without head 0 of layer 1, little changes. Without both, the right article loses more than half of its probability; no other pair comes near that. But the right article is still the best token. So the gender arrives by more than one path.
-# (Much of the probability went to tokens that are no article, so these two heads do more than carry gender.)
+# Without head 0 of layer 1, little changes. Without both, the right article loses more than half of its probability; none of the 49 pairs comes near that. But the right article is still the best token. So the gender does not come by these two heads alone.
+# (Much of the probability went to tokens that are no article, so the two heads do more than carry gender.)
 #
 # A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 
@@ -507,7 +507,7 @@ assert (switched["both off"][:, articles].sum(dim=-1) < 0.65).all()
 # answers  Der  Junge  schläft  ,        denn  er    ist  müde  .     </s>
 # ```
 #
-# Each position sees only the tokens up to its own (lesson [05](05_masks.ipynb) shows how), so it cannot see its answer. That is why all the answers can be predicted in one pass.
+# All that is read is known beforehand, so one pass predicts all the answers. Each position sees only the tokens up to its own (lesson [05](05_masks.ipynb) shows how), so it cannot see its answer.
 # The **loss** is the mean of −log(probability) of the human's tokens:
 
 # %%
@@ -561,7 +561,7 @@ assert 15 < probability / math.exp(-of_wanted[4]) < 27
 assert name_of(logits[4].argmax().item()) == "▁weil"
 
 # %% [markdown]
-# *Denn* is now about twenty times as likely, but *weil* still wins.
+# After three steps *denn* is about twenty times as likely, but *weil* still wins.
 #
 # Real training repeats this on batches of many pairs, for hours. It also aims at about 90 % instead of 100 %, uses a better optimizer with a schedule for its step size (lesson [09](09_training.ipynb)), and cuts some words into smaller pieces.
 #
@@ -641,7 +641,7 @@ assert not any(token.startswith("▁Fe") for token, _ in second)
 
 # %% [markdown]
 # *Frühling* is the season. A spring that breaks is a coil, *die Feder*. The rule is refuted: this wrong answer is above three of our six right ones.
-# Nor does the model waver between the two meanings. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühl*, with 53 %, and *Feder* is not among the first three.
+# Nor does it seem to know the second meaning. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühl*, with 53 %, and *Feder* is not among the first three.
 # A low probability is a hint, and a high one is no proof.
 #
 # ## More than translation

@@ -41,7 +41,7 @@ PAD_ID, BOS_ID, EOS_ID = range(3)  # as in lesson 01
 # The encoder reads the English sentence once, and leaves its memory.
 # The decoder then writes the German sentence, one token at a time.
 # At each step it reads the memory and all that it has written so far, and predicts one more token.
-# A model that reads its own output like this is **autoregressive** (section 3 of the paper).
+# A model that predicts each token from those before it is **autoregressive** (section 3 of the paper).
 
 # %%
 of_count = Predict(
@@ -53,7 +53,7 @@ of_count
 # %% [markdown]
 # Watch the translator write.
 # It always takes the most probable token (greedy decoding, lesson [11](11_decoding.ipynb)).
-# How `decode` and `generator` work is what this lesson explains.
+# This lesson builds the layer that `decode` is made of, and opens `generator`.
 
 # %% tags=["nbval-check-output"]
 english, german = "The cat sees the dog.", "Die Katze sieht den Hund."
@@ -188,7 +188,7 @@ assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 # The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
 # (The last section counts how often this holds.)
 #
-# In general the map is not square: the two lengths need not agree, and the German side grows by one row at each step.
+# The map is square by accident: the two lengths need not agree, and the German side grows by one row at each step.
 # The two widths need not agree either.
 # In this small example every size is different, so that each shape tells where it comes from.
 # `random` draws the numbers.
@@ -295,7 +295,7 @@ assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
 assert out.shape == (1, 3, 16)
 
 # %% [markdown]
-# The drawing shows the shapes of one head, and leaves out residual paths and norms, which change no shape.
+# The weights are drawn for one head; residual paths and norms, which change no shape, are left out.
 # x comes out with the shape that it had, so layers can be stacked.
 #
 # Each attention has its own mask.
@@ -620,7 +620,7 @@ assert slips["free"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
 # Both predict *in*, where the reference has *zu*.
 # At the next position they part.
 # Teacher forcing is handed the true *zu*, and goes on with *diesem*.
-# Free running has to read its own *in*, and goes on with *diesen*, the case that *in* takes here.
+# Free running has to read its own *in*, and goes on with *diesen*, the form that goes with *in* here.
 # So the teacher-forced line is not a translation: its *diesem* goes with a *zu* that it did not write.
 #
 # Up to the first mistake, both ways read the same tokens.
@@ -647,7 +647,7 @@ for number in missed:
 #
 # A forgotten mask raises no error.
 # So we test: if one input vector moves a little, which answers feel it?
-# The gradient tells us for all pairs at once: where it is exactly 0, nothing arrives.
+# The gradient tells us for all pairs at once: where it is exactly 0, a small change is not felt.
 # We test three decoders of two layers, with the weights of `fresh`: the right one; one without the causal mask; and one with its cross-attention the wrong way round, but *with* the causal mask.
 # Source and target have seven tokens each, so no shape warns us.
 
@@ -779,7 +779,7 @@ for layer in many_maps.cross:
         assert predicted_share > read_share + 0.2
 
 # %% [markdown]
-# Labeled by the token read, the map does no better than chance.
+# Labeled by the token read, the map does not even reach chance.
 # The few rows that fit the token read nearly all fit the predicted one too, for example when both are pieces of one word.
 # In each head of both layers, the predicted token does better (folded cell).
 # But this is no law: in larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.

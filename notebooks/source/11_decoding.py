@@ -237,7 +237,7 @@ print(f"greedy decoding: {bleu_of(by_greedy):.1f} BLEU")
 # | 7 | Ich sang vor drei Tagen. `</s>` | −2.28, finished | | |
 #
 # At step 5 the order turns: greedy's sentence pays for its full stop, and the one with `▁vor` overtakes it.
-# Here is the same search as a tree, with the candidates that it looked at.
+# Here is the same search as a tree, with the four best candidates of each step.
 
 # %% id="beam-tree"
 from course_lib.decoding import beam_search, record_beam
@@ -298,7 +298,7 @@ def beam_by_hand(src, beam_size, max_len=30, scores=next_log_probs):
 
 # %% [markdown]
 # Why one candidate more than beam_size from each?
-# One of them may be `</s>`, and the others must still fill the beam: at step 6 *…Tagenen*, −9.09, fills it.
+# It may be that the whole beam comes from one hypothesis, and that `</s>` is among the best of that one.
 
 # %% tags=["nbval-check-output"]
 for total, ids, _ in beam_by_hand(src, beam_size=2):
@@ -443,7 +443,7 @@ assert sum(a.ids == b.ids for a, b in zip(one, other, strict=True)) >= 97
 #
 # ### Search everything
 #
-# A reference reveals a search error only if the model prefers the reference.
+# A reference reveals a search error only if the model prefers just that output.
 # What is the most probable output of *all*?
 #
 # There are too many to score, but we need not score them. A total can only fall.
@@ -512,7 +512,7 @@ assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 #
 # ## Every further token costs
 #
-# *Er war nicht klug.* has one token more than *Er war klug.*, and every token has its price: the logarithm of a probability is never positive, so each further token lowers the total.
+# *Er war nicht klug.* has one token more than *Er war klug.*, and every token has its price: the logarithm of a probability is never positive, so each further token lowers the total. The short output wins wherever the model does not charge enough for stopping early.
 # What do wider and wider beams do to the length?
 
 
@@ -583,7 +583,7 @@ assert all(0.2 < each < 0.5 for each in lost)
 # How sure are these gains?
 # We draw the 200 sentences again and again, with replacement, and score both sides on each draw: **paired bootstrap resampling** [@koehn2004] gives the 95 % intervals.
 # About a third of the gain comes from three sentences whose greedy output runs to the limit (such as *Sppp…*).
-# Without them, the intervals reach about zero: that a beam translates the others better is not shown.
+# Without them, the intervals reach zero or nearly: that a beam translates the others better is not shown.
 #
 # ### The length penalty
 #
@@ -670,7 +670,7 @@ assert (len(short), len(long)) == (5, 6) and sum(short) > sum(long)
 assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 
 # %% [markdown]
-# The interval lies above 0: the penalty helps. But most of the gain is BLEU's brevity penalty.
+# The interval lies above 0: the length penalty raises BLEU. But most of the gain is only that BLEU's own brevity penalty takes less.
 # Without it the second half gains little and the first half loses: the outputs have become longer, but their words are not shown to be better.
 # These sentences cannot tell us which α is best: several score nearly the same.
 #
@@ -811,8 +811,8 @@ assert log_probs.argmax().item() == tokenizer.encode("dort.")[-1]
 assert 0.1 < 1 - log_probs.softmax(dim=-1).topk(5).values.sum().item() < 0.12
 
 # %% [markdown]
-# Every step leaves about a tenth to the tail. That seems little.
-# But the sentence has six steps, and one bad draw is enough: nearly every second draw is hit.
+# On average, a step leaves about a tenth to the tail. That seems little.
+# But the sentence has six steps, and one bad draw is enough: nearly half of the outputs are hit.
 #
 # Where does the tail come from? Much of it is asked for: label smoothing (lesson [09](09_training.ipynb)) trains the model to give about 10 % to all other tokens.
 # So more training does not remove it: at the full stop of this sentence, the finished translator still leaves 11 % outside the first five.
@@ -1006,7 +1006,7 @@ assert 10 < right_of["drawn"] < 30 and 90 < right_of["greedy"]
 #
 # ## The key-value cache
 #
-# Greedy decoding writes *Ich sang drei*. What does the decoder compute at each step?
+# Greedy decoding writes *Ich sang drei Tagen*. What does the decoder compute at each step?
 #
 # | step | it reads | without a cache it computes | with a cache |
 # |---|---|---|---|
@@ -1288,11 +1288,11 @@ assert 1 <= no_credit <= 3 and mean(alone) < ours - 2
 assert bleu(["Wer schläft?"], ["Wer schläft?"]).score == 0  # three tokens
 
 # %% [markdown]
-# The first three score the same text.
-# They differ in what they call a token: words and punctuation (13a), whatever stands between spaces (none), or characters (char).
+# The first four score the same outputs.
+# The first three differ in what they call a token: words and punctuation (13a), whatever stands between spaces (none), or characters (char).
 #
 # The fourth is a mean over sentences.
-# It has no signature, it gives a short sentence the weight of a long one, and a perfect sentence of three tokens gets 0, because it has no 4-gram.
+# No signature says that it is a mean, it gives a short sentence the weight of a long one, and a perfect sentence of three tokens gets 0, because it has no 4-gram.
 #
 # **A common mistake** is the fifth: BLEU of the teacher-forced argmax.
 # No one can produce this output without the reference, because the reference corrects it at every step.
@@ -1385,7 +1385,7 @@ Predictions()
 #
 # - **greedy decoding**: writing the most probable next token, again and again.
 # - **beam search**: following beam_size beginnings (its hypotheses) at once, the most probable extensions of those before.
-# - **search error**: the model prefers the right output to the one that the search has written.
+# - **search error**: the search missed an output that the model prefers to the one written.
 # - **model error**: the model prefers a wrong output.
 # - **length penalty**: a divisor that grows with the length, so that short outputs lose their advantage.
 # - **paired bootstrap resampling**: scoring two systems on the same redrawn sentences, to see how sure their difference is.

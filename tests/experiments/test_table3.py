@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 
 from course_lib.config import model_preset
-from course_lib.experiments import table3
+from course_lib.experiments import table3, table3_multi30k
 from course_lib.experiments.table3 import CORPORA, GRID, ROWS, train_row
 from course_lib.training import train_preset
 from tests.helpers.corpora import CORPUS
@@ -40,7 +40,7 @@ def made(row, seed=3, run=train_row):
         mock.patch.object(table3, "train_translator", return_value=LOG) as train,
         mock.patch.object(table3, "load_course", return_value=CORPUS) as load,
     ):
-        assert run(GRID.candidates(f"course: {row}")[0], seed, "folder")["bleu"] == 31.0
+        assert run(GRID.candidates(row)[0], seed, "folder")["bleu"] == 31.0
     load.assert_called_with(num_train=20_000)
     (corpus, folder, experiment), _ = train.call_args
     assert (corpus, folder) == (CORPUS, "folder")
@@ -61,7 +61,7 @@ def law_a_row_changes_what_it_names(row, run=train_row):
 @pytest.mark.parametrize("row", EXPECTED)
 def test_a_row_changes_what_it_names(row):
     def forgetting(choices, seed, folder):
-        base = GRID.candidates("course: base")[0]
+        base = GRID.candidates("base")[0]
         return train_row(base | {"precision": "float32"}, seed, folder)
 
     tells_apart(lambda run: law_a_row_changes_what_it_names(row, run), train_row, forgetting)
@@ -74,10 +74,13 @@ def test_the_base_is_the_preset_with_the_papers_regularization():
 
 
 def test_both_corpora_have_every_row():
-    assert set(GRID.sides) == {f"{corpus}: {row}" for corpus in CORPORA for row in ROWS}
+    other = table3_multi30k.GRID
+    assert set(GRID.sides) == set(other.sides) == set(ROWS)
+    for grid, corpus in ((GRID, "course"), (other, "multi30k")):
+        assert all(side.items() >= ({"corpus": corpus} | CORPORA[corpus]).items() for side in grid.sides.values())
     assert {row.split()[0] for row in ROWS} == {"base", "A", "B", "C", "D", "E", "F", "big"}
 
 
 def test_an_interrupted_row_is_no_result():
     with mock.patch.object(table3, "train_translator", return_value=LOG | {"stopped": "interrupted"}):
-        raised(KeyboardInterrupt, lambda: train_row(GRID.candidates("course: base")[0] | {"pairs": 10}, 0, "folder"))
+        raised(KeyboardInterrupt, lambda: train_row(GRID.candidates("base")[0] | {"pairs": 10}, 0, "folder"))
