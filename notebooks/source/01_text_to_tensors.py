@@ -46,7 +46,7 @@ for pair in pairs:
 # %% [markdown]
 # A model computes with numbers.
 # This lesson gets from characters to numbers in four steps: cut the sentence into tokens, give each token a number, pad several sentences to one length, and look up a vector for each number.
-# In the figure `▁` begins a word, and `</s>` ends the sentence.
+# In the figure `▁` begins a word, `</s>` ends the sentence, and d_model is the length of a vector.
 
 # %% tags=["hide-input"]
 from matplotlib import colormaps
@@ -147,7 +147,8 @@ assert words("The cat sees the dog.")[-2] == "dog"
 #
 # The first idea: list all the words of the training text, and number them.
 # A word that is not on the list becomes `<unk>`, for *unknown*.
-# We make the list from the course corpus: 4,000 sentence pairs. 500 others are kept for testing.
+# We make the list from the course corpus: 4,000 sentence pairs.
+# 1,000 others are kept apart: 500 to check on during training (validation) and 500 for the test.
 
 # %% tags=["nbval-check-output"]
 corpus = load_course(num_train=4_000, num_valid=500, num_test=500)
@@ -156,6 +157,7 @@ for pair in corpus.train[:3]:
 
 # %% tags=["hide-input"]
 assert not {pair.src for pair in corpus.train} & {pair.src for pair in corpus.test}
+assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == (4_000, 500, 500)
 
 
 # %%
@@ -180,10 +182,13 @@ for language, entries in listed.items():
 
 # %% tags=["hide-input"]
 assert len(listed["German"]) > 1.5 * len(listed["English"])
-assert {"der", "die", "das", "den", "dem", "des"} < listed["German"]
+forms = {word for word in listed["German"] if word.startswith("schmutzig")}
+assert forms == {"schmutzig", "schmutzige", "schmutzigen", "schmutziges"}
+assert {w for w in listed["English"] if w.startswith("dirt")} == {"dirty"}
 
 # %% [markdown]
-# German needs the longer list because its words have more forms: *der, die, das, den, dem, des* are all *the*.
+# One reason why the German list is longer: German words have more forms.
+# For *dirty* it has *schmutzig, schmutzige, schmutzigen* and *schmutziges*.
 #
 # Now two everyday sentences that are not from our corpus.
 
@@ -361,7 +366,9 @@ assert after == before - neighbors["h", "e"]
 #
 # Now again and again, until the vocabulary has the size that we want or nothing is left to merge.
 # Symbols are numbered: four special ones that we come to below, the characters, then the merged symbols as they are made.
-# Where several pairs of neighbors share the highest count, we take the pair with the smallest numbers.
+# In our tiny text the characters are numbered in this order: `.`, `T`, the small letters, `▁`.
+# Where several pairs of neighbors share the highest count, the one whose left symbol has the smallest number wins; if that is a tie too, the right symbol decides.
+# (The argument `choose` is this rule. Below we try another.)
 # That is the whole training:
 
 
@@ -389,7 +396,7 @@ def learn_bpe(texts, vocab_size, choose=most_frequent):
     while len(vocab) < vocab_size and (neighbors := count_pairs(parts, counts)):
         pair = choose(neighbors, vocab)
         merges.append(pair)
-        symbol = "".join(pair)  # a second pair may spell the same one
+        symbol = "".join(pair)  # `a bc` and `ab c` spell the same one
         vocab.setdefault(symbol, len(vocab))
         parts = {word: merge(symbols, pair) for word, symbols in parts.items()}
     return vocab, merges
@@ -411,6 +418,7 @@ for step in range(len(merges) + 1):
         symbols = [merge(each, pair) for each in symbols]
     stages[step] = [symbol for each in symbols for symbol in each]
 assert merges[0] == ("h", "e") and stages[len(merges)] == marked_words(tiny[0])
+assert "".join(list(vocab)[4:18]) == ".Tacdeghlopst▁"
 assert stages[8][:2] == ["▁The", "▁cat"] and stages[len(merges) - 1][-2] != "▁sleeps"
 for size in (21, 25, 30):  # a smaller vocabulary is the beginning of a larger one
     assert (
@@ -465,7 +473,11 @@ assert changed == [*range(9), *range(16, 20)] and (len(merges), lengths[0]) == (
 #
 # Now merge by hand, a step at a time.
 # Which pair is next, and why?
-# Then add *sleeps* at the end of `text` and run the cell again: how many more make *sleeps* whole before *cat*?
+# (The chart shows twelve pairs at most. Tied pairs stand in the order of the text; the rule above decides between them.)
+#
+# Then write *sleeps* once more at the end of `text`, and run the cell again.
+# How many extra copies does it take until `▁sleeps` is made before `▁cat`?
+# The second folded cell below has the answer.
 
 # %%
 text = " ".join(tiny)
@@ -485,10 +497,9 @@ with written_for((text, 0), (stepper.text, stepper.merges)):
 for more, expected in ((2, False), (3, True)):
     order = list(learn_bpe([" ".join(tiny) + more * " sleeps"], 1_000)[0])
     assert (order.index("▁sleeps") < order.index("▁cat")) == expected
+# Three extra copies are enough, two are not.
 
 # %% [markdown]
-# Three more are enough. Two are not.
-#
 # ## Encode a new word
 #
 # To encode a new word, spell it and apply the merges in the order in which they were learned.
@@ -583,7 +594,7 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 # The same merges in the same order.
 # A folded cell also cuts 9,000 sentences with both: no token differs.
 #
-# They agree because both break ties in the same way.
+# For that, both must break ties in the same way.
 # After merge 1, seven pairs occur three times each, and the recipe does not say which comes next.
 # What if a program takes, of tied pairs, the first in the text?
 
@@ -634,16 +645,16 @@ as_words = sum(len(marked_words(text)) for text in test_texts) / len(test_texts)
 assert len(characters) == 61 and largest.tokens("schmutziger") == ["▁schmutzig", "er"]
 seen = {word for text in train_texts for word in marked_words(text)}
 spelled = {largest.token(i) for i in range(largest.vocab_size)}
-assert "▁ca" in spelled - seen and "▁cat" in spelled & seen
+assert "▁Kat" in spelled - seen and "▁Katze" in spelled & seen
 assert lengths == sorted(lengths, reverse=True)
 assert as_words < lengths[-1] < 1.05 * as_words
 assert all(largest.tokens(text) == marked_words(text) for text in train_texts)
 assert cost["words"][0] < largest.vocab_size < 3_000
 
 # %% [markdown]
-# At the top the tokens are characters, at the bottom words.
+# At the top the tokens are characters, at the bottom mostly words.
 # Asked for 5,000 subwords, the library stops before 3,000: every word of the training text is one token.
-# (The vocabulary still has more subwords than the text has words: `▁ca` keeps its number after `▁cat` is made.)
+# (The vocabulary has more subwords than the text has words, because pieces on the way to a word stay in it: `▁Kat` is there besides `▁Katze`.)
 # *schmutziger* is not in the training text, but *schmutzig* is: the rest is spelled.
 #
 # Why not as many as possible?
@@ -697,7 +708,7 @@ assert by_hand == "The cat sleeps."
 # GPT-2 and its successors avoid this loss.
 # They start from the 256 values of a byte, so nothing is unknown, and 😀 is four bytes.
 #
-# Three small changes are intended: space at both ends is removed, a tab or a literal `▁` becomes a space, and an *ä* written as *a* with two combining dots becomes one character, so that both spellings give the same ids.
+# Three small changes are made on purpose: space at both ends is removed, a tab or a literal `▁` becomes a space, and an *ä* written as *a* with two combining dots becomes one character, so that both spellings give the same ids.
 
 # %% tags=["hide-input"]
 import unicodedata
@@ -768,7 +779,7 @@ assert 6.5 < len(english) / len(common) < 7.5
 # What does that change?
 # We take the word list of 500 training pairs.
 # Then we add the 1,000 validation and test pairs, or 1,000 more training pairs.
-# How many words of the test sentences are unknown?
+# What share of the words and marks in the test sentences is unknown, English and German together?
 
 # %% tags=["nbval-check-output", "hide-input"]
 few, held_out = corpus.train[:500], corpus.valid + corpus.test
@@ -970,10 +981,10 @@ assert saved > 1 / 3
 
 # %% [markdown]
 # One pass over all pairs is an **epoch**.
-# With bucketing it has over a third fewer tokens than with random batches.
+# With bucketing it has over a third fewer tokens than with random batches, padding included.
 #
 # There is a price: a batch of similar lengths is not a random sample.
-# To make up for it, the batches come in random order, and pairs of equal lengths are shuffled in each epoch.
+# To soften this, the batches come in random order, and pairs of equal lengths are shuffled in each epoch.
 
 # %% tags=["hide-input"]
 shapes = [tuple(make_batch([encoded[i] for i in plan]).src.shape) for plan in bucketed]
@@ -1049,8 +1060,8 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # ## Who learns?
 #
 # The table is a parameter.
-# Our batch has 16 different tokens, `<pad>` among them.
-# We look them up in a fresh table, and call `backward` on a toy loss, the sum of squares.
+# We look up the batch of our four sentences in a fresh table, and call `backward` on a toy loss, the sum of squares.
+# (The whole model uses the table at its output too. Here only the look-up counts.)
 
 # %%
 of_rows = Predict(
@@ -1072,9 +1083,9 @@ assert touched == sorted(set(batch.src.flatten().tolist())) and len(touched) == 
 assert PAD_ID in touched and translator.model.src_embedding.table.weight[PAD_ID].any()
 
 # %% [markdown]
-# So a token learns through the look-up only from batches that contain it.
-# A rare token learns little, and one that never occurs learns nothing.
-# (In the whole model the mask and the loss leave `<pad>` out, and at the output every row takes part: lessons 05, 09, 08.)
+# One row for each different token of the batch, and `<pad>` is one of them.
+# So through the look-up a token learns only from batches that contain it.
+# (In the whole model every row takes part at the output, lesson 08. The mask and the loss leave `<pad>` out, lessons 05 and 09.)
 #
 # **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
 # The *id* of `<pad>` is 0; its row is a row like any other.
@@ -1084,7 +1095,8 @@ assert PAD_ID in touched and translator.model.src_embedding.table.weight[PAD_ID]
 #
 # A fresh table is noise.
 # Training changes the rows. What do they look like afterwards?
-# We take the table of the small course translator (its d_model is 128), and ask which rows point in nearly the same direction.
+# We take the table of the small course translator. Its d_model is 128, and the same table serves English, German and the output.
+# Which rows are nearest to a row in direction?
 
 # %%
 of_cat = Predict(
@@ -1111,15 +1123,18 @@ from course_lib.grammar import NOUN
 assert nearest["the"] == ["this", "my", "a"]
 for word, gender in (("cat", "f"), ("dog", "m"), ("house", "n")):
     assert {NOUN[each].gender for each in (word, *nearest[word])} == {gender}
-assert {"jacket", "bag"} < set(nearest["cat"]) and "ball" in nearest["dog"]
+assert nearest["cat"] == ["mouse", "jacket", "bag"] and "ball" in nearest["dog"]
+tied = translator.model
+assert tied.src_embedding.table.weight is tied.generator.weight
+assert tied.tgt_embedding.table.weight is tied.generator.weight
 
 # %% [markdown]
 # *the* is near other words that open a noun phrase. That makes sense.
-# But *cat* is near *jacket* and *bag*, not near *dog*.
-# What do a cat, a jacket and a bag have in common?
+# The row nearest to *cat* is *mouse*, another animal. But then come *jacket* and *bag*, and not *dog*.
+# What do a cat, a mouse, a jacket and a bag have in common?
 #
-# In English, nothing.
-# In German they are all feminine: *die Katze, die Jacke, die Tasche*.
+# In English, little more than that they are nouns.
+# In German they are all feminine: *die Katze, die Maus, die Jacke, die Tasche*.
 # *dog* is among masculine nouns (*der Hund, der Ball*), and *house* among neuter ones (*das Haus, das Sofa*).
 # Is that an accident?
 # For every noun that is one token, we look up the nearest other noun.
@@ -1139,7 +1154,7 @@ print(f"same gender: {same} of {len(single)} nouns, by chance {chance:.0%}")
 assert same == len(single) == 88 and 0.3 < chance < 0.35
 
 # %% [markdown]
-# All 88 have a neighbor of the same gender.
+# For all 88, the nearest other noun has the same gender.
 # Nobody told the model what gender is, and English nouns have no gender.
 # A likely reason: to write *der*, *die* or *das*, the model must know which nouns go together.
 #
@@ -1160,7 +1175,7 @@ for pair in pairs[1:3]:
     shown.append(Panel(vectors[:, :16], tokens, range(16), pair.src, xlabel="feature"))
     sets.append({tuple(vector) for vector in vectors.tolist()})
 title = "Two sentences, the same six vectors in another order (16 of 128 features)"
-figure = panels(shown, title=title, words={"signed": "row of the table"})
+figure = panels(shown, title=title, words={"signed": "number in the row"})
 
 # %% tags=["hide-input"]
 for axes, panel in zip(figure.axes, shown, strict=False):
@@ -1180,7 +1195,7 @@ assert not torch.equal(shown[0].values, shown[1].values)
 #
 # So something must say where each token stands.
 # Lesson [02](02_position.ipynb) makes one vector for each place, and the model adds it to the row.
-# One question we can answer now: in the sum, can the token still be seen?
+# One question we can answer now: how easily is the token recognized in the sum?
 #
 # ## Times √d_model
 #
@@ -1189,8 +1204,8 @@ assert not torch.equal(shown[0].values, shown[1].values)
 #
 # ### The output wants small numbers
 #
-# The decoder ends with a vector whose numbers have size 1.
-# Its dot product with a row is the score of that token, and a softmax turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
+# The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have size 1.
+# The dot product of this vector with a row is the score of that token. A softmax (exponentials, divided by their sum) turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
 # A score is a sum of 512 products.
 # If the numbers in the rows are independent, with mean 0 and size 1 too, each product has variance 1 and the sum has variance 512.
 # So a typical score is √512 ≈ 22.6. That is where the root comes from.
@@ -1222,7 +1237,7 @@ for start, expected in ((small, 1), (1, 22.6)):
 # ### The input wants large numbers
 #
 # The position vector has numbers of size 0.71.
-# The row now has numbers of size 0.044, sixteen times smaller.
+# The row now has numbers of size 0.044.
 # We add the two.
 
 # %%
@@ -1259,7 +1274,7 @@ print("    start   factor  right token %  right place %")
 for start in (small, 1.0):
     for factor in (1.0, math.sqrt(d_model)):
         rows = start * table  # (vocab, d_model)
-        sums = factor * rows + position[places]  # an untrained layer cannot undo this
+        sums = factor * rows + position[places]
         token, place = recognized(sums, rows, every), recognized(sums, position, places)
         print(f"{start:9.3g}{factor:9.3g}{token:15.0f}{place:15.0f}")
         results[start, factor] = token, place
@@ -1268,14 +1283,16 @@ of_factor.reveal(round(results[small, 1.0][0]))
 # %% tags=["hide-input"]
 assert math.isclose(position.square().mean().sqrt(), 0.71, abs_tol=0.01)
 assert position.abs().max() <= 1
+assert round((position.square().mean().sqrt() / small).item()) == 16
 without, good, large, loud = results.values()
 assert without[0] < 20 and without[1] > 99 and loud[0] > 99 and loud[1] < 20
 assert min(*good, *large) > 85
 
 # %% [markdown]
-# First line: the sum is almost all position. *cat* and *dog* at the same place look alike.
+# First line: the numbers of the position are sixteen times larger than those of the row, and most sums are more similar to some other row.
+# The token is not lost: subtract the position, and the row is back. But in the sum it is hard to recognize.
 #
-# Second line: √512 × 0.044 = 1. The factor makes the row large again, and now the token and the place are both seen.
+# Second line: √512 × 0.044 = 1. The factor makes the row large again, and now nearly all tokens and most places are recognized.
 # So the small start serves the output, and the factor undoes it at the input.
 #
 # Third line: a table of size 1 needs no factor at the input, but at the output it made the model too sure.
@@ -1328,7 +1345,7 @@ Predictions()
 # ## Summary
 #
 # A list of words is never complete, and characters make long sequences; subwords keep frequent words whole and spell the rest.
-# Byte-pair encoding merges the most frequent pair of neighbors again and again; with the same rule for ties, our loop learns exactly the library's merges.
+# Byte-pair encoding merges the most frequent pair of neighbors again and again; in both our comparisons our loop learned exactly the library's merges.
 # Text comes back from ids, except for characters never seen and a few kinds of spaces and accents; the vocabulary is learned from the training part only.
 # A batch has the shape (batch, length); padding belongs to the batch and needs a mask, and bucketing by length keeps it small.
 # An embedding looks up a row for each id, which gives (batch, length, d_model); the factor √d_model lets one table start small enough for the output and large enough for the input.

@@ -46,13 +46,13 @@ assert " er " in str(translator.translate(hungry))
 assert " es " in str(translator.translate(fresh))
 
 # %% [markdown]
-# German says *er* for the dog and *es* for the meat, and both translations are right.
+# German says *er* for the dog (*der Hund*, masculine) and *es* for the meat (*das Fleisch*, neuter), so both translations are right.
 # Yet the word *it* is the same in both sentences.
 # What decides is *hungry* or *fresh*, two words later.
 # So something must travel from one token to another, and nobody told the model from which to which.
 #
-# Attention is how it travels.
-# We build it from a dictionary of three colors. Near the end of the lesson we look where *it* looks.
+# Attention does that.
+# We build attention from a dictionary of three colors. Near the end of the lesson we look where *it* looks.
 #
 # ## A look-up that knows exact keys only
 #
@@ -101,7 +101,7 @@ orange = red + yellow  # a query: some red, some yellow
 # How well does a key match the query?
 # We take their **dot product**: multiply number by number, then sum.
 # It is large if both have large numbers of the same sign in the same places.
-# It is negative if the products of opposite signs outweigh the others, and 0 if the vectors are perpendicular.
+# Numbers of opposite signs make it smaller, and it can be negative. It is 0 if the vectors are perpendicular.
 
 # %% tags=["nbval-check-output"]
 color_products = []
@@ -250,11 +250,11 @@ assert math.isclose(twice_context[2], 0.75, abs_tol=1e-3)
 # *Green* comes out gray, and it could never come out green.
 # A weighted mean lies *between* the values, and none of our values has more green light than red.
 #
-# A dictionary cannot hold a key twice. A soft look-up can: each copy counts, so beside red two blues get twice the weight of one (folded).
+# A dictionary cannot hold a key twice. A soft look-up can: each copy counts, so for purple, red and two blues get a third of the weight each (folded).
 #
 # ### Temperature
 #
-# What do other temperatures than 0.1 do?
+# What do other temperatures than 0.1 do? (We call a low one cold and a high one hot.)
 # We ask for 0.9 red and 0.6 yellow.
 
 # %%
@@ -286,8 +286,8 @@ assert (by_temperature[:, 1] >= by_temperature[:, 2]).all()
 # %% [markdown]
 # At a low temperature the softmax is **peaked**: the best key takes nearly all, and keys that tie for the first place share it.
 # At a high one it is flat: all keys count nearly the same.
-# The paper divides by √d_k, 8 in its base model, where we divided by 0.1.
-# Why so much more? That is the question of *Why √d_k?* below.
+# We divided by 0.1. The paper divides by √d_k, which is 8 in its base model.
+# *Why √d_k?* below tells why.
 #
 # ## A sentence looks itself up
 #
@@ -320,6 +320,7 @@ print(f"X: {tuple(X.shape)}, tokens × d_model")
 # ### First without parameters
 #
 # The simplest thing: each row is query, key and value at once.
+# The temperature is √6, the root of the width of the rows.
 
 # %%
 finds = Predict(
@@ -427,7 +428,7 @@ assert [kinds[k] for k in (Q[cat] > 0).nonzero()] == ["article", "verb"]
 assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
 
 # %% [markdown]
-# The frames follow *sleeps*.
+# The frames follow *sleeps*. (The row *asleep* of W_Q, all zeros, has none.)
 # The key of the full stop is all zeros, for it is none of the four kinds.
 # It and *The* have nothing to hand over either.
 #
@@ -489,6 +490,7 @@ by_hand(
 )
 
 # %% tags=["hide-input"]
+# Does `by_hand` tell right from wrong?
 assert verdict([0, 0, 3, 0], [0, 0, 3, 0], "") == "right"
 assert verdict([0, 0, 6, 0], [0, 0, 3, 0], "half").endswith("half")
 assert (X @ w_key @ (X[stop] @ w_query) / 2).tolist() == [0, 0, 3, 0]
@@ -606,6 +608,7 @@ assert asleep > 0.4 > 0.05 > animal
 # (An answer is folded here.)
 
 # %% tags=["hide-input", "hide-output"]
+# One answer, and one change that is not enough.
 changes = {"article from 5 to 12": (0, 12), "verb from 5 to −20": (2, -20)}
 of_the = []
 for change, (kind, number) in changes.items():
@@ -851,8 +854,8 @@ for divisor, rate in zip((1, 8), rates, strict=True):
 #
 # Why is that a problem? Training can change a weight only if the weight moves when its score moves.
 # A weight w moves with its own score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
-# The last column gives the rate of the largest weight with q · k itself. (Where q · k is divided by 8, so is the rate.)
-# It is about 20 times as large with the scale.
+# The last column says how fast the largest weight moves with its q · k: at w(1 − w), and where q · k is divided by 8, at an eighth of that.
+# For this query the rate is about 20 times as large with the scale.
 #
 # We call a query **saturated** if one key has more than 0.99 of its weight.
 # This one is, without the scale. How many are?
@@ -938,7 +941,10 @@ scaled, unscaled = (by_rate[name].flatten(1) for name in list(powers)[:2])
 assert 0.0265 < scaled[3].median() < 0.0285 and 0.035 < unscaled[3].median() < 0.04
 assert unscaled[-1].median() < 1e-5 < 5e-3 < scaled[-1].median()
 on_one = saturated(drawn[64].softmax(dim=-1)).flatten()
+assert unscaled[3][on_one].max() < 0.01 and unscaled[3][on_one].median() < 0.001
 assert unscaled[3][on_one].median() < scaled[3].median() / 20
+assert (unscaled[1:].mean(dim=1) > 1.5 * scaled[1:].mean(dim=1)).all()
+assert 0.075 < unscaled[3].mean() < 0.085 and 0.025 < scaled[3].mean() < 0.03
 
 # %% tags=["hide-input"]
 # All rates at once, the Jacobian of the softmax, tell the same.
@@ -956,19 +962,19 @@ torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
 # Without the scale it is 37 % at d_k = 64, and 80 % at 1,024.
-# Divided by √d_k, it is 0 % at every width.
+# Divided by √d_k, it rounds to 0 % at every width.
 #
-# Division by d_k saturates none either, but it goes too far: the weights become nearly equal.
+# Division by d_k saturates hardly any query either, but it goes too far: the weights become nearly equal.
 # At d_k = 1,024 their mean **entropy**, which says how evenly they are spread, is 2.08 = ln 8, the most that eight weights can have. With √d_k it is 1.72.
 #
-# The paper (section 3.2.1) says that large dot products push the softmax "into regions where it has extremely small gradients".
-# That is not true of every query: at d_k = 64 the *median* rate is even larger without the scale (0.04 against 0.03).
-# The difference is the long tail of saturated queries.
+# The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
+# That is not true of every query. The *mean* rate is even larger without the scale, at every width above 1: at d_k = 64 it is 0.08 against 0.03 (folded).
+# But for a saturated query the rate is below 0.01, and at d_k = 64 it is below 0.001 for more than half of them.
 # Does that slow down training? We try it.
 #
 # ## Does the scale matter in training?
 #
-# How training moves the numbers of a model is told in lesson [09](09_training.ipynb). Here we only watch.
+# How training moves the numbers of a model, and what loss, gradient, batch and Adam mean, is told in lesson [09](09_training.ipynb). Here we only watch.
 #
 # The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
 # *Which value belongs to it?*
@@ -992,7 +998,7 @@ print(f"asked for {asked.item()}, right is {wanted.item()}")
 
 # %% [markdown]
 # The dictionary is new each time, so no pair can be learned by heart.
-# What must be learned is *how* to look up: that a query matches the key with the same id.
+# What can be learned is *how* to look up: that a query matches the key with the same id, and which answer belongs to the value found.
 # The model maps the ids of a query, of keys and of values to a logit for each of the 16 ids.
 # Its projections start with random numbers such that queries and keys have about mean 0 and variance 1, as in the footnote.
 
@@ -1207,7 +1213,7 @@ assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 # At d_k = 16 the plain score is slower than the scaled one, and its worst run ends at about 0.9.
 # At d_k = 256 it is far behind, while the scaled and the additive score learn the task in every run.
 #
-# The paper (section 3.2.1) cites a study with the same finding.
+# The paper (section 3.2.1) cites a study in which additive attention beats the unscaled dot product at large d_k, as it does here.
 # It still prefers the dot product: that is a matrix multiplication, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
 #
 # ### The start or the step?
@@ -1236,11 +1242,11 @@ arms = {
 
 # %% tags=["hide-input"]
 print(f"{'':18}saturated at step   accuracy at step 100")
-print(f"{'':18}    0    10           mean (worst to best run)")
+print(f"{'':18}    0    10   100     mean (worst to best run)")
 for name, runs in arms.items():
-    full, right = runs[:, :2, 1].mean(dim=0), runs[:, -1, 0]
+    full, right = runs[:, [0, 1, -1], 1].mean(dim=0), runs[:, -1, 0]
     print(f"{name:18}", *(f"{each:5.0%}" for each in full), end="")
-    print(f"{right.mean():15.2f} ({right.min():.2f} to {right.max():.2f})")
+    print(f"{right.mean():9.2f} ({right.min():.2f} to {right.max():.2f})")
 as_well = arms["small start only"][:, -1, 0].mean() > 0.95
 start_alone.reveal("yes" if as_well else "no")
 
@@ -1255,6 +1261,9 @@ assert with_scale[:, -1, 0].min() > 0.9 and both[:, -1, 0].min() > 0.9
 assert (with_scale - both).mean(dim=0).abs().max() < 0.15
 for runs in (without, start, small_steps, quarter, slow):
     assert runs[:, -1, 0].mean() < 0.8
+for runs in (start, small_steps):
+    assert (runs - without)[:, -1, 0].mean().abs() < 0.25
+    assert runs[:, -1, 0].max() > 0.8
 assert slow[:, 0, 1].mean() > 0.5 and quarter[:, -1, 0].mean() < 0.6
 
 # %% tags=["hide-input"]
@@ -1269,24 +1278,24 @@ same_start = score_table(new_model(scaled_dot, 256, seed=0))
 torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
-# Neither alone is enough in these 100 steps: single runs come close, but the means stay far below. Both together are.
+# Neither alone helps in these 100 steps: single runs do far better, but the means stay about as low as without both. Together they do as well as the scale.
 #
-# - With the small start alone no query is saturated at first. But each step of `w_query` moves the scores 16 times as far as with the scale. After ten steps 74 % are, against 4 %.
+# - With the small start alone no query is saturated at first. But each step of `w_query` moves the scores 16 times as far as with the scale. (Adam's steps are about equally long, whether the gradients are large or small.) After ten steps 74 % are, against 4 %.
 # - With small steps alone 59 % are saturated from the start, on keys that chance has chosen. And `w_query` itself is still large, so each step of `w_key` moves the scores as far as without the scale. After ten steps 86 % are.
 # - Both together *must* equal the scale. With Adam, the optimizer used here, it is the same model in other numbers (lesson [09](09_training.ipynb)).
 #
 # Small steps of all parameters, or of all those that make the scores, were not enough either (folded).
 #
-# At the end the scaled model is saturated too, in 99 %, but on the right keys.
+# At the end the scaled model is saturated too, for nearly all queries, but on the right keys.
 # What seems to hurt is being saturated *before* anything is learned.
-# The paper suspects that the small gradients are the reason. Our runs fit that, at the few rates that we tried, but do not prove it.
+# The paper suspects that the small gradients are the reason. Our runs fit that, but do not prove it.
 
 # %% [markdown]
 # ## Where does *it* look?
 #
 # Back to the dog and the meat.
-# Each layer of the translator holds four attentions side by side, its heads (lesson [04](04_multi_head.ipynb)).
-# Here is one head of the encoder's last layer: the row of *it* in each of the two sentences.
+# The translator's encoder has two layers. Each holds four attentions side by side, its heads (lesson [04](04_multi_head.ipynb)).
+# Here is one head of the last layer: the row of *it* in each of the two sentences.
 
 # %%
 seen = [translator.translate(each, attention=True) for each in (hungry, fresh)]
@@ -1306,7 +1315,7 @@ assert seen[1].src_tokens[:8] == source[:8]
 # %% [markdown]
 # With *hungry*, *it* looks at the dog; with *fresh*, at the meat.
 #
-# We found this head by looking at all eight. Is it an accident?
+# We picked this head after looking at all eight. Is it an accident?
 # The test: 70 pairs of such sentences, each with an eater, which is *hungry*, and a food, which is *fresh*.
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -1363,8 +1372,8 @@ for ids in encoded.values():
 assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 
 # %% [markdown]
-# The test chose the head of our picture, and it is right in nearly all of the 70 sentences.
-# They did not choose the head. But they share one template and few nouns, and the training set holds some like them.
+# One half of the pairs chose the head of our picture. In the other half, which had no say in that, this head is right in nearly all of the 70 sentences.
+# But both halves share one template and few nouns, and the training set holds sentences like them.
 #
 # All four heads of layer 0 score exactly 50 %. They must: there the rows of *it* and of the nouns do not yet know the last word.
 # Layer 0 can carry the last word into these rows. Then the queries and keys of layer 1 depend on it.
@@ -1472,7 +1481,8 @@ assert caught[no_scale] == ["values", "passes", "values", "values"]
 # - the identity equals its own transpose.
 #
 # The shape of the result caught nothing.
-# Row sums caught the wrong axis. A second implementation caught the rest, once all sizes differed.
+# Row sums caught the wrong axis, in every trial.
+# The other three give wrong values, but each only in some of the trials; where all sizes differ, the forgotten transpose crashes.
 #
 # ## Your predictions
 
@@ -1504,7 +1514,7 @@ Predictions()
 # Scores become weights by a softmax over the keys, and weights times values are the context, one row for each query.
 # Queries, keys and values are learned projections of tokens; queries and keys share d_k, each key has a value, and any number of queries can ask any number of keys.
 # The dot product of independent numbers with mean 0 and variance 1 has variance d_k; division by √d_k brings it back to 1, whatever the width. In our small training the unscaled model fell behind, and neither a smaller start nor smaller steps alone made up for the scale.
-# Shapes catch few mistakes: rows must sum to 1, sizes in tests must differ, no softmax may be saturated, and a second implementation must agree.
+# The shape of the result caught none of our four mistakes. So test more: rows must sum to 1, a second implementation must agree, and the test needs sizes that all differ and a softmax that is not saturated.
 #
 # **Practice**: [assignment 03](assignments/release/03_attention/03_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -67,7 +67,7 @@ of_sees.reveal(choices[differ], because="half a cat and half a dog has no order"
 # Positions do not help: in both sentences the same two positions are added.
 #
 # Now *sees* gets two rows of weights, one for the subject and one for the object.
-# Each row of weights is one **head**.
+# Each of the two rows comes from an attention of its own, a **head**. (A head has such a row for every token.)
 # The two contexts are put side by side: they are **concatenated**.
 
 # %%
@@ -78,9 +78,10 @@ two_contexts = (two_rows @ values).flatten(1)  # (batch, heads * d_v)
 which = ["cat sees dog", "dog sees cat"]
 heads_of_sees = ["one head", "head 0", "head 1"]
 both_ways = torch.cat([one_row[None], two_rows])
+in_both = "the cat/dog sees the dog/cat .".split()  # words of both sentences
 panels(
     [
-        Panel(both_ways, heads_of_sees, sentences[0], "weights of sees", "weights"),
+        Panel(both_ways, heads_of_sees, in_both, "weights of sees", "weights"),
         Panel(one_context, which, range(4), "context of one head"),
         Panel(two_contexts, which, range(8), "contexts of two heads"),
     ],
@@ -99,10 +100,12 @@ assert torch.equal(two_contexts[1], torch.cat([the_dog, the_cat]))
 # ## Can unequal weights save one head?
 #
 # With weights of 0.8 and 0.2 the two contexts differ. Is one head enough, then?
-# Take one number of the context: 0.8 × (cat) + 0.2 × (dog) = 4.
-# Was it 5 and 0, or 4 and 4, or 3 and 8? One sum cannot give back two unknown numbers.
+# For these two sentences it is: a later layer can learn both contexts by heart.
+# With words that can be any numbers it is harder.
+# Take one number of the context: 0.8 × (subject) + 0.2 × (object) = 4.
+# Was it 5 and 0, or 4 and 4, or 3 and 8? The sum alone does not tell.
 #
-# Let us measure it. A token wants the content of the word **before** it and of the word **after** it.
+# Let us measure what is lost. A token wants the content of the word **before** it and of the word **after** it.
 # The contents are random, eight numbers each, in sentences of six tokens. (The six stand in a circle, so each has two neighbors.)
 
 
@@ -121,7 +124,7 @@ before, after = pairs_wanted.chunk(2, dim=-1)  # (tokens, 8) each
 
 # %% [markdown]
 # One head mixes both into one mean: a share of the word before, the rest of the word after.
-# Then the best possible matrix tries to get both back.
+# Then the best possible matrix tries to get both back. (W_O, below, is a matrix, too.)
 # We call *lost* the share of the variance that it cannot get back.
 
 
@@ -173,10 +176,11 @@ assert max(lost(torch.cat([before, after], dim=-1))) < 1e-6  # two heads
 assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
 
 # %% [markdown]
-# The weights decide *what* is lost, but not *how much*.
+# With these contents, the weights decide *what* is lost, but not *how much*.
 #
 # Why half? Sixteen numbers are wanted, and the mean has eight.
 # A matrix can make sixteen numbers of these eight, but no more than eight of them are independent: its result has **rank** 8 at most, and what is wanted has rank 16.
+# The sixteen numbers are independent and vary equally, so half of the directions is half of the variance.
 # A wider W_V does not help: it is the same for all keys, so both words still come mixed in the same proportion.
 
 # %% tags=["hide-input"]
@@ -195,8 +199,8 @@ assert (int(rank(before + after)), int(rank(pairs_wanted))) == (8, 16)
 assert 0.46 < bound < min(lost_both)
 
 # %% [markdown]
-# Of a single head the paper says: "averaging inhibits this" (section 3.2.2).
-# So the paper runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls it **multi-head attention**.
+# The paper wants to attend to different things at different positions, and says of a single head: "averaging inhibits this" (section 3.2.2).
+# So it runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls it **multi-head attention**.
 # If you know convolutions, think of channels: one input, several filters, outputs side by side.
 #
 # ## One head after another
@@ -488,7 +492,7 @@ for function, expected in ((lambda x: x, [0]), (output_proj, [0, 1, 2, 3])):
 # With d_v = d_model / h there is nothing to reduce.
 # In the paper's base model, 8 heads of width 64 are 512 numbers already, and W_O is 512 × 512.
 
-# Section 3.2.2 has all of it in one line: h = 8, d_k = d_v = d_model / h = 64.
+# Section 3.2.2 gives the sizes: h = 8, d_k = d_v = d_model / h = 64.
 
 # %% tags=["hide-input"]
 from course_lib import model_preset
@@ -758,10 +762,11 @@ except ValueError as error:
 # | d_k | 512 | 128 | 64 | 32 | 16 |
 # | BLEU | 24.9 | 25.5 | 25.8 | 25.8 | 25.4 |
 #
-# One head is worst, and too many are worse as well.
+# One head is worst, and 32 are worse than 8 or 16.
 #
-# Why too many?
-# Take the narrowest heads there are, d_k = 1: each query and each key is one number, and a score is their product.
+# Why can there be too many? Rows (B) of table 3 narrow d_k alone, and BLEU falls, too.
+# What a narrow head cannot do is easiest to see at the extreme, d_k = 1.
+# Take a sentence of six tokens: each query and each key is one number, and a score is their product.
 
 # %%
 of_aims = Predict(
@@ -794,7 +799,7 @@ assert (circle @ circle.T).argmax(dim=-1).tolist() == list(range(6))
 # A query of 2 makes the scores −4, −2, 1, 2, 4, 6: the key 3 wins. A query of 0.1 shrinks them all, and 3 still wins.
 # A query of −1 turns the line around, and −2 wins.
 # The keys in between never win.
-# So, however it is trained, such a head can give its largest weight to only two positions of a sentence. (With d_k = 2 keys can stand on a circle, and each can win.)
+# So, however it is trained, such a head can give its largest weight to only two positions of a sentence. (With d_k = 2 keys can stand on a circle, and each can win; our random draws need not find that.)
 #
 # What does that cost?
 # We train layers of 1 to 16 heads on the two neighbors again, three seeds each.
@@ -838,7 +843,7 @@ for count in (8, 16):
 # But its largest weight falls on two positions only, and each position is the neighbor of two queries.
 # So a head can serve four queries at most, and there are six.
 #
-# More heads cost no parameters; narrower heads are the price. (Rows (B) of table 3 narrow d_k alone, and BLEU falls, too.)
+# More heads cost no parameters; narrower heads are the price.
 # @bhojanapalli2020 call it the **low-rank bottleneck**: a head narrower than the sentence is long cannot produce every pattern of weights. Our heads of width 4 are narrower than six and lose almost nothing: not every task needs every pattern.
 #
 # ## Why do heads become different?
@@ -867,7 +872,8 @@ def twins(nudge=0.0):
 
 
 # %% [markdown]
-# Heads with equal parameters, and equal slices of W_O, get equal gradients, and equal gradients leave them equal: one head, paid for twice.
+# Heads with equal parameters, and equal slices of W_O, get equal gradients.
+# If nothing is rounded, they stay equal: one head, paid for twice.
 # Now let one number differ by one millionth. Is that enough?
 
 # %%
@@ -998,9 +1004,9 @@ print(translator.translate("The old man gives the woman a red apple."))
 # *dem Kind*, but *der Frau*: both receive the apple, but the nouns differ.
 # So an article depends on its noun.
 # *Die alte Frau*, but *der Frau*: the noun is the same, but in one sentence she gives and in the other she receives.
-# So an article also depends on its noun's role, and the verb decides about roles.
+# So an article also depends on its noun's role, which the verb and the word order tell.
 #
-# So to translate *the* in *the child*, the model needs two things, its noun and its verb, just as *sees* needed two things at the start.
+# So to translate *the* in *the child*, it helps to know two things: its noun, and the verb it follows.
 # Here are two heads of the last encoder layer, where English words look at English words. (Layers are counted from 0, so it is layer 1.)
 
 # %% tags=["hide-input"]
@@ -1045,15 +1051,15 @@ for row, noun in ((3, 4), (5, 6)):  # "the" and "a"; the verb is token 2
 assert len(given) == 540
 
 # %% [markdown]
-# Find the row of the second *the* (framed).
+# Find the row of the second *the* (the upper frame).
 # In head 1 nearly all of its weight is on *child*; in head 3 it is on *gives*.
-# The row *a* does the same: *apple* in head 1, *gives* in head 3.
+# The row *a* (the lower frame) does the same: *apple* in head 1, *gives* in head 3.
 # Noun and verb, both nearly in full: one row of weights cannot do that.
 # The first *The*, of the subject, looks at *woman* in head 1, but not at the verb in head 3.
 #
-# Is it an accident?
-# In 540 sentences like *The man gives the child a letter*, with other people and things, *the* and *a* always give their largest weight to their noun in head 1 and to *gives* in head 3 (counted in a folded cell).
-# That is one pattern of sentence.
+# Is it an accident? We picked these two heads by looking.
+# In 540 sentences like *The man gives the child a letter*, with other people and things, the articles of both objects always give their largest weight to their noun in head 1 and to *gives* in head 3 (counted in a folded cell).
+# That is one pattern of sentence with one verb, and of head 3 we claim no more.
 # Does head 1 look at the noun in other sentences, too?
 # Here is one; type another with several articles.
 
@@ -1105,7 +1111,8 @@ assert [[head[stop], head[end]] for head in looks[1:]] == [
 # ## Attention, scored
 #
 # Now we count in many sentences.
-# The course corpus knows which word translates which: its pairs are generated, and come with **gold links**.
+# The pairs of the course corpus are generated, and come with **gold links**: which word translates which.
+# We use the links to find the nouns.
 
 # %%
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -1122,7 +1129,7 @@ print(*(f"{source[s]} = {target[t]}" for s, t in pairs[3].links), sep=" · ")
 # In the encoder, head 1 took articles to their nouns.
 # Is that its job, or does it take every word to the next noun?
 # For each word that has a noun after it we ask: does the head's largest weight fall on the *next* noun?
-# (Which words are nouns? The links tell: the German word of a noun has a capital. The first German word, which always has one, is left out.)
+# (Which words are nouns? A word counts as one if its German word has a capital. The first German word always has one, so it is left out, and a name that stands there is missed.)
 # We count articles with the noun next to them and with something between, possessives, adjectives, and, as the **control**, all other words, in 200 sentences (1000 where there is a GPU).
 
 # %%
@@ -1216,13 +1223,13 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 # A row is a kind of word (in brackets, how many there are), and its number says how often such a word's largest weight falls on the next noun.
 # The column of head 1 answers: articles, possessives and adjectives nearly always look at the next noun, other words rarely do.
 # So our first description was too narrow: the head takes determiners (articles and possessives) and adjectives to their noun.
-# Does it count positions? For articles no: it finds the noun that comes later as well as the one that comes next.
-# For adjectives these sentences cannot tell, because the noun nearly always follows at once.
+# Does it count positions? For articles no: it finds its noun also where another word stands between.
+# For adjectives we cannot tell: we counted only those with the noun right after them.
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
-# @clark2019 found the same kind of head in BERT, and @voita2019 found heads with such syntactic roles in translators.
+# @clark2019 found the same kind of head in BERT, and @voita2019 found heads with syntactic roles in translators.
 #
-# Is this head a specialist, or did we pick the luckiest of four?
-# To find out, we choose a head for the articles on the first half of the sentences, and score it on the second half, with the 95 % interval of @wilson1927.
+# We picked head 1 by looking at one sentence. Does a count pick it, too?
+# We choose the best head for the articles on the first half of the sentences, and score it on the second half, with the 95 % interval of @wilson1927.
 
 # %%
 from course_lib.metrics import share_estimate
@@ -1239,7 +1246,7 @@ print(f"and {others:.0%} of other words")
 assert chosen == 1 and share.low > 0.85 and share.low > others + 0.2
 
 # %% [markdown]
-# The choice holds on sentences that had no part in it.
+# The first half chooses head 1, and the choice holds on the second.
 # Nobody told this head what to do: the training asked only for the next German token.
 #
 # A weight says where a head *looks*, not what the model *uses*: lesson [12](12_reading_attention.ipynb) switches heads off.
@@ -1269,13 +1276,13 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A row of weights makes one mean, and a mean of 8 numbers cannot give back two words of 8 numbers each; several heads carry them side by side.
-# Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k), and transposed back before the flatten.
+# A row of weights makes one mean, and no matrix gets two random words of 8 numbers each back from a mean of 8 numbers; several heads carry them side by side.
+# Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k). The context is transposed back, then flattened.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
 # More heads cost no parameters and no FLOPs in the matrix products, only more attention weights.
 # But they share d_model, so num_heads must divide it, and each gets narrower: a head of width 1 can give its largest weight to only two positions.
-# Heads can become different because they start different.
-# In the `course` translator, the article of an object of *gives* looks at its noun in one head and at the verb in another.
+# Heads that start equal have equal gradients; a random start makes them different at once.
+# In the `course` translator, in one pattern of sentence, the article of an object of *gives* looks at its noun in one head and at the verb in another.
 # In many sentences, the first of these heads takes articles, possessives and adjectives to the next noun, and other words seldom.
 #
 # **Practice**: [assignment 04](assignments/release/04_multi_head/04_multi_head.ipynb): exercises that are checked at once, and a question to answer in words.

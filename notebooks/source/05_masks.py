@@ -112,7 +112,7 @@ def share_on_padding(weights):
 for word, share in zip(words(src[0]), share_on_padding(no_mask), strict=False):
     print(f"{word:8}{share:5.0%} on padding")
 much = share_on_padding(no_mask).mean() > 0.5
-why = "equal scores would give 60 %, and our random scores happen to favor padding"
+why = "equal scores would give 60 %, and ours give padding more on average"
 on_padding.reveal("more than half" if much else "a few percent", because=why)
 
 # %% tags=["hide-input"]
@@ -128,13 +128,13 @@ assert share_on_padding(no_mask).mean() > 0.7
 # Take one query and three keys, with the scores 1, 2 and 3. The third key is padding.
 # The softmax makes e¹, e², e³ = 2.7, 7.4, 20.1, and divides by their sum, 30.2: the weights are 0.09, 0.24 and 0.67.
 # We want 0 for the padding, and the two words should share as if they were alone: 2.7/10.1 = 0.27 and 7.4/10.1 = 0.73.
-# What must we change to get there?
 #
 # ### First try: keys of zeros
 #
 # `nn.Embedding(…, padding_idx=…)` gives `<pad>` a vector of zeros. Without positions and biases its key is zero, too.
 # Is that enough?
 # A key of zeros has a score of 0 with every query: the row 1, 2, 3 becomes 1, 2, 0.
+# In our batch, for each query of *The cat sleeps .*, the four words' e^score sum to less than 2.
 
 # %%
 of_zeros = Predict(
@@ -167,7 +167,7 @@ assert [round(math.exp(score), 1) for score in (1, 2, 3)] == [2.7, 7.4, 20.1]
 # %% [markdown]
 # **A common mistake**: "zero padding needs no mask".
 # Zero is a score like any other, and e⁰ = 1.
-# In the small row the padding still gets 1/11.1 = 0.09.
+# In the small row the padding's weight falls from 0.67 to 1/11.1 = 0.09, but not to 0.
 #
 # ### Second try: zero the weights, after the softmax
 #
@@ -189,7 +189,7 @@ torch.testing.assert_close(sums, 1 - share_on_padding(no_mask))
 #
 # ### Third try: leave the padding out of the softmax
 #
-# That is what we mean: only e¹ and e² are summed, and the weights are 0.27, 0.73 and 0.
+# To hide a key is to leave it out: only e¹ and e² are summed, and the weights are 0.27, 0.73 and 0.
 # We write it as a loop, in which each query shares its weight among the keys that it may attend to:
 
 
@@ -254,7 +254,7 @@ drawn = [
 ]
 
 # %% id="four-ways-to-hide" tags=["hide-input"]
-title = "Only −∞ gives all of the padding's weight to the words (empty: exactly 0)"
+title = "Of these four, −∞ alone gives the words all of the weight (empty: exactly 0)"
 figure = panels(drawn, title=title, per_row=2)
 for drawing, panel in zip(figure.axes, drawn, strict=False):
     for number in drawing.texts:
@@ -349,7 +349,7 @@ print("equal to ours:           ", torch.equal(src_mask, hide_padding(src, PAD_I
 #
 # The mask hides *keys*, which are columns.
 # The rows of the padding stay open.
-# A `<pad>` still asks and gets an answer, but nobody reads it: its key is hidden, and the loss skips it.
+# A `<pad>` still asks and gets an answer, but nobody reads the answer: the next attention hides its key again, and the loss skips its position.
 #
 # ### Does padding change anything now?
 #
@@ -477,13 +477,13 @@ for t in range(tgt_len):
 # One sentence makes seven exercises.
 # Does the open diagonal give an answer away?
 # No: at position 2 the diagonal shows *Katze*, and the answer is *sieht*.
-# The mask alone does not do it; it needs the shift between what the model reads and what it predicts.
+# The mask alone is not enough: what the model predicts must also be shifted by one against what it reads.
 # Section 3.1 of the paper names both: the masking, and outputs "offset by one position".
 # (Without the shift every test of the mask still passes, and the model learns to copy its input: lesson [08](08_transformer.ipynb) tries it.)
 #
 # ### Does anything leak?
 #
-# A **leak** is a way by which something hidden reaches an output.
+# A **leak** is a way by which something that should be hidden reaches an output.
 # With a correct mask there is none. To see why, change the word *Hund*, at position 5, and watch *sieht*, at position 3.
 #
 # In the first attention, *sieht* takes a weighted sum over the positions 0 to 3.
@@ -509,6 +509,7 @@ def through(layers, y, mask):
 def influence(layers, y, mask):
     """Size of the gradient of each output (row) with respect to each input (column)."""
     jacobian = torch.autograd.functional.jacobian(lambda y: through(layers, y, mask), y)
+    # jacobian: (1, queries, d_model, 1, keys, d_model)
     return jacobian.square().sum(dim=(0, 2, 3, 5)).sqrt()  # (queries, keys)
 
 
@@ -572,18 +573,16 @@ assert german[5] == "Hund" and german[3] == "sieht"
 # %% [markdown]
 # The black line is the edge of the causal mask.
 # With the right mask the gradient above it is exactly 0, in one attention and in the stack.
-# With the slip, one attention sees one position ahead, and two see two.
 #
-# A gradient of 0 is evidence, not proof: code can pass a number on without passing its gradient.
-# The prefixes below would find that too.
+# A gradient of 0 is evidence, not proof: code can pass a number on without its gradient, for example through `detach()`.
+# The next test compares the outputs themselves.
 #
 # ### What is the causal mask for?
 #
 # Cut the sentence off after one of its tokens: what is left is a **prefix**.
-# With the causal mask, one pass over the whole sentence gives the same as seven passes, one over each prefix.
+# With the causal mask, one pass over the whole sentence should give the same as seven passes, one over each prefix.
 #
-# Is that so?
-# We compare the last output of each prefix with the same position of the one pass.
+# We check it: we compare the last output of each prefix with the same position of the one pass.
 
 # %%
 at_once = {"causal": through(two_layers, y, causal)}  # (1, tgt_len, d_model)
@@ -634,9 +633,8 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 # ## What a leak does to training
 #
 # The slip `tril(1)` lets each query see one position too far.
-# Is that so bad?
 # We train a tiny model with it: embeddings, positions, *one* attention, and a linear layer that gives one number for each token of the vocabulary, the logits of lesson [00](00_welcome.ipynb).
-# It has no encoder and reads no English: it only learns to continue our four German sentences.
+# It reads no English: it only learns to continue our four German sentences.
 
 
 # %%
@@ -673,8 +671,8 @@ def opened(length, ahead):
 
 def loss_of(model, ahead):
     mask = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], ahead)
-    logits = model(tgt_in, mask)  # (batch, tgt_len, vocab)
-    return F.cross_entropy(logits.mT, tgt_out, ignore_index=PAD_ID)
+    logits = model(tgt_in, mask).mT  # (batch, vocab, tgt_len), for cross_entropy
+    return F.cross_entropy(logits, tgt_out, ignore_index=PAD_ID)
 
 
 # %% tags=["hide-input"]
@@ -755,11 +753,11 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 
 # %% [markdown]
 # The causal model comes down to the line and stays there.
-# The other two go through it, toward zero: too good to be true.
-# We know the line only because there are four sentences.
+# The other two go through it, toward zero.
+# We know the line only because we have all the sentences, four, and can count how they go on.
 # On a real corpus nobody knows it, and the validation loss has the same leak, because it uses the same mask.
-# The gradient finds the leak, the prefixes find it, and so does a third test: let the model write.
 #
+# Now let the three kinds write.
 # From `<s>` on, `write` appends the most probable token, again and again (greedy decoding, lesson [11](11_decoding.ipynb)).
 # With one attention the newest token needs no mask.
 
@@ -800,7 +798,7 @@ who_writes.reveal(writers, because="the others have learned to read the answer")
 # %% tags=["hide-input"]
 assert only_causal
 alike = math.log(tokenizer.vocab_size)  # the loss of guessing all tokens alike
-assert round(alike, 2) == 4.84
+assert tokenizer.vocab_size == 127 and round(alike, 2) == 4.84
 for name, (good_ones, blind) in outcomes.items():
     assert good_ones == len(seeds) if name == "causal" else good_ones < len(seeds) / 2
     assert blind < 1.1 * bound if name == "causal" else blind > alike
@@ -808,19 +806,21 @@ for name, (good_ones, blind) in outcomes.items():
 # %% [markdown]
 # The causal model writes one of the four memorized sentences with every seed.
 # In training the others could read the answer. When they write, there is no answer to read.
-# With the future hidden, their mean loss is no better than guessing among all 127 tokens, ln 127 = 4.84.
+# With the future hidden, their mean loss is worse than that of guessing evenly among the tokenizer's 127 tokens, ln 127 = 4.84. (160 was the most that we allowed.)
+#
+# So writing is a third test. Here it finds both the slip and the missing mask.
 #
 # ## Both masks, and the third
 #
 # The targets of a batch differ in length, too.
 # So the decoder's self-attention must hide two things, the future and the padding.
-# `&` combines the two masks: a pair is open only where both open it, and broadcasting fits their shapes.
+# As above, `&` combines the two masks; broadcasting fits their shapes.
 #
 # Cross-attention is different: German queries ask English keys.
 # Must its mask be causal?
 # No: the English sentence is known from the start, and every German position may read all of it.
 # (That is also why the encoder needs no causal mask.)
-# Only the English padding must be hidden, and the encoder has that mask already: it is our third, the **cross mask**.
+# Only the English padding must be hidden, and the encoder has that mask already. Used here, it is called the **cross mask**.
 
 # %% tags=["nbval-check-output"]
 short_src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
@@ -852,7 +852,10 @@ drawn = [
     Panel(mask, short_german, keys_of[name], name, **axes)
     for name, mask in squares.items()
 ]
-title = "The decoder hides padding and future; cross-attention hides padding only"
+title = (
+    "Self-attention hides the target's padding and future, "
+    "cross-attention the source's padding only"
+)
 panels(drawn, title=title)
 
 # %% tags=["hide-input"]
@@ -877,8 +880,8 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # | decoder self-attention | target | target | target padding & causal | (batch, 1, tgt_len, tgt_len) |
 # | cross-attention | target | source | source padding | (batch, 1, 1, src_len) |
 #
-# In this widget, click a cell to hide it, and see where its weight goes.
-# Can you paint a *sliding window*, in which each token sees itself and one token before it (`tril() & triu(-1)`)?
+# In this widget, click a cell to hide it or to open it, and see where the weight goes.
+# Choose "causal". Can you make a *sliding window* of it, in which each token sees itself and one token before it (`tril() & triu(-1)`)?
 # And what does the widget say when a whole row is hidden?
 
 # %% tags=["hide-input"]
@@ -950,7 +953,7 @@ for ids, mask in ((on_the_right, masks["both"][:1]), (on_the_left, left_mask)):
     print(f"{' '.join(words(ids[0])):40}queries without keys: {nothing}")
 
 # %% [markdown]
-# Only two rows of `<pad>` are fully masked.
+# Both are rows of `<pad>`.
 # Their keys are hidden from every word, so nobody should read them.
 # We send the sentence through two layers of bare attention: queries, keys and values are the vectors themselves.
 
@@ -991,14 +994,14 @@ hidden = [scores.float().masked_fill(~real[:, None], s) for s in (-1e9, -math.in
 assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 
 # %% [markdown]
-# All seven.
 # In the second layer the two `<pad>` have the weight 0 for every word.
 # But attention sums weight × value, and 0 × NaN is NaN (so is 0 × ∞).
 # A weight of 0 stops every finite number, however large. It does not stop NaN.
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
 # The row without keys is the fault. −∞ makes it visible.
-# −1e9 covers it up: all scores are equal, so the query attends equally to every key that was forbidden.
+# −1e9 covers it up: all scores of the row are equal, so the query attends equally to every key that was forbidden.
+# (The folded test above tries it: both `<pad>` get the mean of all seven vectors.)
 # Here that is harmless, because nobody reads a `<pad>`; where somebody reads the output, it is wrong and goes unnoticed.
 # (float16 ends at 65,504 and has no −1e9: `masked_fill` refuses it.)
 #
@@ -1087,20 +1090,19 @@ for mask in (two_axes, two_axes[None], two_axes[:, None]):
 # ### Come from the wrong sentence
 #
 # **A common mistake**: the *target's* padding mask in cross-attention.
-# We cut the German off after six tokens, so that both sides have six.
-
-# %%
-who_complains = Predict(
-    "Six German and six English tokens, and the target's mask. What happens?",
-    ["an error", "NaN", "no error, a wrong result", "no error, the right result"],
-    section="Come from the wrong sentence",
-)
-who_complains
-
-# %% [markdown]
-# We try two tests.
+# We cut the German off after six tokens, so that both sides have six: nothing complains.
+#
+# Two tests:
 # *Refilled*: with other numbers in the source's padding, no output may change.
 # *Alone*: a pair that goes through alone must come out as in the batch.
+
+# %%
+who_fails = Predict(
+    "Six German and six English tokens, and the target's mask. Which test fails?",
+    ["only refilled", "only alone", "both", "neither"],
+    section="Come from the wrong sentence",
+)
+who_fails
 
 # %%
 six_tgt = short_tgt[:, :6]  # (batch, 6)
@@ -1113,8 +1115,9 @@ for name, ids in (("source's", short_src), ("target's", six_tgt)):
     passed = torch.allclose(got, other), torch.allclose(got[:1], first_alone)
     verdicts = ["pass" if each else "FAIL" for each in passed]
     print(f"{name} mask: refilled {verdicts[0]}, alone {verdicts[1]}")
-told = "the right result" if all(passed) else "a wrong result"
-who_complains.reveal(f"no error, {told}", because="all that is checked is the shape")
+failing = f"only {'alone' if passed[0] else 'refilled'}"
+failing = {0: "both", 2: "neither"}.get(sum(passed), failing)  # of the target's mask
+who_fails.reveal(failing, because="an English padding key stays open")
 
 # %% tags=["hide-input"]
 assert passed == (False, False)  # of the target's mask
@@ -1133,18 +1136,15 @@ for queries, mask in ((7, masks["padding"]), (1, of_one)):
     assert refuses(attend, german_x[:, :queries], english_x, english_x, mask)
 
 # %% [markdown]
-# The shapes fit, so nothing complains.
-# The German padding now decides which English keys are hidden: here it hides one `<pad>` and leaves the other open.
-# Both tests find it.
+# The German padding now decides which English keys are hidden: in the first pair it hides one `<pad>` and leaves the other open.
 #
-# If the two lengths differ, the shapes do not fit, and PyTorch says so.
-# There is one exception. A target of one token, as in the first step of writing, has a mask (batch, 1, 1, 1), and PyTorch fits it to any source.
-# Our library refuses it.
+# If the two lengths differ, PyTorch refuses the mask, except that of a target of one token: it broadcasts to any source. Our library refuses both.
 #
 # ### Invert its meaning
 #
 # In `torch.nn.MultiheadAttention`, and so in `torch.nn.Transformer`, which is made of it, True means *hidden*.
-# We hand it our mask as it is, for a sentence with two `<pad>` and for one with none.
+# We hand it a padding mask in its own shape, (batch, keys), but with our meaning, True = may attend.
+# One sentence has two `<pad>`, the other none.
 
 # %%
 torch.manual_seed(0)
@@ -1170,11 +1170,9 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 # %% [markdown]
 # The first sentence attends to *nothing but* its padding, and no error says so.
 # The second has no padding, so all of it is hidden. (The PyTorch that ran this page then gives NaN.)
-# When you use those classes, invert the mask.
+# When you use those classes, invert the mask, and give padding as (batch, keys).
 #
 # ## When you use a library
-#
-# These are conventions that you will meet:
 #
 # | where | convention | shape |
 # |---|---|---|
@@ -1218,7 +1216,7 @@ Predictions()
 # - **broadcasting**: lining shapes up from the right, and repeating axes of size 1.
 # - **fully masked**: said of a row of a mask that hides every key from its query.
 # - **prefix**: a sequence cut off after one of its tokens.
-# - **leak**: a way by which something hidden reaches an output.
+# - **leak**: a way by which something that should be hidden reaches an output.
 # - **cross-entropy**: the mean of −log of the probability that the right token gets.
 
 # %% [markdown]
@@ -1228,7 +1226,7 @@ Predictions()
 # The padding mask (batch, 1, 1, keys) makes a sentence independent of how much padding it got on its right, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, must come from the right sentence, and must not be inverted; a mask that leaks the future shows in gradients and in prefixes. In our small model it also pushed the training loss below what is possible, and spoiled the writing.
+# A mask must leave every query a key, must not broadcast by accident, must come from the right sentence, and must not be inverted; gradients and prefixes test for leaks. In our small model a leak of the future also pushed the training loss below what is possible without it, and spoiled the writing.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #

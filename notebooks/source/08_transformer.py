@@ -7,7 +7,7 @@
 #
 # 1. write the Transformer class, and give the shape at every station between an English sentence and the logits of the German tokens;
 # 2. test a newly assembled model on one batch, and tell a good loss from one that is too good;
-# 3. work out the parameters, FLOPs and training memory of the paper's two models from one row of its table 3, and measure the activations.
+# 3. work out the parameters, FLOPs and training memory of the paper's two models from their sizes in table 3 and the vocabulary, and compare the activations with them.
 #
 # **You need** the parts: batches and embeddings ([01](01_text_to_tensors.ipynb)), positions ([02](02_position.ipynb)), attention ([03](03_attention.ipynb), [04](04_multi_head.ipynb)), masks ([05](05_masks.ipynb)), encoder ([06](06_encoder.ipynb)) and decoder ([07](07_decoder.ipynb)).
 # **Time**: {minutes} minutes to read, about a minute to run.
@@ -90,8 +90,8 @@ assert torch.equal(one.tgt_in[0, 1:], one.tgt_out[0, :-1])
 # A Transformer embeds, encodes, decodes and generates logits.
 # This is the map of a small model for the pair above.
 # Data flows upward.
-# A white box shows a shape, without the batch.
-# Any other box shows its number of parameters, in a stack for one layer.
+# White boxes, the memory and the logits show their shapes, without the batch.
+# The other boxes show numbers of parameters, in a stack for one layer; the yellow boxes share theirs, which are written once.
 
 # %%
 from course_lib import ModelConfig, Transformer
@@ -154,6 +154,7 @@ class OurEmbedding(nn.Module):
 # %% [markdown]
 # Encoder and decoder are stacks of the layers of lessons 06 and 07.
 # One class does for both: what differs is the layer, and what each layer gets beside x.
+# Our models are post-norm, as the paper's; with `norm_first` they would be pre-norm (lesson [06](06_encoder.ipynb)).
 
 
 # %%
@@ -369,7 +370,8 @@ assert isinstance(ours.encoder.norm, nn.Identity)
 #
 # One matrix has one gradient.
 # What is it made of?
-# A second model gets three separate copies of the same matrix.
+# `course_lib.Transformer` can also have three separate matrices (`tie_weights=False`).
+# Such a model gets three copies of the same matrix.
 
 # %% tags=["nbval-check-output"]
 untied = Transformer(replace(small, tie_weights=False)).double()
@@ -397,7 +399,7 @@ assert changed[2].all()
 #
 # ## How does it start?
 #
-# A new model can be tested before any training: it knows nothing, so its loss should be about that of guessing evenly.
+# A new model can be tested before any training: it knows nothing yet, and its loss should show that.
 
 # %%
 first = Predict(
@@ -463,28 +465,31 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 
 # %% [markdown]
 # **Why more than 7.60?**
-# Guessing evenly needs equal logits, and ours are not.
-# `initialize` makes each row of the shared matrix about 1 long, so the logits have mean 0 and variance about 1.
-# The softmax takes e to the power of each: a logit of 1 becomes 2.72, a logit of −1 becomes 0.37.
-# Their mean is 1.54, but e⁰ is only 1.
+# A model that knows nothing should lose about as much as guessing evenly.
+# But guessing evenly needs equal logits, and ours are not equal.
+# The vector that enters the generator is normalized: 256 numbers of variance 1.
+# `initialize` gives the 256 numbers of a row a variance of 1/256.
+# A logit is the sum of their 256 products, so it has mean 0 and variance about 1.
+# The softmax takes e to the power of each logit: logits of 1 and −1 become 2.72 and 0.37, on average 1.54; two logits of 0 become 1.
 # So unequal logits make the sum in the softmax larger, and the loss with it: for normal logits of variance 1, by half a nat.
 # That gives 7.60 + 0.50 = 8.10.
-# Chance moves the result by up to about 0.1, because there are only 256 targets.
+# A logit varies by about 1, so the mean over our 256 targets typically varies by 1/√256 = 1/16: 8.21 is nothing unusual.
 #
 # **Why 226?**
 # Without `initialize`, the numbers of the shared matrix have a standard deviation of 1, because `nn.Embedding` fills it so.
 # A row of 256 such numbers has a length of about 16.
-# The vector that enters the generator is normalized, so its length is 16, too.
+# The normalized vector that enters the generator has length 16, too.
 # If the two point the same way, their product is 16 · 16 = 256; if they are unrelated, it is about ±16.
 # Residual paths carry the row of the token just read up to the generator, where the same matrix compares it with every row.
 # So this token gets 225, and the largest of all others 55: the model is sure that the token just read comes next.
-# The targets are random, with logits of about 0 on average, so the loss is about 225 − 0.
+# The targets are random, with logits of about 0 on average, so the loss is about 225 − 0; 226 was measured.
 #
-# With `initialize` this token gets about 4, about as much as the largest of all others.
+# With `initialize` a row has length 1, so its product with the vector is at most about 1 · 16 = 16.
+# Position and layers move the vector away from the row, and the token just read gets about 4, about as much as the largest of all others.
 #
 # ## Can it learn at all?
 #
-# The cheapest test of an assembled model is to **overfit one batch**: let it learn eight sentences by heart.
+# The next test needs a little training: **overfit one batch**, that is, let the model learn eight sentences by heart.
 # Try a few learning rates. If it fails with all of them, suspect the wiring or the initialization; more data will not help.
 # Dropout is off, because here we want it to memorize.
 # In a training step `zero_grad` deletes the old gradient, `backward` computes the new one, and the optimizer Adam moves each parameter a little against it (lesson [09](09_training.ipynb)).
@@ -612,7 +617,7 @@ assert all(bad[0] < even - 0.2 for bad in too_good)
 assert all(run[-1] < 0.01 for run in losses + too_good)
 
 # %% [markdown]
-# By the loss alone, the broken models look better at first, and just as good at the end.
+# While they train, the broken models have the lower loss, and at the end one about as low.
 # What do they write?
 
 # %%
@@ -645,7 +650,7 @@ for read, predict in zip(one.tgt_in[0].tolist(), one.tgt_out[0].tolist(), strict
 # Then it reads this token, copies it, reads the copy, and so on: *Heute Heute Heute*.
 #
 # If that is so, two things must hold.
-# A copier does not miss the right source sentence, and it repeats even random German tokens.
+# A copier's loss stays low with wrong source sentences, and a copier repeats even random German tokens.
 # We test both.
 
 # %%
@@ -665,7 +670,7 @@ def examined(model, tgt_in):
 
 
 # %% [markdown]
-# `print_mean` (folded) prints the means over the seeds, first for the sound models.
+# `print_mean` (folded) prints the means over the seeds, under the heads in `columns`, first for the sound models.
 
 
 # %% tags=["hide-input"]
@@ -694,9 +699,9 @@ for loss, swapped, right, repeated in of_copiers:
     assert loss < 0.05 and right == 0 and swapped < 0.05 and repeated > 0.9
 
 # %% [markdown]
-# With wrong sources a sound model's loss rises to about 2 on average, so it uses the source.
-# Without the shift the loss stays near 0, so the model hardly uses the source; and the model repeats nearly all random tokens, so it copies.
-# On a corpus there is a plainer sign: one source has several right translations, so a loss near zero on unseen sentences is too good to be true.
+# With wrong sources the loss of the sound models rises to about 2 on average, so they use the source.
+# Without the shift the loss stays near 0, so on this batch these models do not need the source; and they repeat nearly all random tokens, so they copy.
+# On a corpus there is a plainer sign of such a leak: one source has several right translations, so a loss near zero on unseen sentences is too good to be true.
 #
 # In the figure, the models without the shift are ahead even before the first step.
 # An untrained model already favors the token just read ([above](#How-does-it-start?)), and here this token is the answer.
@@ -705,7 +710,7 @@ for loss, swapped, right, repeated in of_copiers:
 # ## Break it: forget √d_model
 #
 # Lesson 01 showed that without √d_model a token's numbers are small beside those of its position.
-# Do the same tests find this fault?
+# Do the tests of this lesson find the fault: the first loss, one batch by heart, what it writes, wrong sources and random tokens?
 
 # %%
 unscaled = [new_model(seed) for seed in seeds]
@@ -728,7 +733,7 @@ for rows in (of_sound, of_unscaled):
     assert max(repeated for *_, repeated in rows) < 0.1
 
 # %% [markdown]
-# They do not: the unscaled models pass them all.
+# They do not: the unscaled models pass them all (the first loss is checked in the folded cell).
 # They only need, on average, more than twice as many steps at this learning rate.
 #
 # | test | sound model | what it found here |
@@ -736,11 +741,11 @@ for rows in (of_sound, of_unscaled):
 # | first loss | near ln vocab_size + 0.5 | 226 instead of about 8: the initialization; 3.9 instead of about 5.4: no shift |
 # | one batch by heart | loss below 0.05 within 100 steps | nothing: every model passed |
 # | write, reading only its own output | 8 of 8 | no shift: 0 of 8 |
-# | wrong sources | loss rises to about 2 | no shift: stays near 0 |
+# | wrong sources | loss rises, here to about 2 | no shift: stays near 0 |
 # | random target tokens | repeats almost none | no shift: repeats 99 % |
 #
 # Every model that we trained, sound or broken, reached a low loss.
-# So look at more than the loss; and even a model that passes all five tests, like the one without √d_model, can have a fault.
+# So look at more than the final loss; and even a model that passes all five tests, like the one without √d_model, can have a fault.
 #
 # ## Where do the parameters go?
 #
@@ -762,8 +767,8 @@ assert base.d_k == big.d_k == 64
 assert (big.d_model, big.num_heads) == (2 * base.d_model, 2 * base.num_heads)
 
 # %% [markdown]
-# Here is [the first map](#The-class) again, with the sizes of base (click on a box for its shapes, or change the sizes).
-# The number in a box is for one layer; each stack has six.
+# Here is a map like [the first one](#The-class), with the sizes of base and 7 tokens on each side (click on a box for its shapes, or change the sizes).
+# In a stack, a box shows the number for one of six layers; the FLOPs in the title come [later](#Where-do-the-FLOPs-go?).
 # One feed-forward network has 2.1 million parameters, one attention half as many, and the yellow matrix counts once.
 # Which kind holds the most?
 # Count the boxes.
@@ -825,7 +830,7 @@ largest.reveal(first_place, because=why)
 
 # %% [markdown]
 # The paper is called *Attention Is All You Need*, but its 18 attentions hold less than a third of base.
-# The shared matrix alone holds as much.
+# The shared matrix alone holds about as much.
 # The number of heads changes none of these counts.
 #
 # We build both models and count (folded):
@@ -860,7 +865,8 @@ assert count_by_hand(0, 512, 2048, 1)["all feed-forward networks"] == 2 * 2_099_
 
 # %% [markdown]
 # The paper prints 65 million for base and 213 for big; we count 63.1 and 214.2.
-# No single vocabulary size explains both, nor do separate matrices, nor attention without biases (checked in the folded cells).
+# Our base is too small and our big too large, so no single vocabulary size explains both.
+# Neither do separate matrices, or attention without biases (each checked alone, in the folded cells).
 # The paper does not say what it counts, so a gap of 3 % and of less than 1 % stays unexplained.
 #
 # And what does a size bring?
@@ -894,13 +900,13 @@ assert 0 < big.num_parameters / 213e6 - 1 < 0.01
 # A parameter costs memory, a FLOP costs time (lesson [04](04_multi_head.ipynb)).
 # Send one token through one matrix of 512 × 2,048, about one million parameters.
 # Each parameter is used once, in one multiplication and one addition: two million FLOPs.
-# So it is 2 FLOPs for each parameter and each token.
+# So a token costs 2 FLOPs for each parameter that it meets.
 #
 # Now take 30 source and 30 target tokens.
 # Every matrix meets 30 tokens.
 # The encoder's matrices meet the source, and so do the key and value matrices of cross-attention; all others meet the target.
 # (The shared matrix works once, as the generator; looking up a row takes no product.)
-# So the forward pass should take 2 · 30 · parameters.
+# Both lengths are 30, so the forward pass should take 2 · 30 · parameters.
 # `ModelConfig.flop_counts` adds up all matrix products.
 # How good is the rule?
 
@@ -932,14 +938,15 @@ assert 1.8 < of_long / (2 * 3000 * base.num_parameters) < 1.95
 
 # %% [markdown]
 # The rule is right to within one percent.
-# It leaves out the products without parameters: queries with keys, and attention weights with values.
+# It counts biases and norms, which are in no matrix product.
+# And it leaves out the products without parameters: queries with keys, and attention weights with values.
 #
-# How large are they?
+# How large are these products?
 # Take one token in a self-attention over *n* tokens, with *d* for d_model.
 # Its four projections take 2 · 4 · *d*² = 8*d*² FLOPs, however long the sentence is.
 # Its scores are *n* products of *d* numbers, all heads together: 2*nd*.
 # The weighted sum takes 2*nd* more.
-# So 4*nd* grows with the sentence, and 8*d*² does not.
+# So for one token 4*nd* grows with the sentence, and 8*d*² does not; all *n* tokens together take *n* times as much, 4*n*²*d* and 8*nd*².
 
 # %%
 crossing = Predict(
@@ -1011,7 +1018,8 @@ assert all(abs(few[kind] - share) < 1 for kind, share in parameters.items())
 assert many["attention"] > 50 > few["attention"]
 
 # %% [markdown]
-# At 3,000 tokens attention takes more than half, and the whole nearly twice what the rule says.
+# At 3,000 tokens attention takes more than half, and the whole takes nearly twice what the rule says (checked in a folded cell).
+# (Rounded shares can add up to 101.)
 #
 # ## Where do the bytes go?
 #
@@ -1047,8 +1055,8 @@ for paper in (small, base, big):
 # What it keeps are the **activations**.
 # They grow with every token of the batch.
 #
-# At 30 tokens a sentence, an encoder layer of base keeps about 15 · d_model numbers for each token: 4 · d_model hidden ones of the feed-forward network, 3 · d_model of queries, keys and values, and what goes in and out of the other steps.
-# In six layers that is 6 · 15 · 512 numbers of 4 bytes: 184 kB for one source token.
+# At 30 tokens a sentence, an encoder layer of base keeps about 15 · d_model numbers for each token: 4 · d_model hidden ones of the feed-forward network, 3 · d_model of queries, keys and values, and about 8 · d_model that go in and out of the other steps.
+# In six layers that is 6 · 15 · 512 numbers of 4 bytes: about 184 kB for one source token.
 # A decoder layer, with its second attention, keeps more.
 #
 # The paper's batch has about 25,000 source and 25,000 target tokens (section 5.1) on eight GPUs (section 5.2): 3,125 of each on every GPU.
@@ -1063,7 +1071,7 @@ of_activations = Predict(
 of_activations
 
 # %% [markdown]
-# We measure with PyTorch's hooks for saved tensors (folded, parameters left out), for one source token and one target token together:
+# We measure with PyTorch's hooks for saved tensors (folded, parameters left out), for one source token and one target token together (`per_pair`):
 
 
 # %% tags=["hide-input"]
@@ -1101,7 +1109,7 @@ per_pair = activations(of_base, count=4)
 print(*(f"{part} {size / 1000:.0f} kB" for part, size in per_pair.items()))
 
 # %% [markdown]
-# The encoder is as computed.
+# The encoder is close to our estimate.
 # The loss is the surprise: 37,000 subwords, 4 bytes each, are 148 kB for every target token, a quarter of the total.
 #
 # The bytes per token are the same for 1, 2 or 4 sentences, so we may multiply by 3,125.
@@ -1153,11 +1161,12 @@ Predictions()
 # A Transformer embeds, encodes, decodes and generates: source ids and shifted target ids go in, and logits for all target positions come out at once.
 # One matrix serves in three places, and its gradient is the sum of three.
 #
-# A new model is tested by its first loss, by one batch that it learns by heart, and by what it writes when it reads only its own output.
+# A new model is tested by its first loss, by one batch that it learns by heart, by what it writes when it reads only its own output, and by wrong sources and random target tokens.
 # Without the shift the loss falls even faster, but the model only copies.
+# Without √d_model all these tests are passed.
 #
 # Four formulas count 63.1 million parameters in base and 214.2 million in big; feed-forward networks hold the largest share.
-# For ordinary sentences, FLOPs go where the parameters are.
+# At 30 tokens a sentence, FLOPs go where the parameters are.
 # Training in float32 keeps 16 bytes per parameter.
 # With the paper's batch on eight GPUs, the activations of base take even more.
 #

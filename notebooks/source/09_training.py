@@ -10,7 +10,7 @@
 # 3. train a small Transformer, choose its hyper-parameters honestly, say when a warm-up helps, average checkpoints, and resume a stopped run.
 #
 # **You need** batches ([01](01_text_to_tensors.ipynb)), the two orders of norms ([06](06_encoder.ipynb)) and the whole model ([08](08_transformer.ipynb)).
-# **Time**: {minutes} minutes to read, about two minutes to run. *Stop and resume* is for long runs; you may skip it at first.
+# **Time**: {minutes} minutes to read, about two minutes to run. *Against overfitting* is for small data and *Stop and resume* for long runs; you may skip both at first.
 # **In the paper**: sections 5.3 and 5.4, and the averaged checkpoints of section 6.1 [@vaswani2017].
 
 # %%
@@ -208,7 +208,7 @@ assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 # The translator's loss is just above it: not bad at all. (This is not a test: the sentences are like its training data.)
 #
 # The translator was trained with ε = 0.1.
-# What probability does it give to the true subwords of 200 sentences of its corpus?
+# What probability does it give to the true subwords of 200 sentences like those that it learned from?
 
 # %% tags=["hide-input"]
 sentences = load_course(num_train=200, num_valid=1, num_test=1).train
@@ -226,7 +226,7 @@ for share_below in (0.25, 0.5, 0.75):
 
 # %% [markdown]
 # Close to 0.9, where the smoothed loss is lowest.
-# The paper notes that smoothing hurts **perplexity** (e to the power of the loss) but improves accuracy and BLEU.
+# The paper notes that smoothing hurts **perplexity** (e to the power of the loss) but improves accuracy and BLEU, a score of translations (lesson [10](10_translation.ipynb)).
 #
 # ## The gradient adds up
 #
@@ -286,7 +286,7 @@ torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
 #
 # **A common mistake**: averaging the means of the micro-batches.
 # That is right only if all have equally many tokens; here the long pair gets too much weight. It is the padding mistake once more: dividing by the wrong count.
-# If the means of n micro-batches are only added, the gradient is n times larger still.
+# If the means of n micro-batches are only added, the gradient is n times larger still. Adam (the next section) hides that; clipping does not.
 #
 # ## One step of Adam
 #
@@ -360,7 +360,7 @@ assert math.isclose(-adam_loop([1e-9], lr=1.0)[0], 0.5)
 assert -adam_loop([1e-12], lr=1.0)[0] < 0.01
 
 # %% [markdown]
-# The size of a step depends on how well the gradients agree, not on how large they are: with ±10⁶ in place of ±1, both lines are the same.
+# Multiplying all gradients of a weight by one number changes nothing: with ±10⁶ in place of ±1, both lines are the same. What counts here is how well the gradients agree.
 # At step 1 there is nothing to agree with. That is one reason to start with a small rate.
 # (ε matters only for gradients of about its own size or smaller: they move their weight less.)
 #
@@ -409,11 +409,10 @@ assert nearly_still == 242 and sum(move < 0.1 for move in slow) == 2374
 assert max(quick) < 1.001 and max(slow) < 1.001 and min(clipped) > 0.99
 
 # %% [markdown]
-# The large gradient itself does no harm: at that step the weight moves by less than one learning rate, because v grows at once.
-# The harm comes afterwards. v forgets slowly, so for 242 steps the weight moves by less than a tenth of a learning rate. With PyTorch's default β₂ = 0.999 it would be 2,374 steps.
+# In the step of the large gradient the weight moves by less than one learning rate, because v grows at once. For some steps more m still carries the large gradient.
+# v forgets far more slowly, and that does the harm: for 242 steps the weight moves by less than a tenth of a learning rate. With PyTorch's default β₂ = 0.999 it would be 2,374 steps.
 #
 # **Gradient clipping** [@pascanu2013] prevents this: if the norm of the whole model's gradient is too large, all its numbers are multiplied by one factor, so that its direction stays.
-# (If the means of n micro-batches were only added, Adam would hide that, but the norm would be n times too large and clipped too often.)
 # The paper does not mention clipping. We clip to a norm of 1, and measure below what that changes.
 #
 # ## The schedule
@@ -577,7 +576,7 @@ for name, mine in ours.named_parameters():
 # %% [markdown]
 # ### Watch it learn
 #
-# Now the long run, about 700 steps, with `fit`, which shows its progress.
+# Now the long run, about 700 steps on the CPU, with `fit`, which shows its progress.
 # On the way, the model answers three commands that are not among its training pairs.
 
 # %%
@@ -627,10 +626,10 @@ if device == "cpu" and abs(history.losses[199] - 1.37) < 0.005:  # the run of th
 
 # %% [markdown]
 # Read the table from the top.
-# After 100 steps each answer is one letter, again and again. But it is a letter of the source: the model has begun to look there, and knows nothing of the order yet.
-# After 200 steps *wonder* is right. Both answers for *lesson* are right up to the first s, and wrong from there on.
-# Perhaps the model finds its place by the letter that it has just written: then it cannot tell the two letters s apart.
-# After 400 steps it can. (This is one run. With other rounding errors, on another machine, the later rows differ. So we have only a hint; we test it below.)
+# After 100 steps each answer is one letter, again and again. Each is a letter of the source: the model has begun to look there, but its answers show no order yet.
+# After 200 steps *wonder* is right. Both answers for *lesson* are right up to the first s; after it they go astray.
+# Perhaps the model finds its place by the letter that it has just written: then it cannot tell the two letters s apart. (That would not explain each wrong letter.)
+# After 400 steps all three are right. (This is one run. With other rounding errors, on another machine, the later rows differ. So we have only a hint; we come back to it below.)
 #
 # Now the plot. The training loss is smoothed and cannot fall below its floor; the validation loss is plain and can. So the gap between them says nothing about memorizing.
 # To read the start of the curve, `by_frequency`, in the folded cell, computes the loss of guessing each token by its frequency, without a look at the source.
@@ -704,12 +703,12 @@ if device == "cpu":
     assert exact_match(learner.model, double) < exact_match(learner.model, other)
 
 # %% [markdown]
-# The hint was good: words with a double letter fail more often.
+# Words with a double letter fail more often. That fits the hint but does not prove it: they are also longer on average, and many mistakes are in words without a double letter.
 #
 # ## Averaging and the last learning rate
 #
 # At the end the rate is still more than half of its peak, so each step still moves the weights far.
-# The paper averages the weights of its last five checkpoints, for the big model twenty (section 6.1); we have kept those of the last three epochs.
+# After each epoch `fit` saved the weights in a file, a *checkpoint*; we have kept the last three. The paper averages the weights of its last five checkpoints, for the big model twenty (section 6.1).
 
 # %%
 averaging = Predict(
@@ -825,8 +824,8 @@ if device == "cpu":
 # Both are far better than the end of the run, and averaging takes no training at all.
 # (The few mistakes of the average are mostly in words with a double letter.)
 #
-# **Which is better?** The average has the lower loss, linear decay the larger share of right answers.
-# Smoothing asks for p = 0.9015, and −log 0.9015 is 0.104. To get below 0.104, a model must be surer than it was asked to be. The average is (its median p is about 0.92), and its answers are not better for it. So near 0.104 the plain loss no longer ranks models: count right answers.
+# **Which is better?** The average has the lower loss, linear decay the larger share of right answers. (We compare three endings on the same 500 commands, so the best share may flatter a little.)
+# Smoothing asks for a p just above 0.9: the 0.1 is spread over all tokens, the true one included. Here −log p is then 0.104. To get below 0.104, a model must be surer than it was asked to be. The average is (its median p is about 0.92), and its answers are not better for it. So below about 0.104 a lower plain loss does not mean a better model: count right answers.
 #
 # **And clipping?** Here is the run with linear decay once more, with and without it.
 
@@ -837,14 +836,15 @@ print(f"gradient norm: median {norms.median():.1f}, max {norms.max():.1f}", end=
 print(f"above 1 in {(norms > 1).double().mean():.0%} of the steps")
 
 # %% [markdown]
-# No difference, with this one seed, though clipping acted in more than half of the steps. The largest norm was about ten times the median; a gradient 1,000 times too large, as in the toy, never came. Clipping is insurance for long runs.
+# No difference that one seed could show, though clipping acted in more than half of the steps. The largest norm was about ten times the median; a gradient 1,000 times too large, as in the toy, never came. Clipping is insurance for long runs.
 #
 # ## Choosing hyper-parameters
 #
+# *Hyper-parameters* are the numbers that we choose and training does not, such as rate, warm-up and sizes.
 # So far we guessed the warm-up, 300 steps, and the paper's formula gave the peak rate, 5.9·10⁻³.
 # A simple way to choose is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss.
 # Rates are drawn on a logarithmic scale: factors matter.
-# We try six candidates for one epoch each, with our loop: the rate of the long run, here with 60 steps of warm-up, then five that are drawn, with 10, 30 or 60.
+# We try six candidates for one epoch each, with our loop. An epoch is short, so the warm-ups are short, too: the rate of the long run with 60 steps, then five that are drawn, with 10, 30 or 60.
 
 
 # %%
@@ -886,9 +886,9 @@ assert heights_by_rate[: bottom + 1] == sorted(heights_by_rate[: bottom + 1])[::
 assert heights_by_rate[bottom:] == sorted(heights_by_rate[bottom:])
 
 # %% [markdown]
-# The losses form a valley: a small rate does not get far in one epoch, a large one probably overshoots. None of the five draws beats the rate of the long run.
-# May we report its loss? No: the winner was chosen *because* its loss was small with this seed and on these 500 commands, so this loss tends to flatter it.
-# We train the two best again with three new seeds, and measure on the test part, which we have not used so far.
+# Over the rate the losses form a valley (the warm-ups differ, too): a small rate does not get far in one epoch, a large one probably overshoots. None of the five draws beats the rate of the long run.
+# May we report the winner's loss? No: the winner was chosen *because* its loss was small with this seed and on these 500 commands, so this loss tends to flatter it.
+# We train the two best again with three new seeds, and measure on the test part, which we have not used so far. (The winner is already chosen.)
 
 # %%
 test = BucketedBatches(encode_pairs(tokenizer, test_pairs), 512)
@@ -908,20 +908,19 @@ assert abs(spread - 0.3) < 0.15 and abs(lead - 0.15) < 0.1 and spread > lead
 assert min(behind) > 0 and abs(sum(behind) / 3 - 0.1) < 0.07
 
 # %% [markdown]
-# Here the search did not visibly flatter it: two of the three new losses are even lower. But look at the spread: from one seed to another, the same recipe differs by about 0.3. That is more than the winner's lead in the search, about 0.15.
+# Here the search did not visibly flatter the winner: two of the three new losses are even lower. But look at the spread: from one seed to another, the same recipe differs by about 0.3. That is more than the winner's lead in the search, about 0.15.
 # So compare seed by seed, with the same first weights and the same batches: then the winner is ahead each time, by about 0.1.
 # A report should say how many runs the tuning took: six here.
 # And one epoch favors rates that learn fast; the best rate for a long run may be smaller.
 #
 # ## Warm-up and the order of norms
 #
-# Adam's first step moves every weight by a full learning rate, on the evidence of one batch. A warm-up keeps the first steps small. Which order of norms needs that most?
-# According to @xiong2020 it is post-norm: in a new post-norm model the gradients near the output are large. In pre-norm they are not, and it should do without (lesson [06](06_encoder.ipynb)).
-# We test only the consequence, in all four combinations: pre-norm or post-norm, with a warm-up of 100 steps or without one, so that the rate starts at its peak.
+# Adam's first step moves nearly every weight by a full learning rate, on the evidence of one batch. A warm-up keeps the first steps small. Which order of norms needs it more?
+# We test all four combinations: pre-norm or post-norm, with a warm-up of 100 steps or without one, so that the rate starts at its peak.
 # A model of three layers in each stack learns for 212 steps to copy three to six letters out of ten; after the warm-up the rate falls linearly to almost 0.
 #
 # For each of the four combinations we first try four peak rates, with one seed, and note the share of validation inputs copied without a mistake.
-# (The runs are recorded by `python -m course_lib.experiments warmup`.)
+# (The runs are recorded by `python -m course_lib.experiments warmup`. To break ties, the record subtracts a thousandth of the last loss from each share; so `max` is needed.)
 
 # %%
 without_warm_up = Predict(
@@ -977,7 +976,8 @@ assert copied["post-norm, with warm-up"][5e-3] > 0.5
 assert copied["pre-norm, with warm-up"][1e-2] > 0.5
 
 # %% [markdown]
-# In both panels the dashed line falls first: without a warm-up, a rate of 0.005 ruins post-norm, and 0.01 ruins pre-norm. (One seed for each point.)
+# In both panels the dashed line falls first: without a warm-up, a rate of 0.005 ruins post-norm, and 0.01 ruins pre-norm. (One seed for each point.) At 0.01 post-norm fails even with the warm-up.
+# @xiong2020 give a reason why post-norm needs the warm-up: in a new post-norm model the gradients near the output are large. In pre-norm they are not, and it should do without (lesson [06](06_encoder.ipynb)). We tested only the consequence.
 # But perhaps each combination only needs its own rate. So each gets the best of its four, three new seeds, and test inputs:
 
 # %%
@@ -993,7 +993,7 @@ assert own["post-norm, without"] < 5e-3
 
 # %% [markdown]
 # Post-norm copies about half without a warm-up and three quarters or more with it. Pre-norm copies 92 % to 98 % either way, and the seeds overlap.
-# So a warm-up is insurance against too high a rate. Post-norm gains from it even at its best rate, pre-norm only at higher ones.
+# So a warm-up is insurance against too high a rate, with a limit. Post-norm gains from it even at its best rate, pre-norm clearly only at higher ones.
 #
 # What does a failed run look like?
 # We plot the training losses of post-norm without a warm-up. (None of these runs uses smoothing or clipping.) The horizontal line is the loss of guessing each token by its frequency.
@@ -1024,7 +1024,7 @@ assert min(warm) < max(bare) and len(BucketedBatches(to_copy, 120).plan(0)) == 2
 
 # %% [markdown]
 # A failed run does not explode. At 0.01 the loss stays near the line of guessing, where the source is ignored, and ends less than 0.1 below it. At 0.005 it leaves the line, but slowly, and at the end no validation input is copied.
-# Our copy-reverse run stayed near that line for a while, too, and then left it. So wait a little, but judge while the rate is still high.
+# Our copy-reverse run, too, stayed near its own line (3.45) until about step 80, and then left it. So a plateau at the start alone is no failure.
 #
 # ## Against overfitting
 #
