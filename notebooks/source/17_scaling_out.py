@@ -119,7 +119,7 @@ with written_for(1000, len(lines)):
 # The model is small (one layer, d_model 64).
 # For each size we train it three times, and test it on the same thousand new sentences.
 #
-# (The three seeds differ in the pairs, drawn from the same 32,000, the subwords, the first weights and the order. Each size had the better of two learning rates, tried in one run each. It was always the higher one; with a still higher one the plateau may begin elsewhere. `python -m course_lib.experiments corpus_size` makes the record again, in less than half an hour on one core.)
+# (The three seeds differ in the pairs, drawn from the same 32,000, the subwords, the first weights and the order. Each size had the better of two learning rates, tried in one run each. It was always the higher one. `python -m course_lib.experiments corpus_size` makes the record again, in less than half an hour on one core.)
 
 # %%
 of_data = Predict(
@@ -201,7 +201,7 @@ assert 0.38 < statistics.mean(exact["32,000 pairs, longer"]) < 0.42
 # Eight times the pairs bring 1. Four times the reading brings 23.
 # And after that reading, eight times the pairs bring 7.
 #
-# So the plateau came from the short training, not from the data.
+# So at 32,000 pairs read, this model could not use more data. (With a still higher rate, that might begin at another size.)
 # What limits you depends on where you stand: try both, one at a time.
 #
 # (How good is 30 BLEU? One of about twenty test sentences is translated exactly as in the reference. At 72 BLEU, two of five are.)
@@ -367,7 +367,7 @@ with written_for(1000, len(lines)):
 #
 # $$\sum_k \nabla \frac{L_k}{T} \;=\; \frac{1}{N} \sum_k \nabla \frac{N \, L_k}{T}$$
 #
-# (With Adam you may not notice if you forget the N: Adam divides by the size of the gradients, so the factor nearly cancels. With SGD, or with clipped gradients, it does not.)
+# (With Adam you may not notice if you forget the N: Adam divides by the size of the gradients, so the factor nearly cancels. With SGD it does not, and with clipping it changes which gradients are clipped.)
 #
 # ## What a wrapper does
 #
@@ -539,7 +539,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 #
 # ## When a process dies
 #
-# On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted 466 times in 54 days, 419 times unexpectedly [@grattafiori2024, section 3.3.4].
+# On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted unexpectedly 419 times in 54 days [@grattafiori2024, section 3.3.4].
 # When one process is gone, the others cannot go on: they wait for its gradients until an error or a time limit ends them.
 # `torchrun` watches them.
 # If a process dies, it ends all others and starts all of them again, up to `--max-restarts` times (without that option, never).
@@ -908,7 +908,7 @@ assert PEAKS["A100"] == 312e12
 #
 # Without a serial share, 64 devices cost as much as one: you buy time, and pay nothing for it.
 # With 5 %, they cost four times as much.
-# While the serial 5 % run, 64 devices wait, and you pay for all of them: N devices cost 1 + (N − 1) s times as much as one, here 1 + 63 · 0.05 = 4.15.
+# During the serial 5 %, 63 of the 64 devices bring nothing, and you pay for them: N devices cost 1 + (N − 1) s times as much as one, here 1 + 63 · 0.05 = 4.15.
 #
 # ### A larger model, or more tokens?
 #
