@@ -28,7 +28,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 # **How to read the scores.** Each model meets a cheap baseline, which takes a few lines and no Transformer.
 # `58 % (54–62)` means: three trainings with different seeds gave 58 % on average, and 54 to 62 is the 95 % confidence interval of that mean, cut off at 0 and 100. These trainings are in a record, which `python -m course_lib.experiments families` makes again.
 # `seeds(side, name)` reads one of its results, seed after seed, and `told` prints mean and interval. (Both are folded.)
-# A score without an interval is one training, seed 0, or no training at all.
+# A score without an interval is one training, seed 0, or a simple rule that needs none.
 
 # %% tags=["hide-input"]
 from course_lib.experiments import read_record
@@ -137,7 +137,7 @@ assert gap < 1e-6
 
 # %% [markdown]
 # So a model like GPT [@radford2018] is a stack of *encoder* layers with a causal mask.
-# (We tested pre-norm. In the paper's order, post-norm, the silenced sub-layer would still have its LayerNorm, and the outputs would differ.)
+# (We tested pre-norm. In the paper's order, post-norm, the silenced sub-layer must be taken out together with its LayerNorm.)
 # Here is such a model, whole.
 
 
@@ -637,7 +637,7 @@ assert abs(sum(each.numel() for each in filler.parameters()) - 110_000) < 1000
 assert max(more_after[100]) < 0.65 and 0.8 < ceiling < 0.86
 
 # %% [markdown]
-# Read down the column of 1,000 labels, from the Transformer without pretraining: 53, 59, 72. The labels are the same. Only the number of sentences with blanks grew: 0, 4,000, 40,000 (and with the last ones the number of training steps, too).
+# Read down the column of 1,000 labels, from the Transformer without pretraining: 53, 59, 72. The labels are the same. The number of sentences with blanks grew: 0, 4,000, 40,000, and with the last ones the number of training steps, too.
 # The pretrained classifiers beat word pairs with every seed.
 # With 100 labels nothing is clearly better than guessing.
 # Is 72 % good? Word pairs with 80,000 labels are right on four of five sentences, so at least that much can be known.
@@ -904,7 +904,7 @@ assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 # %% [markdown]
 # In the first, *to* got no XX, and the PP is missing. The second ends early, as nearly four in five longer sentences do.
 # Where every word has its XX, more than four of five trees are perfect.
-# So the parser mostly loses count: it never had to count beyond ten (lesson [13](13_positions_past_the_paper.ipynb)).
+# So the parser mostly seems to lose count: it never had to count beyond ten. (It never saw the later positions either, lesson [13](13_positions_past_the_paper.ipynb).)
 # (The paper reaches an F1 of 91.3 on the Wall Street Journal [@vaswani2017, table 4]; its real sentences and our made-up ones cannot be compared.)
 #
 # ## A picture in, a sentence out
@@ -1395,7 +1395,7 @@ assert gained[6] > gained[5] > 0.1 + max(gained[:5])
 
 # %% [markdown]
 # Where the circles lie on each other, the nearest example or a table of counts is as good.
-# They are farthest apart with known things and new pairs: the same things stand in so many places that a list of pictures never has them all.
+# They are farthest apart with known things and new pairs. There the rule has 0 % by construction: it can only repeat a caption of the training part.
 # (The captioner's rows are those of 1,000 steps. The writer, measured in bits, lost to the counts after 600 steps and drew level after 3,000.)
 #
 # And elsewhere?
