@@ -97,6 +97,13 @@ def test_every_student_makes_as_many_steps(small, pairs):
     assert sum(len(batches.plan(epoch)) for epoch in range(config.epochs)) == 5
 
 
+@pytest.mark.parametrize("options, asked", [({}, 0.1), ({"smoothing": 0.0}, 0.0)])
+def test_labels_are_smoothed_as_the_side_asks(small, options, asked):
+    with mock.patch.object(distillation, "fit") as fit:
+        distillation.train_student(small.labeled, rate=1e-3, steps=5, **options)
+    assert fit.call_args.args[2].label_smoothing == asked
+
+
 def test_the_student_has_about_a_third_of_the_teacher():
     assert 0.3 < student_config(2000).num_parameters / 919_040 < 0.37
 
