@@ -117,7 +117,8 @@ def _model_changes(options: argparse.Namespace) -> dict:
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
 _EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "storage")
-_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "precision", "seed")
+_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "consistency", "precision")
+_OVERRIDES += ("seed",)
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
 
@@ -166,7 +167,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--storage", default="float32", choices=STORAGES, help="of the finished weights")
     _add_search(command, several)
     for name in _OVERRIDES:
-        kind = {"precision": str, "decay": str, "peak_lr": float}.get(name, int)
+        kind = {"precision": str, "decay": str, "peak_lr": float, "consistency": float}.get(name, int)
         command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
 
 

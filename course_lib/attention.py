@@ -2,10 +2,12 @@
 
 import math
 import sys
+from contextlib import nullcontext
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from course_lib.config import check_sizes
 from course_lib.masks import check_bias, check_features, check_mask, check_product, check_values
@@ -86,6 +88,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     return weights @ value, weights  # (..., queries, d_v)
 
 
+# All but cuDNN's, which plans each new shape anew, for tenths of a second: batches of sentences have ever new shapes.
+KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 SHORT = 48  # keys; up to here training on a CPU is faster with the formula written out, up to three times at 8 keys
 
 
@@ -104,7 +108,8 @@ class FusedAttention(nn.Module):
         if bias is not None:
             check_bias(bias, (*query.shape[:-1], keys.shape[-2]))
             mask = bias if mask is None else torch.where(mask, bias, -math.inf)
-        return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+        with sdpa_kernel(KERNELS) if query.device.type == "cuda" else nullcontext():
+            return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
 
 
 class MultiHeadAttention(nn.Module):

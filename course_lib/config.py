@@ -153,7 +153,7 @@ class ModelConfig:
     @classmethod
     def from_dict(cls, values: dict) -> "ModelConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return from_values(cls, {"key_width": None} | values)  # the first edition's files do not name it
+        return from_values(cls, values, key_width=None)  # the first edition's files do not name it
 
 
 def model_preset(name: str, vocab_size: int, **changes) -> ModelConfig:
@@ -236,9 +236,10 @@ def require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def from_values(cls, values: dict):
-    """The dataclass with these values for its fields; ValueError names those that are unknown or missing."""
+def from_values(cls, values: dict, **absent):
+    """The dataclass with these values, `absent` for fields they lack; ValueError names unknown and missing ones."""
     require(isinstance(values, dict), f"{cls.__name__}: expected names with values, got {values!r:.60}")
+    values = absent | values
     known = {field.name for field in fields(cls)}
     if set(values) != known:
         raise ValueError(

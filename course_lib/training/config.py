@@ -39,6 +39,8 @@ class TrainConfig:
         warmup_steps: steps of linear warm-up.
         decay: after the warm-up, "inverse_sqrt" (paper) or "linear" down to 0 at the last step.
         label_smoothing: share of the target probability that is spread over the whole vocabulary.
+        consistency: weight α with which the predictions of two passes are drawn together (R-Drop, see
+            consistent_loss); 0 is the paper's one pass. With it a step takes twice as long.
         clip_norm: largest norm of the gradient; None does not clip (paper).
         weight_decay: decoupled, as in AdamW; 0 is the paper's Adam.
         betas, eps: Adam's.
@@ -55,6 +57,7 @@ class TrainConfig:
     warmup_steps: int = 4000
     decay: str = "inverse_sqrt"
     label_smoothing: float = 0.1
+    consistency: float = 0.0
     clip_norm: float | None = None
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.9, 0.98)
@@ -69,8 +72,9 @@ class TrainConfig:
             value = getattr(self, name)
             positive = value is None or isinstance(value, int | float) and 0 < value < math.inf
             require(positive, f"{name} must be positive or None, got {value!r}")
-        check_numbers(weight_decay=self.weight_decay, eps=self.eps)
-        require(self.weight_decay >= 0, f"weight_decay must not be negative, got {self.weight_decay}")
+        check_numbers(weight_decay=self.weight_decay, eps=self.eps, consistency=self.consistency)
+        for name in ("weight_decay", "consistency"):
+            require(getattr(self, name) >= 0, f"{name} must not be negative, got {getattr(self, name)}")
         require(self.eps > 0, f"eps must be above 0, got {self.eps}")
         require(len(self.betas) == 2, f"betas must be two numbers, got {self.betas}")
         check_shares(label_smoothing=self.label_smoothing, beta_1=self.betas[0], beta_2=self.betas[1])
@@ -91,7 +95,7 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, values: dict) -> "TrainConfig":
         """The configuration that `to_dict` wrote; unknown or missing names raise ValueError."""
-        return from_values(cls, values)
+        return from_values(cls, values, consistency=0.0)  # earlier files do not name it
 
 
 STORAGES = ("float32", "float16", "int8")

@@ -2,19 +2,22 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from course_lib.config import require
 from course_lib.data import Batch
 from course_lib.storage import load_tensors, load_weights, remove_half_written, save_tensors
 from course_lib.training.allocator import give_back_memory
 from course_lib.training.config import TrainConfig
+from course_lib.training.consistency import consistent_loss
 from course_lib.training.distributed import check_agreement, from_everyone, gradients, rank, shared_loss
 from course_lib.training.evaluation import batch_loss, validate
 from course_lib.training.schedule import learning_rate
@@ -68,7 +71,8 @@ class Run:
         self.batches_left = len(batches.plan(0))
         self.pairs_checksum = batches.checksum()
         check_agreement(self.pairs_checksum, "sentence pairs")
-        self.loss = shared_loss(model, config.label_smoothing, loss or _usual_loss)
+        require(not (loss and config.consistency), "consistency is of the usual loss, and another one was given")
+        self.loss = shared_loss(model, config.label_smoothing, loss or _usual_loss(config))
         self.optimizer = _optimizer(model, config)
 
     def rest_of_epoch(self) -> Iterator[list[Batch]]:
@@ -218,8 +222,11 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _usual_loss(model: Transformer, batch: Batch, *, smoothing: float):
-    return batch_loss(model, batch, smoothing=smoothing)  # by its name, when it is called: tests put another there
+def _usual_loss(config: TrainConfig) -> Callable:
+    """Of one pass, or of two that agree; found by its name when it is called: tests put another there."""
+    if config.consistency:
+        return partial(consistent_loss, consistency=config.consistency)
+    return lambda model, batch, *, smoothing: batch_loss(model, batch, smoothing=smoothing)
 
 
 def _optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Optimizer:

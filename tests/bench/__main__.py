@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -34,7 +35,8 @@ def main() -> None:
         module, rounds = importlib.import_module(f"tests.bench.{part}"), arguments.rounds or all_parts[part]
         lines = module.rows(rounds=rounds, threads=arguments.threads)
         about = describe_machine(getattr(module, "DEVICE", "cpu"))
-        about |= {name: version(name) for name in ("transformers", "ctranslate2")}
+        peers = (peer for peer in ("transformers", "ctranslate2") if find_spec(peer))
+        about |= {peer: version(peer) for peer in peers}
         results[part] = {"machine": about, "rounds": rounds, "lines": lines}
         print(table(lines), flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from statistics import mean, median
 
-import ctranslate2
 import torch
 from transformers import M2M100ForConditionalGeneration
 
@@ -114,6 +113,8 @@ def their_search(model: M2M100ForConditionalGeneration, beam: int, src: torch.Te
 
 def ctranslate(batch: int, beam: int, ids: list[list[int]], threads: int) -> Callable[[int], list[list[int]]]:
     """The same with CTranslate2 in float32."""
+    import ctranslate2  # here, so that the GPU part does without it
+
     translator = Translator.from_pretrained("everyday")
     tokens = [translator.tokenizer.token(index) for index in range(translator.tokenizer.vocab_size)]
     index = {token: number for number, token in enumerate(tokens)}

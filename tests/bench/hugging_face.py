@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import torch
-from ctranslate2.converters.transformers import M2M100Loader
 from torch import nn
 from transformers import M2M100Config, M2M100ForConditionalGeneration
 
@@ -58,6 +57,8 @@ def to_hugging_face(model: Transformer) -> M2M100ForConditionalGeneration:
 
 def to_ctranslate2(theirs: M2M100ForConditionalGeneration, tokens: list[str], folder: Path) -> None:
     """Writes Hugging Face's model, float32, as CTranslate2 reads it; `tokens` are the vocabulary, by id."""
+    from ctranslate2.converters.transformers import M2M100Loader  # here, so that the GPU part does without it
+
     loader = M2M100Loader()
     spec = loader.get_model_spec(theirs)
     loader.set_vocabulary(spec, tokens)

@@ -85,7 +85,7 @@ def our_loss(model: Transformer, batch: Batch) -> torch.Tensor:
 
 def operations(size: str, batches: list[Batch]) -> float:
     """Multiplications and additions that our step's matrix products take, forward and backward."""
-    model = Transformer(model_preset(size, vocab_size=VOCAB)).train()
+    model = Transformer(model_preset(size, vocab_size=VOCAB)).to(batches[0].src.device).train()
     with FlopCounterMode(display=False) as counter:
         for batch in batches:
             our_loss(model, batch).backward()
