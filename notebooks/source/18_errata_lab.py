@@ -177,8 +177,7 @@ page = book.judge(
 from course_lib import Translator
 from course_lib.data import encode_pairs, load_course, make_batch
 
-size = 400 if device == "cuda" else 100
-corpus = load_course(num_train=2000, num_valid=1, num_test=size)
+corpus = load_course(num_train=2000, num_valid=1, num_test=100)
 translator = Translator.from_pretrained("course")
 model, pad_id = translator.model.double(), translator.model.config.pad_id
 
