@@ -72,8 +72,13 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
             f"expected a mask with {len(shape)} dimensions, each 1 or as in the scores {tuple(shape)}, keys in full; "
             f"got {tuple(mask.shape)}"
         )
-    if not torch.compiler.is_compiling() and not mask.any(dim=-1).all():
-        raise ValueError("a query has nothing to attend to: a row of the mask is False for every key")
+    if torch.compiler.is_compiling():
+        return
+    version = None if mask.is_inference() else mask._version  # changes with what the mask holds
+    if version is None or getattr(mask, "checked_version", None) != version:
+        if not mask.any(dim=-1).all():
+            raise ValueError("a query has nothing to attend to: a row of the mask is False for every key")
+        mask.checked_version = version  # all layers get this mask: on a GPU each look at its values would wait for it
 
 
 def check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:

@@ -1,5 +1,7 @@
 """Laws of the masks: who may attend to whom, and which masks are refused."""
 
+from unittest import mock
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -140,6 +142,42 @@ def weights_of(queries=4, **how):
     """The weights (queries, 4) that torch's attention gives to four equal scores."""
     query, key, value = torch.zeros(1, 1, queries, 4), torch.ones(1, 1, 4, 4), torch.eye(4)[None, None]
     return F.scaled_dot_product_attention(query, key, value, **how)[0, 0]
+
+
+def law_a_mask_is_looked_through_once_and_again_when_it_changes(check):
+    mask = torch.ones(SCORES, dtype=torch.bool)
+    check(mask, SCORES)
+    with mock.patch.object(torch.Tensor, "any", side_effect=AssertionError("looked again")):
+        check(mask, SCORES)
+    mask[0, 0, 0] = False
+    with pytest.raises(ValueError, match="nothing to attend to"):
+        check(mask, SCORES)
+
+
+def looks_each_time(mask, shape):
+    check_mask(mask.clone(), shape)
+
+
+def looks_once_and_for_all(mask, shape):
+    if not hasattr(mask, "seen"):
+        check_mask(mask, shape)
+    mask.seen = True
+
+
+def test_a_mask_is_looked_through_once_and_again_when_it_changes():
+    law_a_mask_is_looked_through_once_and_again_when_it_changes(check_mask)
+    for wrong in (looks_each_time, looks_once_and_for_all):
+        with pytest.raises((AssertionError, pytest.fail.Exception)):
+            law_a_mask_is_looked_through_once_and_again_when_it_changes(wrong)
+
+
+def test_in_inference_mode_a_mask_is_looked_through_each_time():
+    with torch.inference_mode():
+        mask = torch.ones(SCORES, dtype=torch.bool)
+        check_mask(mask, SCORES)
+        mask[0, 0, 0] = False
+        with pytest.raises(ValueError, match="nothing to attend to"):
+            check_mask(mask, SCORES)
 
 
 def test_is_causal_counts_from_the_upper_left():
