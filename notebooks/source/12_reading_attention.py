@@ -46,10 +46,14 @@ for kind, weights in maps.items():
 # We count layers and heads from 0: "cross 1.3" is head 3 in layer 1 of the cross-attention.
 #
 # Before we look: which token belongs to which row and column?
-# In the encoder both are English tokens.
-# In the decoder a row belongs to the token that it *predicts*, a column to a token that was *read*.
-# In the cross-attention a row again belongs to the predicted German token, a column to an English one.
-# (The rows of a map sum to 1, so its sums tell whether it is transposed. No sum tells whether the labels are right.)
+#
+# | map | row | column |
+# |---|---|---|
+# | encoder | an English token | an English token |
+# | decoder | the German token that it *predicts* | a German token that was *read* |
+# | cross | the German token that it *predicts* | an English token |
+#
+# (Rows sum to 1, so sums show whether a map is transposed. No sum shows whether the labels are right.)
 # %% tags=["hide-input"]
 from matplotlib.patches import Rectangle
 
@@ -113,7 +117,7 @@ for keys in (first, one_word):
 # So how does the model know that it must be *Die*?
 #
 # Perhaps the encoder has an answer.
-# Look for a head whose work you can describe in a sentence.
+# Look for a head whose work you can describe in one sentence.
 
 # %%
 framed = [(5, 0, 2), (5, 5, 6), (5, 7, 9)]  # of 1.1: three articles, and their nouns
@@ -134,17 +138,18 @@ assert all(src[column] == nouns[row] for _, row, column in framed)
 # %% [markdown]
 # Encoder 1.1 takes *The* to *woman*, *the* to *child* and *a* to *apple* (framed).
 # That suggests a story: in the encoder, *The* fetches the gender of *woman*; later, the decoder reads it at *The*.
-# It is a good story, but two pictures do not prove it.
-# We have to ask:
+# Two pictures do not prove it. We have to ask:
 #
 # | question | test |
 # |---|---|
-# | Does 1.1 do this in many sentences, and more often than a simple rule would? | count, with a baseline and a control |
+# | Does 1.1 do this in many sentences? | count, with a baseline and a control |
 # | Does the model need 1.1? | switch it off |
 # | Is the gender really at *The*? | train a probe |
 # | Does the decoder read it there? | swap the vector |
+# | Does 1.1 bring it there? | switch off the others |
 #
-# A table near the end of the lesson has the answers.
+# The table comes back near the end, with the answers.
+# Where a head comes back, parentheses say what its map shows: encoder 1.1 (article → noun).
 #
 # The third kind of map is the decoder's: its rows and columns are both German, and no row looks at a token that is not yet written.
 # The explorer opens with one of them.
@@ -169,13 +174,14 @@ assert (maps["decoder"].triu(1) == 0).all()
 #
 # One sentence is an anecdote.
 # We need many sentences and something to count.
-# We practice on an easier question: does the cross-attention align words?
+# We practice on the cross-attention, because there we know the right answers: how good a dictionary is each head?
+# In the section *Tasks of heads* we return to encoder 1.1 (article → noun).
 #
 # The grammar of the course corpus builds a tree of phrases and expresses it in both languages.
 # So it knows which English word belongs to which German word: the gold links of lesson 04.
 # We take 1,000 trees whose sentences the model has never seen: `tree_of[n]` is a tree, `pairs[n]` its two sentences.
-# The first half is for *choosing* (which head is best?), the second for *reporting*: choosing and reporting on the same sentences would flatter the winner.
-# (Where a head wins by far, as in the next section, we use the second half for both.)
+# We *choose* on the first half (which head is best?) and *report* on the second: the sentences of the choice would flatter the winner.
+# (In the next section a head wins by far, and we use the second half for both.)
 
 # %% tags=["hide-input"]
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -198,7 +204,7 @@ print(len(pairs), "sentences; the last:", pairs[-1].src, "→", pairs[-1].tgt)
 # The model reads the true German sentence (teacher forcing), and `record` keeps its cross-attention.
 # But links connect words and weights connect tokens: *shows* is `▁show` and `s`. (`spans` finds the tokens of each word.)
 # If a key word has two tokens, we add their weights; if a query word has two, we average their rows [@clark2019, section 4.1].
-# The weight on `</s>` goes to a column of its own: "no word".
+# The weight on `</s>` gets a column of its own: "no word".
 
 # %% tags=["hide-input"]
 from course_lib.analysis import word_spans, word_weights
@@ -240,9 +246,9 @@ torch.testing.assert_close(torch.tensor(sum_of_pieces), between[0][1, 2][:, :-1]
 
 # %% [markdown]
 # The largest weight of each row is a link that the head *predicts*, unless it is on "no word".
-# The **alignment error rate** compares the predicted links P with the gold links G: 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, with all gold links sure].
-# It is 0 if they are the same, and 1 if they have nothing in common.
-# Take cross 1.0 on our sentence. It predicts 9 links; the gold has 10; they share 5. So the rate is 1 − 2 · 5 / (9 + 10) = 0.47.
+# Take cross 1.0 on our sentence: it predicts 9 links, there are 10 gold links, and 5 are in both.
+# Its **alignment error rate** is 1 − 2 · 5 / (9 + 10) = 0.47.
+# In general, for predicted links P and gold links G, it is 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, with all gold links sure]: 0 if they are the same, 1 if they have nothing in common.
 
 # %% tags=["nbval-check-output"]
 from course_lib.grammar import build as grammar
@@ -270,7 +276,7 @@ assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 
 # %% [markdown]
 # In this sentence cross 1.0 looks at the *noun* to predict both adjectives and two of the three articles.
-# So it is a bad dictionary here, but perhaps it does something else; we shall come back to it.
+# That makes it a bad dictionary here; perhaps it does something else.
 #
 # ## Which row belongs to which token?
 #
@@ -333,7 +339,7 @@ assert rates.flatten().sort().values[1] > rates.min() + 0.05  # wins by far
 
 # %% [markdown]
 # With the wrong labels, every head is above 80 %.
-# (In larger translators, @chen2020 found better alignments in the rows that *read* the token: measure which label fits.)
+# (In larger translators, @chen2020 found the rows that *read* the token better: measure which label fits.)
 #
 # ## Good compared with what?
 #
@@ -394,8 +400,8 @@ aligners["fast_align"] = train_fast_align(texts), train_fast_align(backwards)
 
 # %% [markdown]
 # So far each German word has chosen one English word: the largest weight of its row.
-# We can also let each English word choose: the largest weight of its column.
-# On the first half of the sentences every head does better in this way, and so do both aligners. So we compare them in this way.
+# From here to the next heading each English word chooses: the largest weight of its column.
+# On the first half of the sentences, that is better for every head and for both aligners.
 
 # %%
 of_best = Predict(
@@ -498,10 +504,9 @@ for name, found in ways.items():
     )
 
 # %% [markdown]
-# The best head aligns about as well as fast_align, although it was never trained to align: the interval of the difference contains 0.
+# Cross 1.2 was never trained to align, and yet it aligns about as well as fast_align: the interval of the difference contains 0.
 # (The translator saw three times as many pairs.)
 # Against the diagonal alone, seven of the eight heads would have looked like discoveries.
-# So the opponent decides the verdict.
 #
 # Does the head know anything that fast_align does not?
 # Take *Now a doctor is lending a coat to a student.*
@@ -572,15 +577,15 @@ print(f"({low:.1f} to {high:.1f})")
 assert abs(100 * more.sum() / size.sum() - (twice[2] - twice[1])) < 1e-6 and low > 1
 
 # %% [markdown]
-# All three find the links of single words about equally well.
-# But the head knows better which of two equal words is meant: it finds more of these links than fast_align, and the interval of the difference is above 0.
-# Perhaps this is why: its keys come from vectors that have seen the whole English sentence, its query from one that has seen the German words so far.
+# For single words, all three are about equally good.
+# For repeated words, the head finds more links than fast_align: the interval of the difference is above 0.
+# (Perhaps because its keys come from vectors that have seen the whole English sentence, its query from one that has seen the German words so far.)
 #
 # ## When does a head learn to align?
 #
 # The translator comes with ten checkpoints of its training.
-# The explorer plays them as a film when you press its button.
-# Every checkpoint reads the translation of the finished model, so you can compare cell by cell.
+# Press the button: the explorer plays them as a film of cross 1.2 (the best aligner).
+# Every checkpoint reads the same translation, so you can compare cell by cell.
 
 # %%
 from course_lib.analysis import film
@@ -619,15 +624,16 @@ assert (above[level:].diff() < 0).all() and course_film.best[-1] == (1, 2)
 
 # %% [markdown]
 # At step 100 most rows look at the same two tokens.
-# At step 382, after 7 % of the training, five of the twelve rows are right, and the best head of all is level with the diagonal: both have an error rate of 41 %.
-# From then on the best head improves to the end, to 9 %. (Here each German word chooses again. The folded cells have all ten checkpoints.)
+# At step 382, after 7 % of the training, five of the twelve rows are right.
+# The best head of that moment is level with the diagonal: both have an error rate of 41 %.
+# From then on the best head improves, to 9 % at the end. (Here each German word chooses again. The folded cells have all checkpoints.)
 #
 # ## Tasks of heads
 #
-# Back to our story: does encoder 1.1 take articles to their nouns in many sentences?
+# Back to *The* and *woman*: does encoder 1.1 take articles to their nouns in many sentences?
 # The paper says that heads "clearly learn to perform different tasks" (section 4), and shows examples.
 # An example can be chosen to suit a claim, so we count.
-# Our trees know which words belong together: a determiner (an article, or a word in its place, such as *their*) and its noun, a verb and its subject, a separated prefix and its verb.
+# Our trees know which words belong together: a verb and its subject, for example, or a determiner (an article, or a word in its place, such as *their*) and its noun.
 
 # %% tags=["nbval-check-output"]
 from course_lib.analysis import goals
@@ -646,7 +652,7 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 # A share alone says as little as an error rate alone, so each head must beat two opponents:
 #
 # - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one token to the right of the row" finds many nouns without knowing any;
-# - the **control rows**: rows that have no reason to look at this word. Take *The* → *man*. The control rows are all rows but *The*, *man* itself and *likes*, whose subject it is. If they look at *man* as often as *The* does, the head likes *man*, whoever asks. (In the decoder we take the rows between the two words.)
+# - the **control rows**: rows that have no reason to look at this word. If they look at *man* as often as *The* does, the head likes *man*, whoever asks. (They are all rows but *The*, *man* and *likes*, whose subject it is; in the decoder, the rows between the two words.)
 #
 # For each relation we take the best head and the best distance of the first half, and count on the second.
 # We call a role *confirmed* if the head is more than 15 points ahead of both opponents; the 15 are our choice.
@@ -727,22 +733,22 @@ least = share_estimate(round(pronoun.shares[-1] * pronoun.cases), pronoun.cases)
 assert least > 0.55 and pronoun.distance < 0.35
 
 # %% [markdown]
-# - Encoder 1.1 finds the noun of nearly every determiner, far ahead of any fixed distance, and hardly any control row looks there. This role is confirmed.
-# - The same head finds the noun of seven in ten pronouns, far more than any distance. Figure 4 of the paper shows two heads "apparently involved in anaphora resolution"; no single map could have said in how many cases.
-# - Encoder 1.0 finds three of four subjects, which would make a fine picture. But a fixed distance finds more, so these sentences do not confirm the role.
-# - Decoder 0.0 is confirmed by our rule. But half of the rows in between look at the verb as well (the first of them is at the verb's own position), so part of "a prefix finds its verb" may be "this head prefers verbs".
+# - *Determiner → noun*: encoder 1.1 finds nearly every noun, far ahead of any fixed distance, and hardly any control row looks there. Our first question has its answer: yes.
+# - *Pronoun → noun*: the same head finds seven in ten, far more than any distance. (Figure 4 of the paper shows two heads "apparently involved in anaphora resolution", in one sentence.)
+# - *Verb → subject*: encoder 1.0 finds three of four, which would make a fine picture. But a fixed distance finds more: not confirmed.
+# - *Prefix → verb*: decoder 0.0 is confirmed by our rule. But half of the rows in between look at the verb as well (the first of them is at the verb's own position), so part of this role may be "this head prefers verbs".
 #
-# The closed output has all fifteen candidates.
-# Five are confirmed; the other two are decoder 0.2, which finds the conjunction of a verb, and cross 1.0, which looks at the noun when it predicts an adjective.
+# Of all fifteen candidates (closed output) five are confirmed.
+# The two not shown here are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary has a role after all.
 #
 # ## Switch it off
 #
+# The second question: does the model need encoder 1.1?
 # A head may look at the right place and still be useless.
-# To see what the model needs it for, we remove it.
-# Removing a part and measuring what breaks is called **ablation**; @michel2019 and @voita2019 did it with larger models.
+# So we remove it and measure what breaks. This is called **ablation**; @michel2019 and @voita2019 did it with larger models.
 #
 # The context of a head enters the rest of the model through its columns of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
-# With zeros there, nothing of the head reaches the rest of the model.
+# With zeros there, the head is off.
 # `ablate_heads` does the same without touching the weights.
 
 # %%
@@ -845,13 +851,11 @@ assert (read_last.layer, read_last.head) == (0, 3) and read_last.shares[-1] > 0.
 assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs most
 
 # %% [markdown]
-# Without encoder 1.1 about a third of the sentences are lost; without decoder 0.3, about as many.
-# The difference between the two may be chance.
-# Neither can align anything: decoder 0.3 sees only German, encoder 1.1 only English.
-# More than half of the rows of decoder 0.3 (the explorer opened with it) look at the token just read, which is at the row's own position.
-# The residual path passes on the vector there anyway; what the head adds to it, the map does not show.
-# So the map alone does not tell why this head costs so much.
-# In the cross-attention the four heads of layer 1 cost most, even 1.0, the worst aligner of its layer.
+# Yes, the model needs it: without encoder 1.1 (article → noun) about a third of the sentences are lost.
+# Without decoder 0.3, about as many; the difference between the two may be chance.
+# Neither can align anything: encoder 1.1 sees only English, decoder 0.3 only German.
+# (More than half of the rows of decoder 0.3 look at the token just read, at the row's own position.
+# The residual path passes on that vector anyway, so the map does not tell why this head costs so much.)
 #
 # ### One at a time is not the whole story
 #
@@ -895,16 +899,16 @@ for place, row in zip(places, alone, strict=True):
 assert alone[5].max() < 0.35
 
 # %% [markdown]
-# In five of six layers the blue bar is clearly shorter: the loss is larger than the sum.
-# Cross-attention, layer 1, is the extreme: by the single costs at least about 70 % of the sentences should be left, and none is.
+# Look at the last two bars, of the cross-attention's layer 1: by the single costs at least about 70 % of the sentences should be left, and none is.
+# In five of six layers the blue bar is clearly shorter than the gray one: the loss is larger than the sum.
 # So a small single cost does not mean "not needed".
-# (With *one* head of this layer left on, a test by @michel2019, 22 % are right at most: folded cell.)
+# (With *one* head of that layer on, a test by @michel2019, at most 22 % are right: folded cell.)
 #
 # ### Two heads that look alike
 #
 # *The man likes the city because it is beautiful.*
 # For *it* the model must write *sie*, because *Stadt* is feminine.
-# Two heads look from a pronoun to its noun, and about equally often:
+# Encoder 1.1 finds the nouns of articles and of pronouns. Encoder 1.3 finds the nouns of pronouns about as often:
 
 # %% tags=["hide-input"]
 to_noun, total, only_it = torch.zeros(2, 4), 0, 0
@@ -924,10 +928,10 @@ for head in (1, 3):
     print(f"encoder 1.{head}: {to_noun[1, head] / total:.0%} of {total} pronouns")
 
 # %% [markdown]
-# (About three quarters of these pronouns are *it*. The others are *they* and *them*, whose German forms are the same for all genders.)
-# In these rows the two look like twins.
+# In these rows the two look like twins. Does the model need both?
 # We switch off one of them and count the sentences with such an *it* that *break*: right before, wrong now.
 # Longer sentences break more easily, so the control is other sentences of two clauses.
+# (About three quarters of these pronouns are *it*. The others are *they* and *them*, whose German forms are the same for all genders.)
 
 # %%
 of_twin = Predict(
@@ -971,9 +975,8 @@ assert of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].value + 0.0
 # %% [markdown]
 # Without 1.3 hardly any sentence breaks.
 # Without 1.1 the sentences with such an *it* do break, and more often than the control.
-# Then is it the task of 1.1 to find the noun of a pronoun?
-# Let us see *what* breaks in these sentences: which tokens were right before and are wrong now?
-# (Teacher forcing: each token is predicted after the true German words.)
+# So does the model need 1.1 to find the noun of a pronoun?
+# Let us see *what* breaks: which tokens were right before and are wrong now, each predicted after the true German words?
 
 # %% tags=["hide-input"]
 wrong_now = {"pronoun → its noun": [], "determiner → noun": [], "other token": []}
@@ -1009,23 +1012,26 @@ assert 0.05 < of_pronouns < of_determiners < 0.35 and of_others < 0.02
 assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total < 0.85
 
 # %% [markdown]
-# Determiners, first of all: a quarter of them are now wrong, but only one pronoun in eight. Of the 34 sentences that break, 29 have a wrong determiner.
-# (Perhaps the decoder takes the gender of most pronouns from the true article before them: *die Stadt, weil sie*. And why the control breaks less often, we have not tested.)
-# So a pattern is a hypothesis.
+# Determiners, first of all: a quarter of them are now wrong, but only one pronoun in eight.
+# Of the 34 sentences that break, 29 have a wrong determiner.
+# So even here the model needs 1.1 for articles more than for pronouns.
+# (Perhaps the decoder takes the gender of most pronouns from the true article before them: *die Stadt, weil sie*. Why the control breaks less often, we have not tested.)
+# A pattern in a map is a hypothesis.
 # Ablation tests it, but only if you look at what breaks.
 #
 # ## Where attention misleads
 #
-# "Attention is not Explanation" is the title of a paper [@jain2019]; "Attention is not not Explanation" is the title of a reply [@wiegreffe2019]: even if another pattern gives the same output, the one that was used can still be an explanation.
+# "Attention is not Explanation" is the title of a paper [@jain2019]: often, other weights gave the same output.
+# "Attention is not not Explanation" is the title of a reply [@wiegreffe2019]: the weights that were used can still be an explanation.
 # We look at two ways in which a map can mislead.
 #
 # ### 1. A neat map that hardly matters
 #
-# In our figure, cross 0.3 is a fine dictionary: ten of its twelve rows look at the right word.
+# In our first figure, cross 0.3 is a fine dictionary: ten of its twelve rows look at the right word.
 # If its weights are the reason for the output, other weights should give another output.
 # So we scramble them, as Jain and Wallace did with text classifiers.
 # We *permute* each row: it keeps its weights, but on keys drawn at random.
-# We do the same with cross 1.2, the best aligner.
+# For comparison, we do so with cross 1.2 (the best aligner).
 
 # %% tags=["hide-input"]
 from contextlib import contextmanager
@@ -1112,23 +1118,23 @@ assert (mixed[~allowed] == 0).all() and not torch.equal(mixed, given)
 assert torch.equal(right(), all_right)  # nothing is permuted any more
 
 # %% [markdown]
-# - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head. Its map is neat, but the model hardly needs it.
-# - Cross 1.2: scrambled, it does more harm than switched off, and so do the other heads of its layer (folded cell). A likely reason: other heads can replace what is missing, but they cannot correct what is wrong.
-# - All of layer 0: about 70 of 100 are right. So the map of 0.3 hardly matters by itself, but the maps of its layer together do.
-# - All of layer 1: almost nothing is right.
+# - Cross 0.3 (the fine dictionary): scrambled, 96 of 100 sentences are right, about as many as without the head. Its map is neat, but the model hardly needs it.
+# - Cross 1.2 (the best aligner): scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
+# - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
 #
-# So neither title is the whole truth: one map may not matter although its layer does.
+# So neither title is the whole truth: the map of cross 0.3 alone hardly matters, but the maps of its layer together do.
 #
 # ### 2. A dark cell that brings less
 #
-# A row must sum to 1, even where a head has nothing to look for.
-# Perhaps that is why the weight in some rows lies on a full stop or `</s>`; @clark2019 found the like in BERT.
-# Such a token is an **attention sink**. (The name is from @xiao2023; in their language models it is the first tokens.)
-# In our figure, cross 0.1 puts it on `</s>` to predict *zeigt*.
-# But a head adds weight times value [@kobayashi2020], and the value may be short.
-# We measured the vectors that the heads of layer 0 of the cross-attention add.
-# In rows of words whose largest weight is on a punctuation mark or `</s>`, these vectors are on average between a fifth and a half shorter than in other rows (folded cell).
-# So the map alone does not tell how much a head brings.
+# In our first figure, cross 0.1 puts nearly all its weight on `</s>` to predict *zeigt*.
+# A row must sum to 1, even where a head has nothing to look for; perhaps that is why.
+# Such a token is an **attention sink**; in BERT, @clark2019 found heads that look at full stops like this. (The name is from @xiao2023; in their language models it is the first tokens.)
+#
+# How much does a head bring from there?
+# It adds weight times value [@kobayashi2020], and the value may be short.
+# We measured the vectors that the heads of the cross-attention's layer 0 add.
+# In rows whose largest weight is on a punctuation mark or `</s>`, they are on average between a fifth and a half shorter than in other rows of words (folded cell).
+# So a dark cell does not tell how much a head brings.
 
 # %% tags=["hide-input"]
 marks = [tokenizer.encode(f"Hund{mark}")[-1] for mark in ".?,"]
@@ -1173,18 +1179,17 @@ assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 # %% [markdown]
 # ## What does the article hold?
 #
-# Back to our story: the decoder looks at *The* when it writes *Die*.
-# But the decoder does not see words.
-# It sees the memory, and there the encoder has mixed the words.
+# The third question: is the gender really at *The*?
+# The decoder looks at *The* when it writes *Die*, but it does not see words.
+# It sees the memory, one vector a token, in which the encoder has mixed the words.
 # So what does the vector at *The* hold?
 #
 # A **probe** can tell: a small classifier that is trained to read a property off the vectors of a layer.
 # Ours is linear (`fit_probe` is multinomial logistic regression).
-# *The woman* must become *die Frau* and *the boy* *der Junge*.
-# So at every *the* we ask for the gender of its noun.
+# At every *the* we ask it for the gender of the noun: feminine for *the woman* (*die Frau*), masculine for *the boy* (*der Junge*).
 #
-# We collect the vectors of all English words at the embedding, after layer 0 and after layer 1.
-# We do the same with an untrained model. (`vectors[name][2]` are those after layer 1. `in_first` marks the words of the first half of the sentences. `where(condition)` gives the numbers of the words that meet a condition.)
+# We collect the vectors of all English words at the embedding, after layer 0 and after layer 1, from our model and from an untrained one.
+# (`vectors[name][2]` are those after layer 1. `in_first` marks the words of the first half of the sentences. `where(condition)` gives the numbers of the words that meet a condition.)
 
 # %%
 from course_lib import Transformer
@@ -1249,7 +1254,7 @@ assert correct[plural].float().mean() < guess[plural].float().mean() + 0.2
 # (In the singular it is nearly always right. In the plural, German has one article for all genders, and the probe is not much better than guessing.)
 # Does the model know gender, then?
 # Careful: a probe learns, too.
-# Ask it for the gender at the *nouns*, before any layer. (`table_of` probes every layer of both models.)
+# So we ask for the gender at the *nouns*, before any layer, in both models. (`table_of` probes every layer.)
 
 # %% tags=["hide-input"]
 from course_lib.analysis import control_labels
@@ -1316,11 +1321,10 @@ assert (
 # %% [markdown]
 # A model of random weights knows nothing about gender.
 # Yet its probe is right 97 times in 100.
-# A probe can simply memorize: this vector is *woman*, so feminine.
+# A probe can memorize: this vector is *woman*, so feminine.
 # So the 97 % of the trained model say nothing about the model: its probe could have memorized the nouns as well.
 #
-# We make that impossible.
-# We hide a third of the nouns from the *probe* (three times over), and test it on these.
+# We make that impossible: we hide a third of the nouns from the *probe* (three times over), and test it on these.
 
 # %% tags=["hide-input"]
 unmet, guessed = {}, []  # (property, model) → accuracies at each depth, for each third
@@ -1381,21 +1385,24 @@ assert all(abs(sum(each) / 3 - 46) < 3 for each in (guessed[:3], guessed[3:]))
 assert averages["“the”", "trained"].diff().min() > 10
 
 # %% [markdown]
-# (The bars are the lowest and the highest of the three thirds.)
-# Now the two models differ.
-# At the noun, the trained model has the gender from the start (90 %), and the random model does not (38 %): training has grouped the embeddings of nouns by gender.
-# At *the*, the embedding gives no more than guessing. After layer 0 it is 61 %, after layer 1 it is 88 %; for the random model it never rises.
+# Now the two models differ. (The bars are the lowest and the highest of the three thirds.)
+#
+# - At the noun (blue), the trained model has the gender from the start (90 %), and the random model does not (38 %): training has grouped the embeddings of nouns by gender.
+# - At *the* (orange), the embedding gives no more than guessing. After layer 0 it is 61 %, after layer 1 it is 88 %; in the random model it never rises.
+#
 # So the encoder carries the gender from the noun to the article.
 # (Another control is the **control task** [@hewitt2019]: each noun gets a random class, which a probe can only memorize. At *the*, after layer 1, it is about 30 points behind the gender: folded cell.)
 #
 # ### Does the model use it?
 #
 # A probe shows what *can* be read, not what the model *does* read.
-# **Activation patching** tests that: it replaces one vector of a run with the vector of another run, and checks whether the output follows [@vig2020].
+# So, the fourth question: does the decoder read the gender at *The*?
 # We take the memory of *The man sees the boy.*, and replace one vector with that from the memory of *The woman sees the boy.*
-# We do this for 754 sentences of this form, in `short_batch`.
-# Each sentence gets a donor: a sentence whose subject has another gender.
-# `donors` holds the numbers of the donors; `article` holds the correct first token of each sentence.
+# If the model now writes *Die*, it reads the gender from this vector.
+# This is **activation patching**: one vector of a run is replaced with that of another run, to see whether the output follows [@vig2020].
+#
+# We do it for 754 sentences of this form, in `short_batch`.
+# Each gets a donor: a sentence whose subject has another gender. (`donors` holds their numbers, `article` the correct first token of each sentence.)
 
 # %% tags=["hide-input"]
 from itertools import permutations
@@ -1510,9 +1517,9 @@ assert 0.65 < mean_rows[4, 3, 4] < 0.85
 # %% [markdown]
 # No other position alone gives the article the donor's gender.
 # The article of the *object* gives the same result: all 754 follow the vector at its *the*, and none follows that at its noun.
-# To predict this article, cross 1.0 puts three quarters of its weight on the noun (folded cell), so its map would have misled us.
+# Here a map would have misled us: to predict this article, cross 1.0 (which looks at nouns) puts three quarters of its weight on the noun (folded cell).
 #
-# Which heads carried the gender to *The*?
+# The last question: did encoder 1.1 (article → noun) bring the gender to *The*?
 # We switch off each head of the encoder, alone and together with 1.1, and count the articles that are still right.
 
 
@@ -1546,8 +1553,9 @@ assert (left == tokenizer.encode("Die")[0]).all() and none_on < 0.4
 assert max(cost[head] for head in the_rest) < 0.13
 
 # %% [markdown]
-# Of the eight heads only 1.1 is missed when it alone is off, and it is enough: with the other seven off, all articles are right.
-# But others can do part of its work: without it 72 % of the articles are still right, without 1.1 and 1.0, or 1.1 and 0.1, only about 40 %.
+# Read the first and the last line: without 1.1, 72 % of the articles are right; with 1.1 alone, all of them.
+# So 1.1 is enough. No other head is missed when it alone is off.
+# But others can do part of its work, above all 1.0 and 0.1: without 1.1 and one of these two, only about 40 % are right.
 # (Without any head every article is *Die*.)
 #
 # ```
@@ -1567,16 +1575,13 @@ assert max(cost[head] for head in the_rest) < 0.13
 #
 # And this is what became of the map of encoder 1.1:
 #
-# | claim | test | result | compared with | verdict |
-# |---|---|---|---|---|
-# | It takes determiners to their nouns. | largest weights | 95 % | best distance 76 %, control rows 2 % | confirmed |
-# | The translator needs it. | switch it off | a third of the sentences lost | any other head of the encoder: about 10 % at most | confirmed |
-# | It is needed for pronouns most of all. | what breaks without it | 12 % of the pronouns | 25 % of the determiners | not confirmed |
-# | The gender is at *The*. | probe, on nouns that are new to it | 88 % | guessing: about 46 %, random model: 34 % | confirmed |
-# | It can bring the gender there. | the only head left on in the encoder | all articles right | no head: 36 % | confirmed |
-# | Only this head can. | switch it off | 72 % of the articles right | without 1.0, too: 38 % | false: others do a part |
-# | The decoder reads the gender at *The*. | activation patching | all articles follow | other positions: none | confirmed for these sentences |
-#
+# | question | test | answer |
+# |---|---|---|
+# | Does 1.1 take determiners to nouns? | count | yes, 95 %; best distance 76 %, control rows 2 % |
+# | Does the model need 1.1? | switch it off | yes, a third of the sentences are lost; other heads of the encoder cost about 10 % at most |
+# | Is the gender at *The*? | probe, on new nouns | yes, 88 %; guessing about 46 %, random model 34 % |
+# | Does the decoder read it there? | activation patching | yes, in these sentences: all articles follow the vector at *The*, none that of another position |
+# | Does 1.1 bring it there? | switch off the others | it can: all articles right; without it 72 % still are, so others do a part |
 # ## Your predictions
 
 # %%

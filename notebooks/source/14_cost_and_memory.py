@@ -7,7 +7,7 @@
 #
 # 1. predict the memory of a training step from the sizes of a model, and measure whether you were right;
 # 2. train with less: attention that stores no weights, gradient accumulation, activation checkpointing, bfloat16;
-# 3. shrink a trained model to int8, say what that costs in quality and whether it saves time, and teach a smaller model with a larger one.
+# 3. translate with less: a smaller cache and int8 weights, and say what int8 costs in quality and time; teach a smaller model with a larger one.
 #
 # **You need** the whole model and its parameters (lesson [08](08_transformer.ipynb)), a training step ([09](09_training.ipynb)) and the key-value cache ([11](11_decoding.ipynb)).
 # **Time**: {minutes} minutes to read, under 120 seconds to run.
@@ -29,11 +29,19 @@ from course_lib.widgets import Predict, Predictions
 torch.set_num_threads(1)  # so that times can be compared
 
 # %% [markdown]
+# | | training | translating |
+# |---|---|---|
+# | in memory | weights, gradients, Adam's moments, activations | weights, keys and values of earlier tokens |
+# | how to take less | attention without stored weights, smaller portions, computing twice, bfloat16 | fewer keys, int8 weights |
+#
+# We go through training first, then through translating. At the end we ask what a larger model brings, and what a smaller one can learn from it.
+#
 # This lesson runs on the CPU even where there is a GPU: what stays in memory depends on PyTorch's kernels, and the formulas below are for its CPU kernels.
 #
 # ## What does a step cost?
 #
-# Lesson [08](08_transformer.ipynb) counted one forward pass: two FLOPs (floating-point operations) for each parameter and token.
+# *Training*: a step runs forward, then backward, and then the optimizer changes the weights.
+# Lesson [08](08_transformer.ipynb) counted the forward pass: two FLOPs (floating-point operations) for each parameter and token.
 # In the backward pass each matrix product becomes two: one gives the gradient of its input, the other that of its weights.
 
 # %%
@@ -79,18 +87,17 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 
 # %% [markdown]
 # Two FLOPs forward and four backward make six for each parameter and token.
-# (The counter sees matrix products only: norms, softmax and Adam's step are not counted.)
-# So the cost of a large training run can be estimated in advance: 6 × parameters × tokens.
+# So the cost of a training run can be estimated in advance: 6 × parameters × tokens.
 # The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸. (Its table 2 says 3.3 · 10¹⁸; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
 # A "token" here is one source position together with one target position: each matrix meets one of the two, never both.
-# The products without parameters, scores and weighted sums, come on top: for each query token and attention 4 · length · d_model FLOPs forward and twice that backward. That is little as long as a text is much shorter than a few d_model.
+#
+# (The estimate leaves out products without parameters. Attention's scores and weighted sums take 4 · length · d_model FLOPs forward for each query token, and twice that backward: little for short sentences. Norms, softmax and Adam's step are not counted here.)
 #
 # ## What must be kept for the backward pass?
 #
 # Lesson [08](08_transformer.ipynb) found four numbers for each parameter: the weight, its gradient and Adam's two moments.
 # Beside these, a training step holds activations: the results of the forward pass that the backward pass needs again.
-# They grow with the batch.
-# Which results are they?
+# They grow with the batch. Which results are they?
 # For *y = x W + b*, the gradient of *W* is computed from *x*, so *x* must be kept.
 # The gradient of a sum needs neither of its terms.
 # `kept_bytes` asks PyTorch what it keeps, without the parameters.
@@ -173,11 +180,12 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # At 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
-# A decoder layer has three norms and two attentions: 3 + 3 + 4 + 4 = 14 vectors of d_model for each token (two of them, cross-attention's keys and values, for a source token); each stack's last norm has two more.
-# So in `mini`, with two layers in each stack, a source token and a target token keep 2 · 8 + 2 · 14 + 4 = 48 vectors together.
-# That makes 48 × 480 tokens × 128 numbers × 4 bytes, the line "vectors" below.
-# Masks are kept as well, the loss keeps a log-probability for each target token and subword, and each dropout keeps its mask.
-# `course_lib.cost.activation_bytes` counts all of that ("inner vectors" are those of d_ff).
+# By the same rules a decoder layer keeps 14 vectors of d_model for each token: three norms with their outputs make 6, two attentions make 8.
+# The last norm of each stack adds two.
+# `mini` has two layers in each stack. So a source token and a target token together keep 2 · 8 + 2 · 14 + 4 = 48 vectors.
+# 48 × 480 tokens × 128 numbers × 4 bytes is the line "vectors" below; "inner vectors" are those of d_ff.
+# Masks are kept as well, and the loss keeps a log-probability for each target token and subword. (`mini` is without dropout; dropout keeps masks, too.)
+# `course_lib.cost.activation_bytes` counts all of that:
 
 # %% tags=["nbval-check-output"]
 from course_lib.cost import activation_bytes
@@ -194,8 +202,8 @@ assert told["logits"] == 4 * 16 * 30 * 2000
 assert sum(told.values()) > 4 * 4 * mini.num_parameters == 16 * 919_040
 
 # %% [markdown]
-# For our mini model, a batch of only 16 sentence pairs keeps more bytes than weights, gradients and moments together (16 × 919,040 = 14.7 million).
-# A smaller batch reduces only the activations; a narrower model also reduces weights, gradients and moments.
+# This batch of only 16 sentence pairs takes more than weights, gradients and moments together (16 bytes × 919,040 parameters = 14.7 million).
+# A smaller batch reduces only the activations; a narrower model reduces the others, too.
 #
 # ## The peak of a step
 #
@@ -292,12 +300,11 @@ assert abs(held[turns[2]] / (4 * mini.num_parameters) - 1) < 0.05
 
 # %% [markdown]
 # In the forward pass each layer adds what it keeps.
-# The narrow spike at the top is the loss: the gradient of the log-probabilities briefly takes two more tables of their size.
-# In the backward pass each layer frees what it kept and leaves gradients, which are smaller here.
-#
+# The narrow spike is the loss: the gradient of the log-probabilities briefly takes two more tables of their size.
+# In the backward pass each layer frees what it kept and leaves the gradients of its weights, which are smaller here.
 # (`fused=True` above makes Adam a single kernel without intermediate tables.)
 #
-# With a large model and a small batch it is the other way round: there are few activations, and as many gradients as weights.
+# Now the opposite case, a large model and a small batch: few activations, and as many gradients as weights.
 
 # %%
 of_base_peak = Predict(
@@ -349,15 +356,16 @@ of_gradients = 4e-6 * (decoder + 3 * counts["embeddings"])  # MB
 assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 
 # %% [markdown]
-# So beside weights and moments, 12 bytes for each parameter, the peak is the largest of three things:
+# The peak of `mini` is where the backward pass begins; base has one spike in the middle of this pass and one at its end.
+# So there are three candidates for the peak:
 #
-# - where the backward pass begins: the activations and two tables as large as the logits;
-# - where it passes from decoder to encoder: the encoder's activations, the decoder's gradients and three tables as large as the embedding (generator and target embedding share one matrix, and their two gradients are added to a third);
-# - where it ends: all gradients and one such table.
+# - *where the backward pass begins*: all activations and two tables as large as the logits;
+# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding (generator and target embedding share one matrix, and their two gradients are added to a third);
+# - *where it ends*: all gradients and one such table.
 #
-# `peak_bytes` computes that. Is it right for small and large models?
+# `peak_bytes` takes the largest of the three, and adds 12 bytes for each parameter: its weight and two moments. Is that right for small and large models?
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.training import peak_bytes as measured_peak
 
 off = {}
@@ -378,17 +386,17 @@ del step  # of base, a gigabyte
 assert all(abs(error) < 0.04 for error in off.values())
 
 # %% [markdown]
-# It is, here within one percent. ("Rest" is what is held beside weights and moments, the first MB.)
-# So on a CPU we know in advance what the tensors of such a step, with short sentences, will take (Python, PyTorch and the kernels' own scratch memory come on top).
+# It is, here within one percent. ("Rest" is what is held beside weights and moments, the first MB. Python, PyTorch and the kernels' own scratch memory come on top.)
+# So for short sentences on a CPU we know what a training step will take before we run it.
 #
-# The calculator shows the parts for other models and batches.
-# (Its bars are never all held at once. Dropout's masks count as vectors here.)
-# At 32 tokens, attention weights are a small bar; move the length until they are larger than the vectors (near 600).
+# The calculator shows the parts for other models and batches. (Its bars are never all held at once. Dropout's masks count as vectors here.)
+# At 32 tokens, attention weights are a small bar. Move the length until they are larger than the vectors (near 600).
 
 # %%
 from course_lib.widgets import CostCalculator
 
 CostCalculator()
+
 
 # %% tags=["hide-input"]
 def largest_part(length):
@@ -401,7 +409,7 @@ assert largest_part(560) == "vectors" and largest_part(640) == "attention weight
 # %% [markdown]
 # ## Attention that stores no weights
 #
-# One pair of sentences, 4,096 tokens each: how much memory do base's attention weights take?
+# *Training* on long texts: one pair of texts, 4,096 tokens each. How much memory do base's attention weights take?
 
 # %% tags=["nbval-check-output"]
 base = replace(model_preset("base", 37_000), max_len=4096)
@@ -458,11 +466,11 @@ assert max(gaps) < 1e-12
 # %% [markdown]
 # The result is the same, and no table of scores has more than queries × size entries.
 # But PyTorch would still keep each block for the backward pass.
-# FlashAttention [@dao2022] goes one step further.
-# It does all of this in one kernel, with blocks that fit into the fastest memory of the chip, and keeps, beside its inputs and its result, one number per query, `largest + total.log()`, the logarithm of the sum of exp(score) (the first version kept two).
-# The backward pass recomputes the weights, block by block, as exp(score − that number): more FLOPs, but arithmetic is cheaper than traffic to main memory.
-# `F.scaled_dot_product_attention` uses such a **fused kernel** where one fits the device, the type, the mask and the dropout.
-# We measure how the peak memory and the time of both grow, forward and backward.
+# FlashAttention [@dao2022] does not: it keeps its inputs, its result and one number per query, `largest + total.log()`, the logarithm of the sum of exp(score).
+# The backward pass computes the weights again, block by block, as exp(score − that number).
+# All of that is one **fused kernel**, with blocks that fit into the fastest memory of the chip: more FLOPs, but arithmetic is cheaper than traffic to main memory.
+# `F.scaled_dot_product_attention` uses such a kernel where one fits the device, the type, the mask and the dropout.
+# We compare it with attention written out: peak memory and time, forward and backward.
 
 # %%
 of_fused = Predict(
@@ -515,9 +523,9 @@ assert 3 < growth["fused"][1] < 6
 # %% [markdown]
 # The memory of the fused kernel is linear in the length.
 # Its time is not: every query is still compared with every key.
-# Written out, the time can grow faster than that: large tables also travel to main memory and back (our guess, not measured).
-# So the fused kernel's advantage can grow with the length, but its own curve stays quadratic.
-# A recorded benchmark compares whole attention layers, projections included, with the feed-forward network, up to 4,096 tokens:
+# (Written out, the time can grow even faster. Our guess, not measured: large tables travel to main memory and back.)
+#
+# From which length is attention the slower part of a layer? A recorded benchmark compares whole attention layers, projections included, with the feed-forward network (d_model 256, d_ff 1,024):
 
 # %% tags=["hide-input"]
 import json
@@ -558,11 +566,199 @@ assert sizes[1] == 128 and sizes[4] == 1024 and written[2] > network[2] > fused[
 assert fused[3] > network[3]
 
 # %% [markdown]
-# For short sentences the feed-forward network takes longer (d_model 256, d_ff 1,024): its line crosses that of attention written out between 128 and 256 tokens, and that of fused attention between 256 and 512. Both depend on d_model.
+# For short sentences the feed-forward network takes longer. Attention written out overtakes it between 128 and 256 tokens, fused attention between 256 and 512. Both lengths depend on d_model.
+#
+# ## The same gradients from less memory
+#
+# *Training*, still: two ways to keep fewer activations at a time.
+#
+# ### In smaller portions
+#
+# With **gradient accumulation** (lesson [09](09_training.ipynb)) a batch is cut into micro-batches. Their gradients are added up before one step of the optimizer; the loss of each is divided by the number of tokens in all of them.
+# Only one micro-batch at a time has activations.
+# The FLOPs stay the same, but small products use a GPU less well.
+# (With dropout each micro-batch draws its own masks, so the gradients are the same only on average.)
+#
+# ### Computing twice
+#
+# **Activation checkpointing** [@chen2016] keeps only the *input* of each layer.
+# When the backward pass reaches a layer, that layer runs forward again, to get the rest.
+
+# %%
+of_twice = Predict(
+    "How many more FLOPs does a training step then take?",
+    ["a third more at most", "a half more at most", "twice as many"],
+    section="Computing twice",
+)
+of_twice
+
+# %%
+from torch.utils.checkpoint import checkpoint
+
+
+class Checkpointed(nn.Module):
+    """A layer that keeps its input only, and runs again in the backward pass."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, *inputs, **options):
+        return checkpoint(self.layer, *inputs, use_reentrant=False, **options)
+
+
+def checkpointed(model):
+    """A copy with the same weights."""
+    copy = deepcopy(model)
+    for stack in (copy.encoder, copy.decoder):
+        stack.layers = nn.ModuleList(map(Checkpointed, stack.layers))
+    return copy
+
+
+# %% tags=["hide-input"]
+def backward_of(model, batches):
+    """Leaves the gradient of the mean loss, from one batch or from several."""
+    tokens = sum(each.num_tokens for each in batches)
+    for number, each in enumerate(batches):
+        torch.manual_seed(number)  # the same dropout for all
+        (batch_loss(model, each)[0] / tokens).backward()
+
+
+def gradients(model):
+    """All gradients as one vector; the model gives them up."""
+    found = torch.cat([each.grad.flatten() for each in model.parameters()])
+    model.zero_grad()
+    return found
+
+
+# %% [markdown]
+# We compare four ways for a model of 6 + 6 narrow layers: 16 sentence pairs at once or four at a time, plain or checkpointed.
+
+
+# %% tags=["hide-input"]
+deep = model_preset("tiny", 500, num_layers=6)
+torch.manual_seed(0)
+plain, large = Transformer(deep), some_batch(deep, pairs=16, length=40)
+micro = [
+    Batch(large.src[i : i + 4], large.tgt_in[i : i + 4], large.tgt_out[i : i + 4])
+    for i in range(0, 16, 4)
+]
+twice = checkpointed(plain)
+ways = {
+    "all at once": (plain, [large]),
+    "4 micro-batches": (plain, micro),
+    "checkpointed": (twice, [large]),
+    "both": (twice, micro),
+}
+
+# %% tags=["hide-input"]
+peaks, spent, grads = {}, {}, {}
+for name, way in ways.items():
+    with FlopCounterMode(display=False) as counter:
+        backward_of(*way)
+    grads[name] = gradients(way[0])
+    peaks[name] = measured_peak(lambda way=way: backward_of(*way))
+    way[0].zero_grad()
+    spent[name] = counter.get_total_flops()
+    share = spent[name] / spent["all at once"]
+    print(f"{name:16}peak {peaks[name] / 1e6:6.1f} MB, {share:.2f} times the FLOPs")
+share = spent["checkpointed"] / spent["all at once"]
+of_twice.reveal(of_twice.choices[(share > 4 / 3) + (share > 3 / 2)])
+
+# %% tags=["hide-input"]
+assert peaks["checkpointed"] < 0.5 * peaks["all at once"]
+assert peaks["both"] < 0.8 * min(peaks["checkpointed"], peaks["4 micro-batches"])
+assert 8.15e6 < 4 * deep.num_parameters < 8.25e6
+assert 0.6 < 4 * deep.num_parameters / peaks["both"] < 0.73
+assert 1.15 < spent["checkpointed"] / spent["all at once"] < 4 / 3
+assert spent["4 micro-batches"] == spent["all at once"]
+gap = (grads["checkpointed"] - grads["all at once"]).abs().max()
+assert gap < 1e-6 * grads["all at once"].abs().max()
+
+# %% [markdown]
+# Both ways reduce the peak, and together they reduce it more. (These are peaks of both passes, beside the weights, without the optimizer.)
+# Two thirds of the last peak are the gradients themselves (2.05 million parameters, 8.2 MB), which neither way can save.
+# The forward pass is a third of a step, so computing it twice adds at most a third; here a little less, because the generator is not computed twice.
+# Even with dropout the gradients are those of the plain model, because `checkpoint` restores the random state before a layer runs again.
+#
+# ## Half of each number: bfloat16
+#
+# *Training*, one last way to take less: shorter numbers.
+# A float32 has one bit for the sign, 8 for the exponent and 23 for the digits.
+# **bfloat16** has 16 bits: the sign, all 8 bits of the exponent, but only 7 of the digits. The range is the same, with two to three significant decimal digits.
+
+# %%
+of_sum = Predict(
+    "In bfloat16 we add 0.001 to a weight of 1, a thousand times. What is it then?",
+    unit="",
+    off_by=0.05,
+    section="Half of each number: bfloat16",
+)
+of_sum
+
+# %% tags=["nbval-check-output"]
+after = {}
+for dtype in (torch.float32, torch.bfloat16):
+    after[dtype], small_step = torch.tensor([1, 0.001], dtype=dtype)
+    for _ in range(1000):
+        after[dtype] += small_step
+    print(f"{dtype}: {after[dtype].item():.3f}")
+
+# %%
+of_sum.reveal(after[torch.bfloat16].item(), because="every step was rounded away")
+
+# %% tags=["hide-input"]
+assert after[torch.bfloat16] == 1 and abs(after[torch.float32] - 2) < 1e-3
+near = torch.tensor(0.05).bfloat16()
+assert near + 1e-4 == near and 2e-4 < near + 2e-4 - near < 3e-4
+
+# %% [markdown]
+# The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times. Near 0.05 two neighbors are 0.0002 apart.
+# A step of Adam changes a weight by about the learning rate. So where the rate is below 0.0001, in warm-up and at the end of training, such steps are lost for weights near 0.05 and larger.
+# That is why weights stay in float32 while they *learn*.
+#
+# **Mixed precision** computes the matrix products in bfloat16, and keeps weights, norms and loss in float32. `torch.autocast` does that, by a list of operators for each device; our training uses it with `precision="bfloat16"`.
+# (It began with float16 [@micikevicius2018], whose smaller range needs a scaled loss, or small gradients become 0.)
+# Does it halve the activations?
+
+
+# %%
+def mixed():
+    with torch.autocast("cpu", torch.bfloat16):
+        return batch_loss(plain, large)
+
+
+in_full = kept_bytes(lambda: batch_loss(plain, large), plain)
+in_half = kept_bytes(mixed, plain)
+print(f"kept in float32 {in_full / 1e6:.1f} MB, mixed {in_half / 1e6:.1f} MB")
+
+# %% tags=["hide-input"]
+assert 0.4 < in_half / in_full < 0.95
+x = torch.randn(640, 128, requires_grad=True)
+parts = nn.ModuleList([nn.LayerNorm(128), *(nn.Linear(128, 128) for _ in range(3))])
+
+
+def three_readers():
+    with torch.autocast("cpu", torch.bfloat16):
+        normed = parts[0](x)
+        return [each(normed) for each in parts[1:]]
+
+
+in_float32 = x.nbytes + 2 * 4 * 640  # the norm's input, means and deviations
+copies = 2 * 3 * (x.numel() + 128 * 128)  # of its output and of the weights
+assert kept_bytes(three_readers, parts) == in_float32 + copies
+
+# %% [markdown]
+# Far from it: what norms and the loss keep is still float32, and bfloat16 copies of the weights are kept as well. (These matter less with a larger batch.)
+# Autocast also converts a vector anew for each layer that reads it: query, key and value keep three copies.
+# Whether it is *faster* depends on the chip and its hardware for bfloat16. We have not timed it.
+#
+# (A trained model can also be adapted with less. **LoRA** [@hu2022] freezes a matrix and trains a product of two narrow ones, which is added to it. The frozen matrix needs no gradient and no moments.)
 #
 # ## The cache, when translating
 #
-# Translating keeps no activations, but it keeps the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
+# *Translating*, from here on: the model is trained. There are no gradients and no moments, and no activations are kept.
+# Beside the weights, memory holds the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
 # For each layer, hypothesis and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own. (Ours are copied for each hypothesis; all hypotheses of a sentence could share them.)
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -589,8 +785,7 @@ assert held_by_cache == formula and beams > 4 * 63e6
 # ### Fewer keys than queries
 #
 # Must every head have keys and values of its own?
-# In **grouped-query attention** [@ainslie2023] several query heads share one head of keys and values, as in many large language models since 2023; with a single such head for all queries it is called *multi-query attention* [@shazeer2019].
-# On a GPU, generating a token mostly waits for memory, so a smaller cache can also save time. (We did not measure it.)
+# In **grouped-query attention** [@ainslie2023] several query heads share one head of keys and values, as in many large language models since 2023. With one such head for all queries it is called *multi-query attention* [@shazeer2019].
 # Compared with the class of lesson [04](04_multi_head.ipynb#The-class), two projections get narrower and one line repeats their results:
 
 
@@ -650,222 +845,17 @@ torch.testing.assert_close(few(x), few.output_proj(torchs.transpose(1, 2).flatte
 assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 
 # %% [markdown]
-# (`F.scaled_dot_product_attention` has it built in: `enable_gqa=True`. We counted both attentions of the decoder as grouped; what sharing costs in quality is another question.)
+# (PyTorch has it built in: `F.scaled_dot_product_attention(…, enable_gqa=True)`. We counted both attentions of the decoder as grouped. What sharing costs in quality, and whether the smaller cache saves time, we did not measure.)
+#
 # Two more ways are common.
 # With a **sliding window** a layer attends to the latest tokens only, so its cache stops growing [@jiang2023].
-# A *paged* cache is kept in small blocks, like the memory of an operating system, so that a sentence wastes at most a part of its last block [@kwon2023].
-#
-# ## The same gradients from less memory
-#
-# ### In smaller portions
-#
-# **Gradient accumulation** adds up the gradients of micro-batches before one step of the optimizer (lesson [09](09_training.ipynb)); the loss of each is divided by the number of tokens in all of them.
-# Only one micro-batch at a time has activations.
-# It takes no additional FLOPs, but small products use a GPU less well.
-# (With dropout each micro-batch draws its own masks, so the gradients are the same only on average.)
-#
-# ### Computing twice
-#
-# **Activation checkpointing** [@chen2016], here by single layers, keeps only the *input* of each.
-# When the backward pass reaches a layer, the layer runs forward again.
-
-# %%
-of_twice = Predict(
-    "How many more FLOPs does a training step then take?",
-    ["a third more at most", "a half more at most", "twice as many"],
-    section="Computing twice",
-)
-of_twice
-
-# %%
-from torch.utils.checkpoint import checkpoint
-
-
-class Checkpointed(nn.Module):
-    """A layer that keeps its input only, and runs again in the backward pass."""
-
-    def __init__(self, layer):
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, *inputs, **options):
-        return checkpoint(self.layer, *inputs, use_reentrant=False, **options)
-
-
-def checkpointed(model, kind=Checkpointed):
-    """A copy with the same weights."""
-    copy = deepcopy(model)
-    for stack in (copy.encoder, copy.decoder):
-        stack.layers = nn.ModuleList(map(kind, stack.layers))
-    return copy
-
-
-# %% tags=["hide-input"]
-def backward_of(model, batches):
-    """Leaves the gradient of the mean loss, from one batch or from several."""
-    tokens = sum(each.num_tokens for each in batches)
-    for number, each in enumerate(batches):
-        torch.manual_seed(number)  # the same dropout for all
-        (batch_loss(model, each)[0] / tokens).backward()
-
-
-def gradients(model):
-    """All gradients as one vector; the model gives them up."""
-    found = torch.cat([each.grad.flatten() for each in model.parameters()])
-    model.zero_grad()
-    return found
-
-
-# %% [markdown]
-# We compare four ways for a model of 6 + 6 narrow layers: 16 sentence pairs at once or four at a time, plain or checkpointed.
-# `ways` has the model and the batches of each, `backward_of` runs both passes for them, and `gradients` collects the result.
-
-
-# %% tags=["hide-input"]
-deep = model_preset("tiny", 500, num_layers=6)
-torch.manual_seed(0)
-plain, large = Transformer(deep), some_batch(deep, pairs=16, length=40)
-micro = [
-    Batch(large.src[i : i + 4], large.tgt_in[i : i + 4], large.tgt_out[i : i + 4])
-    for i in range(0, 16, 4)
-]
-twice = checkpointed(plain)
-ways = {
-    "all at once": (plain, [large]),
-    "4 micro-batches": (plain, micro),
-    "checkpointed": (twice, [large]),
-    "both": (twice, micro),
-}
-
-# %%
-peaks, spent, grads = {}, {}, {}
-for name, way in ways.items():
-    with FlopCounterMode(display=False) as counter:
-        backward_of(*way)
-    grads[name] = gradients(way[0])
-    peaks[name] = measured_peak(lambda way=way: backward_of(*way))
-    way[0].zero_grad()
-    spent[name] = counter.get_total_flops()
-    share = spent[name] / spent["all at once"]
-    print(f"{name:16}peak {peaks[name] / 1e6:6.1f} MB, {share:.2f} times the FLOPs")
-share = spent["checkpointed"] / spent["all at once"]
-of_twice.reveal(of_twice.choices[(share > 4 / 3) + (share > 3 / 2)])
-
-# %% tags=["hide-input"]
-assert peaks["checkpointed"] < 0.5 * peaks["all at once"]
-assert peaks["both"] < 0.8 * min(peaks["checkpointed"], peaks["4 micro-batches"])
-assert 8.15e6 < 4 * deep.num_parameters < 8.25e6
-assert 0.6 < 4 * deep.num_parameters / peaks["both"] < 0.73
-assert 1.15 < spent["checkpointed"] / spent["all at once"] < 4 / 3
-assert spent["4 micro-batches"] == spent["all at once"]
-gap = (grads["checkpointed"] - grads["all at once"]).abs().max()
-assert gap < 1e-6 * grads["all at once"].abs().max()
-
-# %% [markdown]
-# Both ways reduce the peak, and together they reduce it more.
-# Two thirds of the last peak are the gradients themselves (2.05 million parameters, 8.2 MB), which neither of these ways can save.
-# (Peaks of both passes, beside the weights, without the optimizer.)
-# The forward pass is a third of a step, so computing it twice adds at most a third; it is a little less here, because the generator is not computed twice.
-# Even with dropout the gradients are those of the plain model, because `checkpoint` restores the random state before it runs a layer again.
-#
-# **A mistake that raises no error**: turning that off.
-
-# %%
-class Careless(Checkpointed):
-    def forward(self, *inputs, **options):
-        quick = dict(use_reentrant=False, preserve_rng_state=False)
-        return checkpoint(self.layer, *inputs, **quick, **options)
-
-
-careless = checkpointed(plain, Careless)
-backward_of(careless, [large])
-wrong = gradients(careless)
-distance = (wrong - grads["all at once"]).norm() / grads["all at once"].norm()
-print(f"the gradients are off by {distance:.0%} of their norm")
-
-# %% tags=["hide-input"]
-assert distance > 0.05
-
-# %% [markdown]
-# The second pass drops other features than the first, and the gradient belongs to neither.
-#
-# ## Half of each number: bfloat16
-#
-# A float32 has one bit for the sign, 8 for the exponent and 23 for the digits.
-# **bfloat16** keeps all 8 bits of the exponent but only 7 of the digits, 16 bits with the sign: the same range, with two to three significant decimal digits.
-
-# %%
-of_sum = Predict(
-    "In bfloat16 we add 0.001 to a weight of 1, a thousand times. What is it then?",
-    unit="",
-    off_by=0.05,
-    section="Half of each number: bfloat16",
-)
-of_sum
-
-# %% tags=["nbval-check-output"]
-after = {}
-for dtype in (torch.float32, torch.bfloat16):
-    after[dtype], small_step = torch.tensor([1, 0.001], dtype=dtype)
-    for _ in range(1000):
-        after[dtype] += small_step
-    print(f"{dtype}: {after[dtype].item():.3f}")
-
-# %%
-of_sum.reveal(after[torch.bfloat16].item(), because="every step was rounded away")
-
-# %% tags=["hide-input"]
-assert after[torch.bfloat16] == 1 and abs(after[torch.float32] - 2) < 1e-3
-near = torch.tensor(0.05).bfloat16()
-assert near + 1e-4 == near and 2e-4 < near + 2e-4 - near < 3e-4
-
-# %% [markdown]
-# The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times; near 0.05 two neighbors are 0.0002 apart.
-# A step of Adam changes a weight by about the learning rate. So where the rate is small, in warm-up and at the end of training (below 0.0001), such steps are rounded away for weights near 0.05 and larger, and larger steps are rounded coarsely.
-# So weights stay in float32 while they *learn*.
-# **Mixed precision** computes the matrix products in bfloat16, and keeps weights, norms and loss in float32 (whether the softmax is depends on the device).
-# (It began with float16 [@micikevicius2018], whose smaller range needs a scaled loss, or small gradients become 0.)
-# `torch.autocast` does that, by a list of operators for each device, and our training with `precision="bfloat16"` uses it.
-# Does it halve the activations?
-
-# %%
-def mixed():
-    with torch.autocast("cpu", torch.bfloat16):
-        return batch_loss(plain, large)
-
-
-in_full = kept_bytes(lambda: batch_loss(plain, large), plain)
-in_half = kept_bytes(mixed, plain)
-print(f"kept in float32 {in_full / 1e6:.1f} MB, mixed {in_half / 1e6:.1f} MB")
-
-# %% tags=["hide-input"]
-assert 0.4 < in_half / in_full < 0.95
-x = torch.randn(640, 128, requires_grad=True)
-parts = nn.ModuleList([nn.LayerNorm(128), *(nn.Linear(128, 128) for _ in range(3))])
-
-
-def three_readers():
-    with torch.autocast("cpu", torch.bfloat16):
-        normed = parts[0](x)
-        return [each(normed) for each in parts[1:]]
-
-
-in_float32 = x.nbytes + 2 * 4 * 640  # the norm's input, means and deviations
-copies = 2 * 3 * (x.numel() + 128 * 128)  # of its output and of the weights
-assert kept_bytes(three_readers, parts) == in_float32 + copies
-
-# %% [markdown]
-# Far from it: what norms and the loss keep is still float32, and bfloat16 copies of the weights are kept as well.
-# Autocast also converts a vector anew for each layer that reads it: query, key and value keep three copies.
-# With a larger batch only the weights' copies matter less.
-# Whether it is *faster* depends on the chip: large products can be much faster if its hardware multiplies bfloat16, and slower otherwise. We have not timed it.
+# A *paged* cache is kept in small blocks, so that a sentence wastes at most a part of its last block [@kwon2023].
 #
 # ## Weights of one byte: int8
 #
-# A trained model no longer takes small steps, so its weights can be coarser.
+# *Translating* needs the weights, too. A trained weight no longer takes small steps, so it can be coarser.
 # **Quantization** stores each weight as an integer from −127 to 127, times a scale.
-# Should there be one scale for the whole matrix, or one for each row of PyTorch's (out, in) weight, that is, for each output?
-# We take one for each row; below we test both.
+# We take one scale for each row of PyTorch's (out, in) weight, that is, for each output:
 
 
 # %%
@@ -883,8 +873,8 @@ class OurInt8Linear(nn.Module):
 
 
 # %% [markdown]
-# For whole models we use torchao, PyTorch's own package for quantization.
-# `quantized` returns a copy of a model in which torchao has converted the linear layers.
+# torchao, PyTorch's own package, does the same for all linear layers of a model; our `quantized` returns such a copy.
+# Here is one layer of the translator `course`:
 
 # %% tags=["hide-input"]
 from course_lib.compression import quantized, weight_bytes
@@ -908,10 +898,8 @@ assert all((each - right).norm() < 0.02 * right.norm() for each in both)
 assert (both[0] - both[1]).norm() < 0.02 * right.norm()
 
 # %% [markdown]
-# This layer is off by less than a percent.
-#
-# Why not fewer bits?
-# We round all matrices of the translator `course` to 8, 6, 4, 3 and 2 bits (`rounded`), translate 60 sentences of its grammar, and count exact matches.
+# Both are off by less than a percent. Would fewer bits do?
+# We round all matrices of `course` to 8, 6, 4, 3 and 2 bits (`rounded`), translate 60 sentences of its grammar, and count exact matches: with one scale per row, and with one for the whole matrix.
 
 # %%
 of_bits = Predict(
@@ -940,7 +928,7 @@ def rounded(model, bits, per_row):
     return copy
 
 
-# %%
+# %% tags=["hide-input"]
 all_bits, exact = (8, 6, 4, 3, 2), {}
 for name, per_row in (("one scale per row", True), ("one per matrix", False)):
     models = [rounded(course.model, bits, per_row) for bits in all_bits]
@@ -972,17 +960,15 @@ assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 assert 2 <= 60 * (full - by_matrix[2]) <= 6
 
 # %% [markdown]
-# Three bits pass our mark, but only with one scale per row.
-# With one scale per row, four bits lose none of the 60 sentences.
-# With one scale per matrix they lose a few: the largest weight of all decides how coarsely every row is rounded.
-# (A model with strong outliers among its weights, or one that is less sure, may need more bits; test yours.)
+# With one scale per row, four bits lose none of the 60 sentences, and three bits still pass our mark.
+# With one scale per matrix, four bits lose a few: the largest weight of all decides how coarsely every row is rounded.
+# (Other models may need more bits; test yours.)
 #
-# Now the larger translator, `everyday`: how many bytes does it take?
-# torchao leaves the embedding in float32.
-# But in our model embedding and generator share one matrix, so now it is stored twice: in float32 for the embedding, 8 million bytes, and in int8 for the generator, 2 million.
+# How many bytes does int8 save? We take the larger translator, `everyday`.
+# Its embedding and generator share one matrix. torchao converts the generator but not the embedding, so this matrix is now stored twice: in int8 for the generator, 2 million bytes, and in float32 for the embedding, 8 million.
 # With `embedding=True` the embedding reads the generator's int8 rows instead.
 
-# %%
+# %% tags=["hide-input"]
 everyday = Translator.from_pretrained("everyday")
 small_weights = quantized(everyday.model)
 variants = {
@@ -1003,13 +989,13 @@ assert 0.4 < linear_only / whole < 0.5 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]
-# Now the weights take a quarter of the bytes. (BLEU says little here, because the file of `everyday` was in int8 already. The file of `course` was in float16, and eight bits lost no sentence.)
-#
-# Is it also faster?
-# It might be: when one token is translated at a time, most of the work is reading the weights from memory, and there is only a quarter to read.
-# (`microseconds` takes the fastest of 100 rounds of one layer. Its 2 MB may stay in the cache, which hides such a gain.)
+# Now the weights take a quarter of the bytes. (Equal BLEU says little here, because the file of `everyday` was in int8 already. The file of `course` was in float16, and eight bits lost no sentence.)
 #
 # ### Is int8 faster?
+#
+# It might be: to translate one token, a model mostly reads its weights from memory, and int8 weights are a quarter of the bytes.
+# We time one layer of `everyday`. "int8 weights" is what we have seen; in "int8 products" the activations become int8, too.
+# The second column uses **`torch.compile`**, which records the operators of a function once and generates one loop for those that belong together. torchao is made to be used with it.
 
 # %%
 of_speed = Predict(
@@ -1088,7 +1074,7 @@ for name, layer in layers.items():
     seen = operators[name] = []
     with Watch(), torch.no_grad():
         layer(one)
-    print(f"{name:24}{len(seen):3} operators: {', '.join(seen[:4])} …")
+    print(f"{name:24}{len(seen):3} operators")
 
 # %% tags=["hide-input"]
 assert times["torchao, int8 weights"] > 1.3 * times["float32"]
@@ -1106,20 +1092,16 @@ if compiled:
     assert min(now.values()) > 1.2 * times["float32"]
 
 # %% [markdown]
-# With int8 weights torchao's layer is *slower*.
-# At every call it converts all int8 weights back to float32 and then multiplies in float32, as our class does: it saves memory between calls, but does more work than before.
-# If the activations are int8 as well ("int8 products"), the integers are multiplied directly, but finding a scale for each token takes many small operators.
+# On our CPU both int8 layers are *slower* than float32, compiled or not.
 #
-# torchao is made to be used with **`torch.compile`**, which records the operators of a function once and generates one loop for those that belong together, so that intermediate results need not go through memory (the second column; it needs a C++ compiler).
-# With int8 products that saves some time.
-# With int8 weights little changes: the product is still a call of a library that wants float32, so the generated code converts the matrix, too (checked in the folded cell).
-# On our CPU both stay slower than the float32 layer. So in this layer int8 saves bytes, and no time; a kernel that reads int8 directly could save time, which we have not measured.
+# - *int8 weights*: each call converts the whole matrix back to float32, as our class does, and then multiplies. The compiled code converts it, too (checked in the folded cell).
+# - *int8 products*: the integers are multiplied directly, but a scale for each token takes many small operators. Compiling them saves some time.
 #
-# (Frozen weights can be adapted: **LoRA** [@hu2022] adds a trained product of two narrow matrices. The frozen matrix needs no gradient and no moments.)
+# So in this layer int8 saves bytes, and no time. A kernel that reads int8 directly could save time; we have not measured one. (And the 2 MB of this layer may stay in the processor's cache, where reading less gains little.)
 #
 # ## What does a size bring?
 #
-# We know what each size costs. Is it worth its price?
+# We know what each size costs, in training and in translating. What does it bring?
 # The paper's table 3 starts from base, mostly changes one thing at a time, and compares the BLEU.
 # We do the same with `mini`: the paper's dropout and label smoothing, 20,000 pairs of the course corpus, six epochs, three seeds for each row.
 # (Recorded by `python -m course_lib.experiments table3`. Rows with another width, depth or architecture use the best of three learning rates, chosen with another seed.)
@@ -1182,25 +1164,25 @@ assert 55 < by_rate[1.0] < 65 and by_rate[1.5] < 30 < 90 < by_rate[0.5]
 assert by_rate[1.0] < min(min(runs) for runs in bleu_of.values())
 
 # %% [markdown]
-# The letters are those of the paper's rows (F is not in the paper's table); M stands for millions of parameters.
+# "base" is our `mini`. The letters are those of the paper's rows (F is not in the paper's table); M stands for millions of parameters.
 #
 # - *Size*: untied weights bring as much as `big`, with a quarter of its parameters. Twice d_model costs 2.9 times the parameters and brings nothing.
-# - *Recipe*: without dropout it is better here; the paper's base loses 1.2 BLEU without it. And an LSTM with attention beats our base at equal size (lesson [15](15_alternatives.ipynb) asks when).
-# - *Learning rate*: twice d_model wants half the rate. With the rate of our base it had 60 BLEU in a trial, and would have looked like the worst of all.
+# - *Recipe*: our base is better without dropout; the paper's base loses 1.2 BLEU without it. And an LSTM with attention beats our base at equal size (lesson [15](15_alternatives.ipynb) asks when).
+# - *Learning rate*: the model with twice d_model wants half the rate. With the rate of our base it reached only 60 BLEU in a trial, less than any row.
 #
-# So do not copy the numbers to another corpus. Copy the method: one change at a time, more than one seed, and a learning rate for each size.
+# On another corpus the numbers will differ. The method stays: one change at a time, more than one seed, and a learning rate for each size.
 #
 # ## A smaller model that learns from a larger one
 #
-# Suppose that there is room for *a third of the parameters* only, and little data to learn from.
-# In **knowledge distillation** [@hinton2015] the small model, the **student**, learns from a large one, the **teacher**.
+# Suppose that there is room for *a third of the parameters* only, and that there are few sentence pairs.
+# In **knowledge distillation** [@hinton2015] a small model, the **student**, learns from a large trained one, the **teacher**.
 # Our teacher is the translator `course`, which has learned from 60,000 pairs; the student has half of its widths, and 250 short sentence pairs.
-# @kim2016 apply that to translation in two ways.
+# The teacher can help in two ways [@kim2016]:
 #
-# - **Sequence level**: the teacher translates more sentences, and the student learns from these translations as if they were references.
-# - **Word level**: at each position the student's target is the teacher's whole distribution, not one token only.
+# - *Sequence level*: it translates more sentences, and the student learns from these translations as if they were references.
+# - *Word level*: at each position the student's target is the teacher's whole distribution, not one token only.
 #
-# What does a distribution say that a token does not? Here is the least sure place of the teacher in four test sentences:
+# What does a distribution say that a token does not? Here are two sentences, each at the place where the teacher is least sure:
 
 # %% tags=["hide-input"]
 from course_lib.compression import distillation_loss, translated
@@ -1209,7 +1191,7 @@ from course_lib.metrics import mean_estimate
 from course_lib.training import token_logits
 
 token_of, sure = course.tokenizer.token, []
-for number in (14, 15, 41, 49):
+for number in (14, 49):
     pair = sentences[number]
     ids = course.encode([pair.src])[0], course.tokenizer.encode(pair.tgt)
     with torch.no_grad():
@@ -1221,7 +1203,7 @@ for number in (14, 15, 41, 49):
     print(f"{pair.src:46}", *(f"{token_of(i)} {p:.2f}  " for i, p in options))
 
 # %% [markdown]
-# Beside *putzte* (cleaned) the teacher holds *putze* (clean) possible, beside *in der Nacht* (at night) something with *um* or *am*. So the student learns which tokens are nearly right; the right token alone does not say that.
+# Beside *putzte* (cleaned) the teacher holds *putze* (clean) possible, beside *in der Nacht* (at night) something with *um* or *am*. So the student also learns which tokens are nearly right.
 # The loss is again a cross-entropy, with these probabilities as the target:
 
 
@@ -1241,8 +1223,7 @@ torch.testing.assert_close(
 assert min(sure) < 0.7 and sorted(sure)[len(sure) // 2] > 0.85
 
 # %% [markdown]
-# Now we compare students, after 3,000 steps each, at the best of the settings that the validation part could choose from: two learning rates and, where the teacher's probabilities are used, their share in the loss, half or all.
-# (Recorded by `python -m course_lib.experiments distillation`.)
+# Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true ones or the teacher's. (Recorded by `python -m course_lib.experiments distillation`. For each, the validation part chose one of two learning rates, and whether the teacher's probabilities are half of the loss or all of it.)
 
 # %%
 of_student = Predict(
@@ -1296,11 +1277,11 @@ assert 0.3 < max(of_students) / course.model.config.num_parameters < 0.37
 
 # %% [markdown]
 # With 250 pairs every student fails, with the teacher's probabilities or without.
-# 4,000 more sentences bring it to 78, and the teacher's translations do as well as the true ones. No wonder: for sentences of this length they are nearly always the same.
-# With the teacher's probabilities it gets further than with true translations.
-# (Smoothed targets alone are not the reason: all others learn with label smoothing. Without it, the 78 of the teacher's translations fall to 74.)
+# 4,000 more sentences bring the student to 78 BLEU. True translations and the teacher's do equally well: they are nearly always the same.
+# With the teacher's probabilities, too, the student gets to 81.
+# (Is it only that such targets are smooth? No: all others learn with label smoothing. Without it, the 78 of the teacher's translations fall to 74.)
 #
-# In natural language there is one more gain, which this corpus cannot show because each of its sentences has one translation: of many possible translations the teacher picks a typical one, and such translations are easier to learn [@kim2016].
+# In natural language a sentence has many translations. A teacher picks a typical one, which is easier to learn [@kim2016]. Our corpus has one translation for each sentence, so it cannot show that.
 
 # %% [markdown]
 # ## Your predictions
@@ -1330,11 +1311,13 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A training step takes six FLOPs for each parameter and token. On a CPU with a fused Adam, its peak with short sentences is about 12 bytes for each parameter and the largest of three things: activations and two tables as large as the logits, where the backward pass begins; the encoder's activations, the decoder's gradients and three tables of the embedding's size, where it passes to the encoder; all gradients and one such table, where it ends.
-# Attention weights grow with the square of the length, but need not be stored: with the online softmax the memory is linear, while the time stays quadratic; a cache shrinks with its heads.
+# *Training.* A step takes six FLOPs for each parameter and token. On a CPU, with a fused Adam and short sentences, its peak is about 12 bytes for each parameter and the most that is held beside them: mainly activations where the backward pass begins, activations and gradients in its middle, or gradients at its end.
+# Attention weights grow with the square of the length, but need not be stored: with the online softmax the memory is linear, while the time stays quadratic.
 # Activation checkpointing gives the same gradients from less memory, and so does accumulation, but for other draws of dropout; bfloat16 halves some of what is kept, while the weights stay in float32.
-# int8 weights take a quarter of the bytes; with one scale per row, four bits or more lost none of sixty sentences of `course`; without a kernel of their own they were slower than float32, compiled or not.
-# What a size brings depends on the corpus and on the learning rate: in our small table, untied weights brought as much as a model four times as large.
+#
+# *Translating.* The cache shrinks with its heads. int8 weights take a quarter of the bytes; with one scale per row, four bits or more lost none of sixty sentences of `course`. In the layer that we timed they were slower than float32, compiled or not.
+#
+# *Sizes.* What a size brings depends on the corpus and on the learning rate: in our small table, untied weights brought as much as a model four times as large.
 # 250 pairs were too few for a student; 4,000 sentences translated by its teacher took it to 78 BLEU, as true pairs did, and the teacher's probabilities to 81.
 #
 # **Practice**: [assignment 14](assignments/release/14_cost_and_memory/14_cost_and_memory.ipynb): exercises that are checked at once, and a question to answer in words.

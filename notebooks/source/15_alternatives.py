@@ -37,7 +37,7 @@ def apart(a, b):
 # *Anna has the key. … Dora has the map. … What does Anna have?*
 # Between the fact and the question are words that have nothing to do with it: five, or fifty.
 # Every architecture that reads text must get the fact across.
-# Here is such a story from the recall task of this lesson; one token states a whole fact, and one token asks.
+# Here is such a story. One token states a whole fact, and one token asks.
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import FACTS, QUESTIONS, THINGS, stories
@@ -62,12 +62,12 @@ for place in distance[0].nonzero().flatten().tolist():
 # A dot is a **filler**, a token that is there to be ignored.
 # When *Anna-has-key* is read, nobody has asked yet. What can a layer do with it?
 #
-# - **Attention** keeps every token. When the question comes, it looks back and takes the one that fits. It chooses *after* it knows the question; the price is that it must keep everything.
+# - **Attention** keeps every token. When the question comes, it looks back and takes the one that fits. It chooses *after* it knows the question.
 # - **Recurrence** keeps one *state* of fixed size and rewrites it with every token. It must choose what to keep *before* it knows the question.
-# - **Convolution** looks at a window of neighbors; every layer widens it a little. What lies outside the window does not exist for it.
-# - **State space** is a recurrence that never chooses: all tokens enter the state in the same way and fade in the same way. In return, it can be computed all at once.
+# - **Convolution** looks at a window of neighbors, which every layer widens a little. What lies outside the window does not exist for it.
+# - **State space** is a recurrence that never chooses: all tokens enter the state in the same way and fade in the same way. In return, all its states can be computed at once.
 #
-# We build the last three and let all four race.
+# In the next picture, a fact travels from the first of six tokens to the last output.
 
 # %% tags=["hide-input"]
 from course_lib.figures import new_figure, styled
@@ -137,13 +137,17 @@ four_ways()
 # %% [markdown]
 # Count the blue arrows: 1, 6, 3 and 6. This is how far the fact travels.
 #
+# These four ways give five competitors: *Transformer* (attention), *LSTM* and *GRU* (two kinds of recurrence), *convolutional* and *state space*.
+# First we build the three new layers. Race 1 is recall, and race 2 is translation. Between them we measure how many facts a state holds, what a decoder keeps, and how long a layer takes.
+# The [last section](#Where-the-Transformer-loses) puts all results in one table.
+#
 # ## Recurrence: a state that is handed on
 #
 # A **recurrent layer** has one vector, the **state**, that it rewrites with every token.
 # The simplest one is state = tanh(W x + U state).
 # Its weakness shows in training.
-# The gradient that tells the fact "you were needed" runs back through every step between question and fact, and each step multiplies it by U and by the slope of tanh.
-# If each step makes it smaller, it shrinks with every token in between (if larger, it explodes).
+# The gradient that tells the fact "you were needed" runs back through every step between question and fact. Each step multiplies it by U and by the slope of tanh.
+# If each step makes it smaller, little is left after many tokens (if larger, it explodes).
 # This is the vanishing gradient of lesson [06](06_encoder.ipynb), now along the text [@hochreiter1997].
 #
 # **Gates** are the remedy. Take one number of the state, and let 0.8 in it mean *Anna has the key*.
@@ -157,7 +161,7 @@ four_ways()
 # The **GRU** [@cho2014] has this *update* gate z for each feature, and a *reset* gate r that says how much of the old state the candidate may see:
 # candidate = tanh(W x + r ⊙ U state). (This is PyTorch's form; the paper has U (r ⊙ state).)
 #
-# The older **LSTM** has a second state, its cells, and three gates, to forget, to write and to show [@hochreiter1997]; the gate to forget is from @gers2000:
+# The older **LSTM** [@hochreiter1997] has a second state, its cells, and three gates, to forget [@gers2000], to write and to show:
 # cells = forget ⊙ cells + write ⊙ new, and state = show ⊙ tanh(cells).
 #
 # Here is the whole GRU.
@@ -246,21 +250,15 @@ assert 0.87 < left["GRU, update gate open"] ** (1 / 59) < 0.91
 # %% [markdown]
 # Where does 5e-13 come from? On average each token leaves 62 % of the gradient (about half through the gate, the rest through the candidate), and 0.62 to the power of 59 is 6e-13.
 # With the GRU's gate open, each token leaves about 89 %, which is close to the gate itself: sigmoid(2) = 0.88.
-# (The recurrent translators of race 2 start with a bias of 1 there.)
 # Training may open the gates further; but it has to do so through the very gradient that fades.
 #
 # The other weakness can be read in the loop: token t cannot begin before token t − 1 is done, in training as well.
 #
-# For translation one more thing is needed.
-# The **encoder** reads from both ends, so that each token's output knows what comes before it and after it, and the **decoder** looks at all of these outputs with attention.
-# That is @bahdanau2015, first published in 2014, three years before the Transformer; lesson 10 raced it.
-# So the Transformer did not invent attention. It threw out recurrence and convolution: "dispensing with recurrence and convolutions entirely", says its abstract.
-#
 # ## Convolution: a window that slides
 #
-# A **convolution** computes each output from a window of k neighboring tokens, with the same matrix everywhere.
+# A *convolution* computes each output from a window of k neighboring tokens, with the same matrix everywhere.
 # No output waits for another.
-# @gehring2017 built a translator of them, which beat the best recurrent ones of its day and translated about ten times as fast, a month before the Transformer appeared.
+# A month before the Transformer appeared, @gehring2017 built a translator of them. It beat the best recurrent ones of its day and translated about ten times as fast.
 # Their layer makes twice as many features as it needs and uses one half as gates for the other, a **gated linear unit**.
 
 
@@ -290,8 +288,7 @@ print(f"ours and the library's: {gap_of_convolution:.0e} apart")
 assert gap_of_convolution < 1e-5
 
 # %% [markdown]
-# Where does the causal mask of lesson 05 come in?
-# Nowhere: the window ends at the token itself, so there is nothing to hide.
+# No causal mask is needed: the window ends at the token itself, so there is nothing to hide.
 # (An encoder centers the window instead.)
 #
 # One layer with k = 3 sees two tokens back.
@@ -324,11 +321,9 @@ assert needed == 10
 #
 # **A common mistake**: "a stack of convolutions sees exponentially far".
 # It does if the tokens of its windows stand further and further apart: 1, 2, 4, 8 places (**dilated** convolutions [@kalchbrenner2016]).
-# The paper's table 1 counts log_k(n) layers for those, if the spacing grows by k each time, and its text n / k for windows without gaps.
-# Gehring's have none.
+# The paper's table 1 counts log_k(n) layers for those (if the spacing grows by k each time), and its text n / k for windows without gaps, like Gehring's.
 #
-# Beyond the receptive field the signal is not faint; there is none.
-# The gradient is exactly 0, and no training changes that.
+# Beyond the receptive field the gradient is not small but exactly 0, and no training changes that.
 #
 # ## State space: a linear recurrence
 #
@@ -339,11 +334,11 @@ assert needed == 10
 # Take a = ½ and the tokens 4, 0, 2. Token by token, the state is 4, then 2, then 3.
 # Or read the last state off all at once: 1 · 2 + ½ · 0 + ¼ · 4 = 3. Each token counts by its age, with the weights 1, ½, ¼.
 # That is the whole idea: *one layer, two ways to compute it*. The first is a recurrence, and it needs to keep one number. The second is a convolution whose window is the whole text, and no token waits for another.
-# The list 1, ½, ¼, … is the **kernel** (not the fused kernel of lesson 14).
+# The list 1, ½, ¼, … is the **kernel**.
 #
 # A positive number a below 1 can only shrink the state.
-# A **complex** number also turns it: it is the hand of a clock (lesson 02) that gets shorter with each tick.
-# A **diagonal state-space layer** gives every feature a few such hands, and its output is the real part of their weighted sum [@gu2022]; a linear recurrent unit [@orvieto2023] has them too, shared by all features.
+# A *complex* number also turns it: it is the hand of a clock (lesson 02) that gets shorter with each tick.
+# A **diagonal state-space layer** gives every feature a few such hands, and its output is the real part of their weighted sum [@gu2022]. A linear recurrent unit shares them among all features [@orvieto2023].
 
 
 # %%
@@ -366,8 +361,8 @@ class OurStateSpace(nn.Module):
 
 # %% [markdown]
 # Both ways agree because every step is linear and the same: how much a token counts depends only on its age.
-# (In a GRU it also depends on the gates, and they depend on the text. A GRU has no such list.)
-# Here is the kernel of four hands, what a token adds to the output 0, 1, 2, … tokens later. (Hand 0 has speed 0: it does not turn.)
+# (In a GRU it also depends on the gates, so a GRU has no such list.)
+# Here is the kernel of four hands, what a token adds to the output 0, 1, 2, … tokens later. (Hand 0 does not turn.)
 
 # %%
 from course_lib.figures import curves
@@ -419,7 +414,7 @@ assert apart(by_scan, by_fourier(kernel, x, 40)) > 0.1  # a circle
 # <details><summary>A common mistake: the circle</summary>
 #
 # The Fourier transform treats a text as a circle.
-# Without as many zeros behind the text as it has tokens (here the size of 80 for 40 tokens), the end runs round into the beginning: a leak from the future, and no causal mask is there to stop it.
+# Without as many zeros behind the text as it has tokens (here the size of 80 for 40 tokens), the end runs round into the beginning: a leak from the future.
 #
 # </details>
 #
@@ -454,19 +449,22 @@ assert 1e-3 < left["state space"] < left["attention"] and left["attention"] > 0.
 assert len(gradients["4 convolutions"]) == 9
 
 # %% [markdown]
-# Attention is flat: 60 tokens back is as near as one. (Each curve is divided by its first value.)
+# Attention is flat: 60 tokens back is as near as one.
 # The state space falls slowly, because some of its hands decay slowly.
-# What does a state space pay? Its kernel is the same for every text. It weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
-# Mamba [@gu2023] gives the choice back: a, and what enters and leaves the state, are computed from the token. This is a gate that looks at the token but not at the state, so each step stays linear in the state.
+#
+# What does this cost? The kernel is the same for every text. It weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
+# Mamba [@gu2023] gives the choice back: a, and what enters and leaves the state, are computed from the token, but not from the state. So each step stays linear in the state.
 # The kernel and the Fourier form are lost. But linear steps can still be combined in pairs, in log₂ n rounds: a *parallel scan*.
 #
 # ## Race 1: recall
 #
+# **Question.** Who learns to bring a fact to a later question, and over what distance?
+#
 # The task is the story from above: 64 tokens, four facts in the first half, questions later.
 # Guessing one of eight things is right 12.5 % of the time.
 #
-# Each side has two layers and 34,000 parameters, and trains for **six seconds of processor time**, not for a number of steps: a side that computes faster takes more of them.
-# For each, validation stories picked the learning rate; then it ran with three other seeds.
+# Each side has two layers and 34,000 parameters, and trains for six seconds of processor time. A side that computes faster takes more steps.
+# Validation stories picked each side's learning rate; then it ran with three other seeds.
 # The convolutions are 5 wide.
 # We test on stories of 64 tokens, and of 256, with distances that no training had.
 
@@ -487,7 +485,7 @@ of_winner = Predict(
 of_winner
 
 # %% [markdown]
-# One side runs here, for six seconds; all of them, with three seeds each, are in the record that `python -m course_lib.experiments recall` made.
+# The convolutions run here, for six seconds. All five sides, with three seeds each, are in the record that `python -m course_lib.experiments recall` made.
 
 # %%
 from course_lib.experiments import BINS, reader_of_size, train_to_recall
@@ -580,28 +578,28 @@ chosen = [run["choices"] for run in recall["runs"] if run["stage"] == "final"]
 assert {each["position"] for each in chosen if "position" in each} == {"none"}
 
 # %% [markdown]
-# The figure shows the stories of 256 tokens.
-# The Transformer wins by far, and distance hardly matters to it: on these it is nearly as good as on those of 64.
-# (It has no positions; only the causal mask tells it the order. With rotary positions it has about 80 % on the long stories.)
-# This story is made for attention. A question needs one token of the whole text, found by *what it says*.
+# The figure shows the stories of 256 tokens. Right of the vertical line are distances that no training had.
 #
-# The convolutions do what the formula says: up to 2 · (5 − 1) = 8 tokens back they are right about 94 % of the time in these long stories, far more often than any layer with a state; beyond that they guess.
-# In the short stories, as in the run above, they are right less often within the window: there the window holds several facts more often, which confuses them.
-# More training cannot move that edge.
+# **Answer.** The Transformer wins by far, and distance hardly matters to it.
+# The task is made for attention: a question needs one token of the whole text, found by *what it says*.
 #
-# The three with a state have the harder job. When a fact passes, they do not know who will be asked about, so they must keep all four facts, and let no filler wash them out.
-# After six seconds they answer better than by guessing at every trained distance, but are far from always right.
-# At more than 128 tokens, farther than in any training, the GRU and the LSTM still know something; the state space is close to guessing.
+# The others fail in two ways:
 #
-# <details><summary>Was the choice fair?</summary>
+# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back it is right about 94 % of the time, far more often than any layer with a state. Beyond that it guesses. More training cannot move that edge.
+# - *LSTM, GRU and state space* must keep all four facts, because nobody has asked yet, and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. At more than 128 tokens the GRU and the LSTM still know something; the state space is close to guessing.
+#
+# <details><summary>Was the choice fair, and other details</summary>
 #
 # Each side chose among three learning rates, the Transformer among two. The state space took the highest one tried, 0.02, so a higher one might do better.
-# With rotary positions and without any, the Transformer was perfect on the validation stories. That was a tie, so the first in our list was taken: no positions.
+#
+# The Transformer has no positions; only the causal mask tells it the order. With rotary positions it was perfect on the validation stories, too. That was a tie, so the first in our list was taken. On the long stories, rotary positions have about 80 %.
+#
+# In the short stories, as in the run above, the convolutions are right less often within the window: there the window holds several facts more often, which confuses them.
 #
 # </details>
 #
 # Replay the race, on validation stories. When does the GRU leave guessing behind?
-# (The viewer gives every range of distances the same weight. That flatters the convolutions.)
+# (The viewer gives every range of distances the same weight, which flatters the convolutions.)
 
 # %%
 from course_lib.widgets import RaceViewer
@@ -619,8 +617,8 @@ late = [sum(run[9]["by_distance"][:6]) / 6 for run in replayed["GRU"]]
 assert min(late) > 0.3
 
 # %% [markdown]
-# Only after half of its time. Is that a limit of a state, or did the GRU need more than six seconds?
-# The record also has the two recurrent layers with four times the time (not the state space).
+# Only after half of its time. So was it too slow, or can a state not do better?
+# The record also has GRU and LSTM with four times the time (not the state space).
 
 # %% tags=["hide-input"]
 print(f"{'right answers, %':20}{'64 tokens':>13}{'256 tokens':>19}")
@@ -635,18 +633,27 @@ assert all(min(map(min, runs)) > 0.95 for runs in longer.values())
 assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.values())
 
 # %% [markdown]
-# For these two it was the time: with four times as much, both answer practically every question on the short stories, and at least 98 % on the long ones, on average over the seeds.
+# They were too slow. With four times the time, both answer practically every question on the short stories, and at least 98 % on the long ones, on average over the seeds.
 # With four facts, a state that has learned to keep them hardly fades over 256 tokens.
 #
 # ## How many facts does a state hold?
 #
-# Four facts are few. How many fit into a state at all?
-# One of eight things is 3 bits, so 16 facts are 48 bits. Two ordinary numbers of 32 bits could hold them; one number could not, however long we train. (@jelassi2024 prove such a bound for copying.)
+# **Question.** Four facts are few. What happens with 16?
+#
+# One of eight things is 3 bits, so 16 facts are 48 bits, and two ordinary numbers of 32 bits could hold them. (One could not; @jelassi2024 prove such a bound for copying.)
 # An LSTM with 64 cells keeps 128 numbers, far more than enough. Does it learn to use them?
 #
-# We take stories of 32 tokens: the first half tells 2, 4, 8 or 16 facts, each about a different one of 16 names, and fillers take the places left; the second half asks 16 times.
-# Readers of one layer learn from all four kinds at once, with 30,000 parameters each (a wider feed-forward network makes up for a smaller state): LSTMs with 8, 32 and 64 cells (the figure leaves out 32, which lies in between), a state space with 512 numbers, and attention.
-# They take 2,000 steps, the Transformer 500 (it needs no more), at the best of three rates (the Transformer of two), with three seeds (`python -m course_lib.experiments many_facts`).
+# We take stories of 32 tokens: the first half tells 2, 4, 8 or 16 facts, each about another of 16 names, and fillers take the places left. The second half asks 16 times.
+# Readers of one layer learn from all four kinds at once: LSTMs with 8 and 64 cells, a state space with 512 numbers, and attention.
+# They take 2,000 steps, the Transformer 500 (it needs no more).
+#
+# <details><summary>How they were trained</summary>
+#
+# Each has 30,000 parameters: a wider feed-forward network makes up for a smaller state.
+# Each took the best of three rates (the Transformer of two), and ran with three seeds (`python -m course_lib.experiments many_facts`).
+# The record also has LSTMs with 32 cells, which lie in between.
+#
+# </details>
 
 # %%
 of_facts = Predict(
@@ -725,16 +732,16 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
     assert run[2]["steps"] == 600 and late - early < 0.05
 
 # %% [markdown]
-# Only in part. With 16 facts, after 2,000 steps, 64 cells are right about a third of the time. There is room for the facts, but the layer has not yet learned to use it.
-# Time helps: with four times the steps it is 77 %. Size helps, too: after those 8,000 steps every run with 64 cells is far ahead of every run with 8, at 8 and at 16 facts.
-# Attention answers everything, but at the end of a story it keeps 2,048 numbers.
-# The state space gained less than five points after step 600, though its state is larger than the LSTM's. Perhaps because it cannot choose what to keep; we have not tested that.
+# **Answer.** With 16 facts, only attention answers everything. For that it keeps 2,048 numbers at the end of a story.
+# After 2,000 steps, the LSTM with 64 cells is right about a third of the time: there is room for the facts, but it has not yet learned to use it.
+# Time helps: with four times the steps it is 77 %. Size helps, too: after those steps every run with 64 cells is far ahead of every run with 8, at 8 and at 16 facts.
+# The state space gained less than five points after step 600, though its state is larger than the LSTM's. We do not know why.
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
 # ## Attention with a state
 #
 # Must attention keep all keys and values?
-# It must because of the softmax: exp(q · k) cannot be split into a part of q times a part of k with finitely many numbers (approximations exist), so every new query needs every key again.
+# With the softmax it must: exp(q · k) cannot be split into a part of q times a part of k with finitely many numbers, so every new query needs every key again. (Approximations exist.)
 #
 # Leave the exponential out, and look at one earlier token (q, k and v are rows): q = (1, 2), k = (3, 1), v = (10, 0).
 # Attention computes the score first: q · k = 5, and 5 · v = (50, 0).
@@ -770,14 +777,23 @@ assert (q @ torch.outer(k, v)).tolist() == [50, 0]
 
 # %% [markdown]
 # This is **linear attention** [@katharopoulos2020], whose authors also make queries and keys positive and divide by the sum of the weights.
-# It trains at once like attention and writes with a fixed state like a recurrence. What it gives up is the sharp look-up: everything was added into one matrix before the question came.
+# It trains at once like attention and writes with a fixed state like a recurrence. It gives up the sharp look-up: everything was added into one matrix before the question came.
 # If that matrix also shrinks with each token, by a factor computed from the token, it is a state space again, Mamba-2's [@dao2024].
 #
 # ## What a decoder keeps while it writes
 #
-# Now whole translators, each with about 200,000 parameters: the Transformer, an LSTM and a GRU with attention to the source, Gehring's convolutions, and a Transformer with state spaces in place of self-attention.
-# All share one interface (`encode`, `decode`, `new_cache`), so `fit` and beam search work with each.
-# How many numbers does each decoder keep while it writes, beside the encoder's output, which all keep?
+# **Question.** How many numbers does each decoder keep while it writes, beside the encoder's output, which all keep?
+#
+# From here on, the five are whole translators, each with about 200,000 parameters:
+#
+# - the Transformer of lesson 08;
+# - LSTM and GRU, with an encoder that reads from both ends;
+# - Gehring's convolutions;
+# - state space: a Transformer with state spaces in place of self-attention.
+#
+# In all five, the decoder looks at all outputs of the encoder with attention.
+# The Transformer did not invent that: it comes from a recurrent translator [@bahdanau2015], first published in 2014.
+# The Transformer threw out the rest: its abstract says "dispensing with recurrence and convolutions entirely".
 
 # %%
 from course_lib.alternatives import ALTERNATIVES, model_like
@@ -828,13 +844,13 @@ assert max(kept["lstm"], kept["gru"]) < each < kept["convolutional"] < 2 * each
 assert kept["state space"] == 16 * each
 
 # %% [markdown]
-# Here the Transformer loses.
+# **Answer.** Here the Transformer loses.
 # Its cache grows with every token, and each new token reads all of it.
 # The caches of the others do not grow. The LSTM's and the GRU's are smaller than the Transformer's from the first token on, the convolutional one's from the second, the state space's from the 17th.
 #
 # ## Table 1, measured
 #
-# The paper compares layers by three numbers, for a text of n tokens and d features:
+# **Question.** Do the counts of the paper's table 1 hold? The paper compares layers by three numbers, for a text of n tokens and d features:
 #
 # | layer | operations | sequential steps | path length |
 # |---|---|---|---|
@@ -842,12 +858,13 @@ assert kept["state space"] == 16 * each
 # | recurrent | n · d² | n | n |
 # | convolutional, width k | k · n · d² | 1 | log_k(n), or n / k without gaps |
 #
-# The blue arrows of the first picture are the **path length**: attention 1, recurrence 6, convolution 3. The shorter the path, the paper argues, the easier it is to learn what connects two tokens.
+# The blue arrows of the first picture are the **path length**: attention 1, recurrence 6, convolution 3. The paper argues that a shorter path makes it easier to learn what connects two tokens.
 # **Sequential steps** are the steps of one layer that must wait for one another: none waits in attention or convolution, every one waits in a recurrence.
 #
-# We can read both off autograd's graph, in which each result points to what it was computed from. In the graph of one layer, the *longest* chain back from the last output is what must wait. In a stack that is just deep enough to connect both ends, the *shortest* chain from the last output to the first token is the path.
-# (One call of PyTorch counts as one, whatever it does inside.)
-# The folded function `chains` measures both.
+# We can read both off autograd's graph, in which each result points to what it was computed from.
+# In one layer, the *longest* chain back from the last output is what must wait.
+# In a stack just deep enough to connect both ends, the *shortest* chain from the last output to the first token is the path.
+# The folded function `chains` measures both. (Each call of PyTorch counts as one.)
 
 
 # %% tags=["hide-input"]
@@ -910,7 +927,7 @@ def state_space_fourier(tokens):
 
 # %% [markdown]
 # Operations are counted by PyTorch, two for multiplying and adding.
-# (The state space is counted by hand: PyTorch's counter knows neither element-wise products nor Fourier transforms.)
+# (The state space is counted by hand, about 15 n d log₂(2n) for three Fourier transforms: PyTorch's counter does not know them.)
 
 # %% tags=["hide-input"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -968,10 +985,12 @@ both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fou
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# What matters is what grows with n. One step of the recurrence is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48, and 32 tokens one of 96.
-# Attention has 8 calls in a row, and the shortest way through them is 4, at every n. (Its 6 n d² operations are three projections; the library's layer has a fourth, for the output.)
-# A convolution has 9 calls in a row at every n, but one layer does not reach the end: for 16 tokens it takes 8 layers, so the path is 8 · 9 = 72, and twice that for 32.
-# The state space has the choice: fewest operations and n steps in sequence, or more operations (15 n d log₂(2n) is about what three transforms take) and a chain that does not grow.
+# **Answer.** They hold, if we look at what grows with n:
+#
+# - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48, and 32 tokens one of 96.
+# - *Attention* has 8 calls in a row, and the shortest way through them is 4, at every n. (Its 6 n d² are three projections.)
+# - *Convolution* has 9 calls in a row at every n, but one layer does not reach the end: for 16 tokens it takes 8 layers, so the path is 8 · 9 = 72, and twice that for 32.
+# - *State space* has the choice: fewest operations and n steps in sequence, or more operations and a chain that does not grow.
 #
 # By the terms of the table, n² d against n d², attention is cheaper as long as n < d.
 # The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because it leaves out the projections.
@@ -979,7 +998,8 @@ assert apart(*both) < 1e-3
 #
 # ## Time per token against length
 #
-# We time whole layers with d = 64 on one core: the forward pass, the whole text at once, in microseconds per token.
+# **Question.** Who takes the least time per token when the text gets long?
+# We time whole layers with d = 64 on one core: the forward pass, the whole text at once.
 
 # %%
 of_crossing = Predict(
@@ -1025,12 +1045,13 @@ assert grew["attention"] > 2 * grew["convolution"]
 assert 64 < crossing <= 1024
 
 # %% [markdown]
-# In short texts the fixed cost of a call dominates, and time per token falls with the length. In long ones we see table 1: attention's time per token grows, because every token has more to look at; that of the others does not.
+# **Answer.** In long texts attention's time per token grows, because every token has more to look at; that of the others does not. This is table 1 again.
+# (In short texts the fixed cost of a call dominates, so time per token falls at first.)
 # The state space's time changes least, but it is high: each of its features has eight hands and a Fourier transform.
 #
 # The crossing with the LSTM is not at n = 64.
-# Beside its 4 n² d, attention has four projections, 8 n d²; an LSTM has eight matrices, 16 n d², four times the recurrence of the table.
-# The two layers take equally many operations at n = 2 d = 128.
+# Beside its 4 n² d, attention has four projections, 8 n d². An LSTM has eight matrices, 16 n d², four times the recurrence of the table.
+# So they take equally many operations at n = 2 d = 128.
 
 # %%
 counted = [(8 * n * 64**2 + 4 * n**2 * 64) / (16 * n * 64**2) for n in lengths]
@@ -1046,15 +1067,16 @@ assert all(0.5 < each < 2 for each in off[3:])
 
 # %% [markdown]
 # At n = 2 d their times were about equal, too; n = d is only where two *terms* cross.
-# On this core, counting operations predicts the ratio of the times well: within a factor of two from 256 tokens on, where the fixed cost of a call matters less, and here far closer.
-# A GPU does thousands of things at once. A recurrence gives it one small step at a time, and most of it stays idle. That was the paper's argument; we do not measure it here.
+# From 256 tokens on, counting operations predicts the ratio of the times within a factor of two on this core, and here far closer.
+# A GPU does thousands of things at once. A recurrence gives it one small step at a time, and most of it stays idle. That was the paper's argument; we do not measure it.
 #
 # ## Race 2: translation
 #
-# The five translators from above, all with attention from decoder to encoder, learn from some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for **eight seconds** of processor time.
-# The learning rate rises in the first twentieth of the time and falls in a straight line to 0.
-# Each side has its own peak, the best of two or three on validation sentences with one seed.
-# Then it ran with three other seeds; we score greedy translations of unseen sentences.
+# **Question.** Does the winner of race 1 win again, when the task is translation?
+#
+# The five translators from above learn from some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for eight seconds of processor time.
+# Each side has the best of two or three learning rates, chosen on validation sentences, and ran with three other seeds.
+# We score greedy translations of unseen sentences.
 
 # %%
 of_translation = Predict(
@@ -1114,8 +1136,7 @@ chose = [run for run in race["runs"] if (run["side"], run["stage"]) == tuned]
 assert {run["choices"]["rate"]: run["results"]["steps"] for run in chose}[0.01] == 710
 
 # %% [markdown]
-# A surprise, if you expected the winner of race 1.
-# The Transformer is far behind the LSTM, with each of three seeds.
+# **Answer.** No. The LSTM wins, and the Transformer is far behind it with each of three seeds.
 #
 # Replay it; the viewer shows next tokens right, on validation sentences. Who leads at first, and when does the LSTM take over?
 
@@ -1130,30 +1151,34 @@ assert second.standing()[0][0] == translators[0]
 second.moment = 1
 
 # %% [markdown]
-# Part of such a difference is speed.
-# The last column compares the sides after as many steps as the slowest run made. There the GRU has learned as much as the LSTM. But PyTorch computes the LSTM faster on this processor: 511 steps against 357. Its lead in BLEU over the GRU goes with that.
+# Why? A side can take more steps in the time, or learn more from each.
+# The last column of the table compares what they have learned after as many steps as the slowest run made.
 #
-# For the Transformer it is not speed alone: after equally many steps it has learned less as well.
-# The same holds for the state space, which is the Transformer with its self-attention replaced. So the cause may lie in what the two share.
+# - *GRU*: after equally many steps it has learned as much as the LSTM. But PyTorch computes the LSTM faster on this processor, 511 steps against 357. The LSTM's lead in BLEU goes with these extra steps.
+# - *Transformer*: it takes fewer steps, and has also learned less after equally many.
+# - *State space*: the same. It is the Transformer with its self-attention replaced, so the cause may lie in what the two share.
 #
 # <details><summary>Which rates were tried?</summary>
 #
-# | side | tried | taken |
-# |---|---|---|
-# | Transformer | 0.002, 0.004, 0.01 | 0.004 |
-# | LSTM, GRU, convolutional | 0.004, 0.01, 0.02 | 0.01 |
-# | state space | 0.004, 0.01 | 0.01 (a higher one might do better) |
+# Transformer: 0.002, 0.004 (taken), 0.01. LSTM, GRU and convolutional: 0.004, 0.01 (taken), 0.02. State space: 0.004, 0.01 (taken; a higher one might do better).
 #
-# After equally many steps, a slow side has lowered its rate further, because its eight seconds are nearly over. In the next experiment all have the same schedule.
+# The rate rises in the first twentieth of the time and falls in a straight line to 0. So after equally many steps, a slow side has lowered its rate further. In the next experiment all have the same schedule.
 #
 # </details>
 #
 # ### An echo
 #
+# **Question.** Why does a new Transformer learn so little from each step?
+#
 # Lesson [08](08_transformer.ipynb#Break-it:-forget-the-shift) met a suspect. An untrained Transformer repeats what it reads: the residual path carries a token's row up to the generator, whose tied matrix finds that same row again. Training must first unlearn this **echo**.
 #
-# The LSTM has no such path. What happens if we give it one, around its decoder? And what if we then take the echo away with one more matrix (64 × 64) in front of the tied one (*projected*)?
-# Each side takes 400 steps at its best of four rates, with three seeds (`python -m course_lib.experiments echo`). A plain LSTM has no echo to take away, so it was not run *projected*.
+# A plain LSTM has no such path and no echo. So we can test the suspect:
+#
+# 1. Give the LSTM a residual path around its decoder (*with a path*), and so an echo. Does it learn more slowly?
+# 2. Take the echo away, with one more matrix (64 × 64) in front of the tied one (*projected*). Does this LSTM recover, and does the Transformer catch up?
+# 3. Take the echo away in another way, with separate matrices for source, target and generator (*untied*; a third more parameters).
+#
+# Each side takes 400 steps at its best of four rates, with three seeds (`python -m course_lib.experiments echo`).
 
 # %% tags=["hide-input"]
 of_echo = read_record(RECORDS / "echo.json")
@@ -1198,35 +1223,41 @@ assert round(100 * mean(begins["state space"], 0)) == 96
 assert round(100 * middle["state space"]) == 70
 
 # %% [markdown]
-# The path alone costs the LSTM 22 points: from 80 % it falls to 58 %, which is where the Transformer stands. The extra matrix, which removes the echo, brings it back to 78 %.
-# The Transformer gains less from that matrix. With separate matrices for source, target and generator (*untied*, a third more parameters) it reaches 73 %, and the LSTM 82 %: the gap falls from 22 points to 9.
-# So the echo explains at most a part of the Transformer's slow start.
-# Nor is the echo the same obstacle in both. The record has runs of 1,600 steps, too: there the Transformer is three points behind the LSTM, but the LSTM with a path is 16. We do not know why.
+# 1. The path alone costs the LSTM 22 points: from 80 % it falls to 58 %, which is where the Transformer stands.
+# 2. The extra matrix brings this LSTM back to 78 %. The Transformer gains less from it: 4, 4 and 11 points with its three seeds.
+# 3. Untied, the Transformer reaches 73 %, and the LSTM 82 %: the gap falls from 22 points to 9.
+#
+# **Answer.** The echo slows the LSTM down. It explains at most a part of the Transformer's slow start.
 #
 # <details><summary>What does not fit</summary>
+#
+# The record has runs of 1,600 steps, too. There the Transformer is three points behind the LSTM, but the LSTM with a path is 16. So the echo is not the same obstacle in both; we do not know why.
 #
 # The state space echoes more than the Transformer (96 % of the tokens before training) and still learns faster (70 % after 400 steps, in the same record).
 #
 # </details>
 #
-# Does the LSTM's lead last? In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point of exact match apart on the validation sentences. On Multi30k, after eight epochs, the LSTM was still ahead.
-# In the paper, with millions of sentence pairs, the base model beats every translator of its table 2 from English to German, at a third of the training cost of the cheapest whose cost is given. From English to French only the big model does.
+# Does the LSTM's lead in race 2 last? In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point of exact match apart on the validation sentences. On Multi30k, after eight epochs, the LSTM was still ahead.
+# In the paper, with millions of sentence pairs, the base model beats every earlier translator of table 2 from English to German, at a third of the lowest training cost given there. From English to French only the big model does.
 #
 # ## Where the Transformer loses
 #
-# | what | who does better | measured here |
+# | contest | who is best | the Transformer |
 # |---|---|---|
-# | memory while it writes | LSTM and GRU at once, convolutional from token 2, state space from token 17 | their cache does not grow; the Transformer's is ten times as large after ten times as many tokens |
-# | time per token in long texts, on one core | convolution and LSTM | "Time per token against length" |
-# | the first seconds of learning to translate | LSTM, GRU, convolutional | race 2, the opposite of race 1 |
+# | [race 1](#Race-1:-recall): recall | Transformer; GRU and LSTM with four times the time | wins, at every distance |
+# | recall of [16 facts](#How-many-facts-does-a-state-hold?) | Transformer | wins: it alone answers all |
+# | [memory](#What-a-decoder-keeps-while-it-writes) while it writes | GRU and LSTM, then convolutional | loses: ten times as large after ten times as many tokens; the others do not grow |
+# | [time per token](#Time-per-token-against-length) in long texts, on one core | convolution, then LSTM | loses |
+# | [race 2](#Race-2:-translation): the first seconds of learning to translate | LSTM | loses, to GRU and convolutional as well |
 #
-# And where does it win? Here, where many facts must be kept and nobody knows which one will be asked: it learned that fastest, and it alone answered everything with 16 facts. The first two losses are the price of keeping everything.
+# The state space is best in none of them.
+# The Transformer wins where many facts must be kept and nobody knows which one will be asked. It keeps everything, and pays for that with memory and time.
 # Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
 # Jamba [@lieber2024], for example, has one layer of attention for every seven of Mamba.
 #
 # **A common mistake**: reading such a race as a verdict on architectures.
 # Ours has few tasks, small sizes, one processor and little training. Windows of 5 in two layers were our choice, and so was a task that one look-up solves.
-# Change the setting, and another one wins: between race 1 and race 2 the task, the size and the time changed, and in race 2 every side has attention to the source.
+# Between race 1 and race 2 the task, the size and the time changed, every side got attention to the source, and another one won.
 #
 # ## Your predictions
 
@@ -1257,10 +1288,10 @@ Predictions()
 # ## Summary
 #
 # A layer with a state must choose what to keep before it knows the question; attention keeps everything and chooses afterwards. A convolution sees its window and no more.
-# Table 1 can be measured. Its terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
-# With equal size and six seconds, attention won recall at every distance; a GRU or LSTM got there with four times the time, as long as the facts were few.
-# On short translations after eight seconds, the LSTM with attention won. Against the Transformer, it takes more steps in the time and learns more from each; part of the second lead goes when the matrices are untied, which adds parameters too. Against the GRU, it only takes more steps.
-# The Transformer loses where memory must not grow, and in time per token on long texts.
+# Race 1: with equal size and six seconds, the Transformer won recall at every distance. GRU and LSTM got there with four times the time, as long as the facts were few.
+# Race 2: on short translations after eight seconds, the LSTM with attention won. Against the GRU it took more steps in the time. Against the Transformer it also learned more from each; the echo explains at most a part of that.
+# Table 1: its terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
+# The Transformer loses where memory must not grow, in time per token on long texts, and in the first seconds of learning to translate.
 #
 # **Practice**: [assignment 15](assignments/release/15_alternatives/15_alternatives.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -65,7 +65,8 @@ book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 # %% [markdown]
 # Wrong, and the more padding, the worse: 16 zeros take 80 %.
 # A score of 0 is not a small score.
-# The softmax takes e⁰ = 1, while a score of −3 would give 0.05.
+# The softmax turns it into e⁰ = 1, and a score of −3 into 0.05.
+# So a zero gets more than each word with a negative score.
 # (In a whole model the keys of padding are not even 0: positions and biases are added.)
 #
 # Every experiment below has these three parts:
@@ -78,15 +79,19 @@ book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 # *Done as said* is what comes out when we follow the claim's own recipe.
 # 2e-16 means 0 up to rounding.
 #
-# Each round starts with its claims.
-# Judge them before you scroll on: *right* (true as it stands, of the paper's model or of the code that it names), *half right* (one part, or one common case, is true, and another is not), *wrong* (what it says or advises fails in the usual case, even if a special case saves it).
-# Then come the tables, and under each a line that opens: *What is right?*
-# For some claims we ask for your bet, and for three you design the experiment before you open ours.
-# (Some names in the open cells, such as `batch`, come from closed cells.)
-# Of the first 25 claims, 7 are questions of our own; [the list](#The-whole-list) says what kind of text the others come from.
+# The claims stand in six rounds, one for each way to test.
+# A round starts with its claims; judge them before you scroll on:
 #
-# One counterexample refutes "always".
-# No table proves it, so a verdict *right* also gives the reason.
+# - *right*: true as it stands, of the paper's model or of the code that it names;
+# - *half right*: one part, or one common case, is true, and another is not;
+# - *wrong*: what it says or advises fails in the usual case, even if a special case saves it.
+#
+# Then comes, for each claim, a reason to believe or to doubt it, and what its table must show if it holds.
+# Under the table a line opens: *What is right?*
+# One counterexample refutes "always", but no table proves it, so a verdict *right* also gives the reason.
+# For three claims you design the experiment before you open ours.
+# (Closed cells hold the longer experiments, and names such as `batch`.)
+# Of the first 25 claims, 7 are our own questions; [the list](#The-whole-list) says what kind of text the others come from.
 #
 # (Would you rather play than read? Run all cells, and go to [the widget](#All-of-them,-to-play).)
 
@@ -129,9 +134,9 @@ page = book.judge(zeros=("wrong", "05_masks", right_version))
 # %% [markdown]
 # ## Round 1: count it
 #
-# The cheapest experiment is to count: vectors, parameters, multiplications.
-# That needs no training: claim 2 takes a trained translator only because it is at hand.
-# Before you count, say what the claim would give.
+# Three claims about an amount: of vectors, of parameters, of multiplications.
+# The cheapest experiment is to count.
+# It needs no training (claim 2 takes a trained translator because it is at hand).
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -168,7 +173,7 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 2.* Older translation models did squeeze a sentence into one vector, and "a representation" sounds like one thing.
+# *Claim 2, one vector for a sentence.* Older translation models did squeeze a sentence into one vector, and "a representation" sounds like one thing.
 # If the claim holds, one word and eight words give equally many vectors.
 # (The closed cell loads the course corpus and the course translator, `model`, in float64; `batch_of` makes a batch of sentence pairs.)
 
@@ -199,7 +204,7 @@ def memory(words):
 book.test("fixed", memory, values=(1, 2, 4, 8))
 
 # %% [markdown]
-# *Claim 3.* Each head has matrices of its own, so more heads should cost more.
+# *Claim 3, the price of a head.* Each head has matrices of its own, so 64 heads should cost more than one.
 # If the claim holds, the three columns are equal all the same.
 
 # %% tags=["nbval-check-output"]
@@ -211,9 +216,9 @@ def parameters(num_heads):
 book.test("more_heads", parameters, values=(1, 8, 64))
 
 # %% [markdown]
-# *Claim 4.* The paper's table 1 compares n²·d with n·d².
+# *Claim 4, the price of attention.* For n words and the width d, the paper's table 1 compares n²·d (self-attention) with n·d² (recurrent).
 # For n < d the first is smaller.
-# If that is all, attention's row is the smaller one in each column left of 64, the width.
+# If that is all, the row *attention* has the smaller number in each column left of 64, the width.
 
 # %% tags=["nbval-check-output"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -259,8 +264,8 @@ assert torch.equal(whole_layer < 6 * n * d**2, n < d)
 # ## Round 2: move it
 #
 # What does a model know about order?
-# Turn the text round, make it longer, move it by three places.
-# Some numbers stay, some move along, some break.
+# Claims 5 and 6 are about attention alone, claims 7 to 9 about positions.
+# Turn the text round, make it longer, move it by three places: some numbers stay, some move along, some break.
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -282,9 +287,9 @@ bet("longer", section="Round 2: move it")
 # verdicts of round 2: they open under the tables
 page = book.judge(
     invariant=("half right", "02_position", "True: the mean of the rows does not "
-    "change. But: the rows do, each moves along with its word. That is called "
-    "equivariant. Under a causal mask even the mean changes, because order decides who "
-    "reads whom."),
+    "change. But: each row moves along with its word (man′ bites′ dog′). That is "
+    "called equivariant. Under a causal mask even the mean changes, because order "
+    "decides who reads whom."),
     order=("right", "02_position", "Without positions the flipped source changes the "
     "output by rounding alone: the rows of the memory move along with their words, and "
     "cross-attention sums over them. A sum has no order."),
@@ -301,15 +306,16 @@ page = book.judge(
     axis=("wrong", "02_position", "Nothing crashes while the batch has no more "
     "sentences than the table has rows. The table broadcasts, so that all 6 words of a "
     "text get one position, that of their sentence in the batch. Slice by the length, "
-    "`x.size(1)`. (In PyTorch's tutorial x is (length, batch, d_model), and "
-    "`x.size(0)` is right.)"),
-    pairs=("wrong", "02_position", "The exponent is 2⌊i/2⌋ / d_model: a sine and its "
-    "cosine share an angle, and a linear map leads from each position to the one three "
-    "words on. Done as said, the best map misses by about 1."),
+    "`x.size(1)`."),
+    pairs=("wrong", "02_position", "In dimension i the exponent is 2⌊i/2⌋ / d_model: a "
+    "sine and its cosine share an angle, and a linear map leads from each position to "
+    "the one three words on. Done as said, the best map misses by about 1, as much as "
+    "a sine can be."),
 )
 
 # %% [markdown]
-# *Claim 5.* We flip a text end to end.
+# *Claim 5, the flipped text.* Attention takes means, and a mean does not ask for the order.
+# So we flip a text end to end.
 # Take three words, and write a′ for the row that came out for a:
 #
 # | place | 1 | 2 | 3 |
@@ -319,9 +325,9 @@ page = book.judge(
 #
 # *Invariant* would mean that each place keeps its row: dog′ bites′ man′ again ("place by place" is 0).
 # *Equivariant* would mean that each word keeps its row: man′ bites′ dog′ ("word by word" is 0).
-# Which is it?
 
-# %%
+# %% tags=["hide-input"]
+# our experiment for claim 5
 attend = nn.MultiheadAttention(16, 4, batch_first=True).double().eval()
 
 
@@ -340,7 +346,8 @@ def flipped(words):
 book.test("invariant", flipped, values=(2, 5, 10, 50))
 
 # %% [markdown]
-# *Claim 6.* Your design (double-click here, and write before you open the closed cell): which order would you try on the source, and which number would tell?
+# *Claim 6, the flipped source.* Can "dog bites man" and "man bites dog" get the same translation?
+# Your design (double-click here, and write before you open the closed cell): which order would you try on the source, and which number would tell?
 #
 # - *knob*:
 # - *measured*:
@@ -366,11 +373,11 @@ def reordered(source_words):
 book.test("order", reordered, values=(2, 5, 10, 50))
 
 # %% [markdown]
-# *Claim 7.* A model must be trained (`train_reader`).
-# One encoder layer is trained on texts of 16 random words, and names for each the word *before* it: nothing but position can help.
-# Then it reads longer texts: we count its first 7 answers, at places that every training text had, and its last one.
-# The formula of the sinusoids gives a row for position 1,000 as easily as for position 10.
-# If that were enough, the last answer would stay at 100 %.
+# *Claim 7, longer texts.* The formula of the sinusoids gives a row for position 1,000 as easily as for position 10.
+# Is a row enough?
+# `train_reader` trains one encoder layer on texts of 16 random words: for each word it names the word *before* it, and nothing but position can help.
+# Then the layer reads longer texts: we count its first 7 answers, at places that every training text had, and its last one.
+# If the formula were enough, the last answer would stay at 100 %.
 
 # %% tags=["hide-input"]
 # the training for claim 7
@@ -417,7 +424,7 @@ named_lines = ("first 7 answers", first, "C0o-"), ("last answer", last, "C1s--")
 # %% tags=["hide-input"]
 @styled
 def longer_figure():
-    figure = new_figure(f"“{book['longer'].said}”", 7, 3.4)
+    figure = new_figure("Trained on 16 words: the last answer fails first", 7, 3.4)
     axes = figure.add_subplot(xlabel="words", ylabel="% right")
     axes.set_xscale("log", base=2)
     axes.set(xlim=(7.5, 250), ylim=(-4, 106))
@@ -440,12 +447,13 @@ assert first[-2] < 90 and first[-1] < 70
 longer_figure()
 
 # %% [markdown]
-# The break comes right behind the band.
+# The last answer falls right after the band.
 # (Without a GPU, each curve is the mean of only two readers: do not read much into the ups and downs behind 20.)
 #
-# *Claim 8.* In a batch-first x, `x.size(0)` is the number of sentences.
-# Does an error come?
-# If not: six words should get six different positions.
+# *Claim 8, the wrong axis.* In PyTorch's tutorial x is (length, batch, d_model), so `x.size(0)` is the length.
+# Copied into a batch-first model, it is the number of sentences.
+# One expects an error.
+# If none comes, six words should get six different positions.
 
 # %%
 def places(sentences):
@@ -458,15 +466,16 @@ def places(sentences):
 book.test("axis", places, values=(1, 2, 8))
 
 # %% [markdown]
-# *Claim 9.* A sine and a cosine of one angle are a clock hand.
+# *Claim 9, the letter i.* The paper's exponent is 2i / d_model, where i counts *pairs* of dimensions.
+# Each pair, a sine and a cosine of one angle, is a clock hand.
 # Three words on, the hand has turned by a fixed angle, and a turn is a linear map.
 # That is what section 3.5 promises.
-# Now give sine and cosine different angles, as the claim does.
-# The table still looks fine.
-# Does a linear map still reach the row three words on?
+# Take i for the dimension, and sine and cosine get different angles.
+# The table still looks fine, but does a linear map still reach the row three words on?
 # If so, the error is 0.
 
-# %%
+# %% tags=["hide-input"]
+# our experiment for claim 9
 def residual(d_model):
     dimension, position = torch.arange(d_model), torch.arange(500).double()[:, None]
     missed = {}
@@ -518,8 +527,7 @@ for width in (6, 7, 8, 9):  # an odd width lacks a column for its last cosine
 # ## Round 3: leave it out
 #
 # A formula looks simpler without one of its terms.
-# Is that term needed?
-# Leave it out, and compare the outputs.
+# Three are on trial: the divisor √d_k, the bias of the keys, and the divisor n of a loss.
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -542,14 +550,14 @@ page = book.judge(
     key_bias=("right", "03_attention", "The bias adds the same number to all scores of "
     "one query, and a softmax ignores that: scores 2, 1, 0 give the weights 0.665, "
     "0.245, 0.090, and so do 7, 6, 5. The bias of the values counts."),
-    undivided=("half right", "09_training", "True: a gradient n times as large has a "
-    "size n times as large; Adam divides the one by the other, and only ε remains. "
-    "But: clipping comes before Adam and cuts the large gradient more. And SGD does "
-    "not divide: its first step is n times as long."),
+    undivided=("half right", "09_training", "True: Adam divides the gradient by its "
+    "size, both grow n times, and n cancels (all but Adam's tiny ε). But: clipping "
+    "comes before Adam and cuts the large gradient more. And SGD does not divide: its "
+    "first step is n times as long."),
 )
 
 # %% [markdown]
-# *Claim 10.* With or without the divisor the weights sum to 1.
+# *Claim 10, without √d_k.* With or without the divisor the weights sum to 1.
 # If it is cosmetic, the two rows are equal.
 
 # %%
@@ -563,7 +571,8 @@ def largest(d_k):
 book.test("scale", largest, values=(1, 4, 16, 64, 256))
 
 # %% [markdown]
-# *Claim 11.* Your design: what would you vary, and what would show that the table can see a bias at all?
+# *Claim 11, without a bias.* The keys' bias is trained like any other weight, so why should it do nothing?
+# Your design: what would you vary, and what would show that the table can see a bias at all?
 #
 # - *knob*:
 # - *measured*:
@@ -585,9 +594,10 @@ def biased(size):
 book.test("key_bias", biased, values=(0.1, 1, 10, 100))
 
 # %% [markdown]
-# *Claim 12.* A small regression (`fitted`) takes 50 steps, once with each loss divided by n, once without.
-# Losses that are n times as large have gradients that are n times as large, and Adam divides each step by the size of the gradients.
-# If that settles it, both rows of Adam are 0.
+# *Claim 12, without 1/n.* A batch that the memory cannot hold is cut into n small ones, and their losses are added up.
+# Not divided by n, they have gradients n times as large, but Adam divides each step by the size of the gradients.
+# A small regression (`fitted`) takes 50 steps, once with each loss divided by n, once without.
+# If Adam settles it, both rows of Adam are 0.
 # (The last row: how many times as long the first step of SGD gets without the division.)
 
 # %% tags=["hide-input"]
@@ -637,13 +647,15 @@ assert (longer_step - torch.tensor(book["undivided"].values)).abs().max() < 1e-9
 assert adam.max() < 1e-6 and clipped[0] < 1e-12 and clipped[1:].min() > 0.01
 
 # %% [markdown]
-# *Rule.* Leave the term out at several sizes: at the smallest (d_k = 1, n = 1) nothing shows here. Or make it huge (11).
+# *Rule.* Leave the term out at several sizes: at d_k = 1 and at n = 1 nothing shows.
+# Or make it huge, as in claim 11.
 
 # %% [markdown]
 # ## Round 4: would you notice?
 #
 # The mistakes that cost days give no error.
-# The loss even falls.
+# Four claims here are about masks, one is about the wires between the stacks, one about the learning rate.
+# Ask of each: at which size would you notice?
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -677,11 +689,10 @@ page = book.judge(
 # %% tags=["hide-input"]
 # verdicts of round 4: they open under the tables
 page = book.judge(
-    shape=("wrong", "05_masks", "With as many sentences as words there is no error, "
-    "and here 15 to 24 % of the attention goes to padding, while other queries lose "
-    "real words: the axis of the sentences lands on that of the queries, and query i "
-    "of each sentence gets the mask of sentence i. Make it (batch, 1, 1, keys) for "
-    "scores with heads."),
+    shape=("wrong", "05_masks", "With as many sentences as words there is no error. "
+    "Query i of each sentence gets the mask of sentence i: here 15 to 24 % of the "
+    "attention goes to padding, while other queries lose real words. Make the mask "
+    "(batch, 1, 1, keys) for scores with heads."),
     corresponding=("wrong", "07_decoder", "Every decoder layer reads the output of the "
     "last encoder layer, each with its own W_K and W_V. With one layer each, both "
     "wirings are the same, and a test on one layer finds nothing."),
@@ -691,7 +702,7 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 13.* Padding still runs through every layer.
+# *Claim 13, more padding.* Padding still runs through every layer: do 100 tokens of it leave no trace?
 # If the claim holds, the first row is 0 up to rounding.
 # The second row shows that this experiment could have seen a change.
 
@@ -708,11 +719,13 @@ def padded_more(padding):
 book.test("masked", padded_more, values=(1, 10, 100))
 
 # %% [markdown]
-# *Claim 14.* A weight of 0 is what we want, so why not write it?
-# If it works, the other weights sum to 1, and a change of a hidden score changes nothing.
+# *Claim 14, zeros written by hand.* A weight of 0 is what we want, so why not write it?
+# Three keys have the weights 0.665, 0.245 and 0.090; hide the first, and 0, 0.245 and 0.090 stay.
+# If that works, the other weights sum to 1, and a change of a hidden score changes nothing.
 # (*Leak*: by how much a visible weight moves when the hidden scores alone grow.)
 
-# %%
+# %% tags=["hide-input"]
+# our experiment for claim 14
 def zeroed(hidden_keys):
     hidden, scores, found = torch.arange(6) < hidden_keys, draw(6), {}
     louder = scores + 3 * hidden  # only hidden keys change
@@ -727,7 +740,8 @@ def zeroed(hidden_keys):
 book.test("afterwards", zeroed, values=(0, 1, 3, 5))
 
 # %% [markdown]
-# *Claim 15.* Your design: at which number of hidden keys would you look?
+# *Claim 15, a very small number.* Beside ordinary scores, −1e9 gives a weight of exactly 0, as −∞ does.
+# Your design: at which number of hidden keys would you look?
 #
 # - *knob*:
 # - *measured*:
@@ -745,12 +759,17 @@ def minus_1e9(hidden_keys):
 book.test("minus", minus_1e9, values=(0, 1, 3, 4, 5))
 
 # %% [markdown]
-# *Claim 16.* Take two sentences with two places.
-# A has one real word: its mask is [1 0].
-# B has two: [1 1].
-# The mask fits the scores (batch, queries, keys) without an error, but torch reads its first axis as *queries*.
-# So query 1 of both sentences gets [1 0], and query 2 of both gets [1 1].
-# Query 2 of sentence A now sees padding.
+# *Claim 16, a mask of the wrong shape.* Torch complains about shapes that do not fit, so no error sounds like a good sign.
+# Take two sentences with two places: A has one real word, B has two.
+# The scores are (batch, queries, keys), so torch reads the first axis of the mask as *queries*:
+#
+# ```text
+# mask     meant for    used for
+# [1 0]    A            query 1 of A and B
+# [1 1]    B            query 2 of A and B
+# ```
+#
+# Query 2 of A now sees padding.
 # How much in larger batches?
 # The claim predicts 0, or an error.
 
@@ -768,10 +787,16 @@ def two_axes(sentences):
 book.test("shape", two_axes, values=(2, 4, 8, 16))
 
 # %% [markdown]
-# *Claim 17.* The stacks stand side by side and are equally high.
-# A line from each layer to its neighbor looks natural.
-# So `wired` connects the layers of a fresh `nn.Transformer` by hand, and compares the output with that of the whole.
-# If the model is wired as the claim says, the first row is 0 in every column.
+# *Claim 17, the wires between the stacks.* The stacks stand side by side and are equally high, so a line from each layer to its neighbor looks natural.
+# Here it is with two layers each, and another wiring:
+#
+# ```text
+# done as said:                encoder 1 → decoder 1    encoder 2 → decoder 2
+# last encoder layer for all:  encoder 2 → decoder 1    encoder 2 → decoder 2
+# ```
+#
+# `wired` connects the layers of a fresh `nn.Transformer` both ways by hand, and compares the output with that of the whole.
+# If the claim holds, the first row is 0 in every column.
 
 # %% tags=["hide-input"]
 @torch.no_grad()
@@ -794,8 +819,10 @@ def wired(num_layers):
 book.test("corresponding", wired, values=(1, 2, 4, 6))
 
 # %% [markdown]
-# *Claim 18.* We compare it with `paper_rate`, which is equation 3.
-# If the claim is the paper's formula, the two rows agree in every column.
+# *Claim 18, one letter.* As in the paper, it is a minimum of two terms, and one grows with the step i.
+# What does the other one do?
+# `paper_rate` is equation 3: if the claim is the paper's formula, the two rows agree in every column.
+# (Both are drawn [further down](#All-of-them,-to-play).)
 
 # %%
 from course_lib.training import paper_rate
@@ -839,7 +866,10 @@ assert f"{said.max():.2e}" == "1.95e-03"
 # %% [markdown]
 # ## Round 5: one step off
 #
-# The decoder reads one token and predicts the next one.
+# The decoder reads one token and predicts the next one, so each of its rows belongs to two tokens.
+# Which inputs may a row read (19, 20)?
+# Does it change when the text grows (21, 22)?
+# Which of its two tokens does it explain (23)?
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -880,9 +910,9 @@ page = book.judge(
 # %% tags=["hide-input"]
 # verdicts of round 5: they open under the tables
 page = book.judge(
-    cache=("wrong", "11_decoding", "The outputs agree up to rounding. No earlier row "
-    "changes when a token is added, so its keys and values can be kept: 8 rows for 8 "
-    "tokens instead of 36."),
+    cache=("wrong", "11_decoding", "The outputs agree up to rounding. The causal mask "
+    "keeps each earlier row as it was when a token is added, so its keys and values "
+    "can be kept: 8 rows for 8 tokens instead of 36."),
     row_t=("wrong", "12_reading_attention", "In this map, the row that predicts a word "
     "finds its source word in 87 % of the links. The row below, which reads the word, "
     "finds it in 6 %. So write at a plot whether its rows are named by what they read "
@@ -891,11 +921,17 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 19.* Where does the triangle begin?
-# Column 0 masks the diagonal too.
-# Column 1 masks only what lies above it.
-# Column 2 begins one further up.
-# A good mask has 0 in both rows.
+# *Claim 19, the triangle.* Where does it begin: at the diagonal (0), above it (1), or one further up (2)?
+# For three words (■ open, · masked):
+#
+# ```text
+# diagonal    0      1      2
+# query 1    ···    ■··    ■■·
+# query 2    ■··    ■■·    ■■■
+# query 3    ■■·    ■■■    ■■■
+# ```
+#
+# A good mask has 0 in both rows of the table.
 
 # %% tags=["nbval-check-output"]
 def hidden_above(diagonal):
@@ -908,7 +944,8 @@ def hidden_above(diagonal):
 book.test("triangle", hidden_above, values=(0, 1, 2))
 
 # %% [markdown]
-# *Claim 20.* The causal mask lets row p read inputs up to p, itself included:
+# *Claim 20, what the decoder is fed.* The causal mask hides the future, so the whole target looks safe.
+# But row p reads inputs up to p, itself included:
 #
 # | row | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
@@ -943,7 +980,8 @@ def visible(position):
 book.test("whole", visible, values=(0, 1, 2, 3, 4))
 
 # %% [markdown]
-# *Claim 21.* One pass reads the whole target at once; writing reads one prefix after the other.
+# *Claim 21, one pass for all words.* One pass reads the whole target at once; writing reads one prefix after the other.
+# Can both teach the same?
 # If the claim holds, the gradients differ by rounding alone.
 
 # %%
@@ -965,10 +1003,10 @@ def passes(words):
 book.test("word_by_word", passes, values=(1, 2, 4, 8))
 
 # %% [markdown]
-# *Claim 22.* The decoder reads the reference of one sentence token by token, with a cache and again from the beginning.
+# *Claim 22, the kept rows.* A cache leaves out most of the work, and a shortcut often costs accuracy.
+# The decoder reads the reference of one sentence token by token, with a cache and again from the beginning.
 # `cached` counts the rows that a layer computes.
-# With a cache it computes far fewer.
-# If something is lost by that, the last row of the table is above rounding.
+# If the cache loses something, the last row of the table is above rounding.
 
 # %% tags=["hide-input"]
 # the decoder of claim 22, with a cache and without
@@ -991,11 +1029,11 @@ def cached(tokens_read):
 book.test("cache", cached, values=(1, 2, 4, 8))
 
 # %% [markdown]
-# *Claim 23.* In row t the decoder reads word t, so the row seems to be about word t.
+# *Claim 23, the name of a row.* In row t the decoder reads word t, so the row seems to be about word t.
 # The grammar of the corpus knows which English word belongs to which German one.
 # Our map is the translator's last cross-attention, the mean of its heads, for 50 sentences.
-# `links_found` counts how often the strongest weight of a row finds it.
-# If the claim holds, column 1 (the row that reads the word) finds more links than column 0 (the row that predicts it).
+# `links_found` counts how often the strongest weight of a row stands at the German word that belongs to the English one.
+# If the claim holds, column 1 (the row that reads the English word) finds more links than column 0 (the row that predicts it).
 
 # %% tags=["hide-input"]
 # the map and the links of claim 23
@@ -1045,7 +1083,8 @@ assert abs(predicts - 87) < 1.5 and abs(reads - 6) < 1.5
 # %% [markdown]
 # ## Round 6: what does the number show?
 #
-# One claim here is about a score, the other about a map.
+# A score and a map are computed without a mistake.
+# Do they show what we want to know?
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -1075,7 +1114,7 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 24.* These predictions come from the same model, so why not score them?
+# *Claim 24, a score with help.* Teacher-forced predictions come from the same model, in a single pass, so why not score them?
 # The finished course translator hardly errs, so we take it as it was after 156 to 933 of 5,572 training steps.
 # If the teacher-forced predictions say how well it translates, the two rows agree.
 
@@ -1103,12 +1142,12 @@ def on_its_own(training_step):
 book.test("teacher", on_its_own, values=list(written))
 
 # %% [markdown]
-# *Claim 25.* Take the map of claim 23 once more.
-# If it shows what a word depends on, then the token with the highest weight should be the one that the word depends on most.
+# *Claim 25, a map as a cause.* Take the map of claim 23 once more.
+# If it shows what a word depends on, then the token with the highest weight should be the one whose absence hurts most.
 # So `harm_of_each` replaces one source token after the other by `<unk>`, and notes by how much the loss of each predicted word rises: its harm.
 #
-# The closed cells hold, for each predicted word, `by_weight`, the source places from the highest weight on, and `most`, the place that does most harm.
-# `at_random` is the mean harm over all source tokens, the one with the highest weight included: what it does, on average, to replace one at random.
+# For each predicted word, `by_weight` holds the source places from the highest weight on.
+# `most` is the place that does most harm, and `at_random` the mean harm of all source tokens.
 
 # %% tags=["hide-input"]
 # the harm of claim 25
@@ -1167,15 +1206,14 @@ assert (idle & ends).sum() > 0.6 * idle.sum()
 # %% [markdown]
 # *Rule.* A number can be correct and still answer another question than yours.
 # So say what it was computed on.
-# If a claim names a cause, change that cause alone and look.
+# If a claim names a cause, change that cause alone.
 
 # %% [markdown]
 # ## The bench
 #
-# 34 more claims, closed.
-# You can leave them out: the summary does not need them, and the reading time does not count them.
+# 34 more claims, closed: the summary does not need them.
 # The closed cells hold their experiments.
-# The list below these cells is ordered by topic: click a line to see its claims, and click again for each verdict.
+# Below them, click a topic to see its claims, and click again for each verdict.
 
 # %% tags=["hide-input"]
 # the bench: words
@@ -2195,13 +2233,14 @@ Page("\n\n".join(book.topic(group, **notes).text for group, notes in bench.items
 # %% [markdown]
 # ## All of them, to play
 #
-# Every claim once more.
+# Every claim once more, each with a picture of its numbers.
 # In a running notebook you first see only the sentence.
-# Judge it, and the verdict appears, with the experiment's numbers; the slider is its knob.
+# Judge it, and the verdict and the picture appear; the slider is its knob.
 # The list remembers what you answered.
+# We begin with claim 18.
 
 # %%
-lab = ErrataLab(book.claims, chosen=39)
+lab = ErrataLab(book.claims, chosen=17)
 lab
 
 # %% tags=["hide-input"]
@@ -2389,7 +2428,8 @@ mistakes_figure()
 # %% [markdown]
 # Of the 25 claims, which we chose, 7 are about the scores, the softmax and the masks, more than about any other part.
 # Of these 7, 5 are wrong or half right.
-# There a wrong line often still gives the right shape, but not only there: see 8, 9 and 17.
+# There a wrong line often still gives the right shape.
+# It does so elsewhere too: see claims 8, 9 and 17.
 
 # %% [markdown]
 # ## Your predictions
