@@ -7,7 +7,7 @@
 #
 # 1. train an encoder-decoder Transformer on sentence pairs and read its progress;
 # 2. score translations with exact match and BLEU, compute BLEU by hand, and give the signature that makes it comparable;
-# 3. say what the model learned, how it compares with a recurrent one, and where it must fail.
+# 3. say what the model learned, how it compares with a recurrent one, and where it fails.
 #
 # **You need** lesson [08](08_transformer.ipynb) for the model and lesson [09](09_training.ipynb) for the training.
 # **Time**: {minutes} minutes to read, 4 to 7 minutes to run on two CPU cores, most of it one training.
@@ -162,7 +162,7 @@ print(f"trained for {history.seconds:.0f} seconds on {device}")
 
 # %% [markdown]
 # The validation loss is far below the training loss, even though the model has never seen the validation sentences. Two things explain the gap.
-# First, the labels of the training loss are smoothed, so that even a perfect model is left with about 1.1 (lesson [09](09_training.ipynb)); those of the validation loss are plain. (That is what *smoothed* and *plain* mean in the legend above.)
+# First, the labels of the training loss are smoothed, so that even a perfect model is left with about 1.1 (lesson [09](09_training.ipynb)); those of the validation loss are plain.
 # Second, the training loss is an average over the epoch, including its poor beginning. The validation loss is measured at the end of the epoch.
 # (Dropout, elsewhere a third reason, is 0 in the preset `mini`.)
 #
@@ -330,8 +330,8 @@ for settings in ({}, dict(lowercase=True), dict(tokenize="char")):
 # `eff:no` means that n-grams up to 4 count even if a text is shorter than four tokens; `smooth` tells how a share of 0, which has no logarithm, is handled.
 #
 # The paper's own numbers are 27.3 BLEU for the base model and 28.4 for the big one, English to German (table 2).
-# Ours is 99.1 in our run. Is our model better? No.
-# Their model translates newspaper text, and the reference is one of many possible translations. Ours translates sentences of a small grammar, each with a single right answer.
+# Ours is 99.1 in our run. Is our model better? The numbers cannot say.
+# Their model translates newspaper text, and the reference is one of many possible translations. Ours translates sentences of a small grammar, which has one translation for each.
 # **BLEU compares systems on the same text with the same signature, and nothing else.**
 #
 # (Two other measures: chrF [@popovic2015] compares sequences of letters; COMET [@rei2020] asks a model trained on human judgments, and may accept a synonym.)
@@ -346,7 +346,7 @@ for settings in ({}, dict(lowercase=True), dict(tokenize="char")):
 #
 # But the lowest of thirty shares is low partly by bad luck.
 # Throw thirty coins ten times each, and probably one of them shows heads twice at most. Throw that coin ten times again, and expect five.
-# So we measure twice. The validation part names the six lowest tags and the six highest. On the test part, we look at these twelve again.
+# So we measure twice. The validation part names the six lowest tags and the six highest. On the test part, we then measure only these twelve.
 
 
 # %%
@@ -422,14 +422,14 @@ if device == "cpu":
 
 # %% [markdown]
 # The upper six bars are the tags that were lowest on the validation part.
-# In our run, four of these bars lie wholly below the line, and none of the other six. (By chance alone, a bar would do so in about one test of twenty.)
-# *Genitive* is one of the four, so the boys' coat was probably more than bad luck.
+# In our run, four of these bars lie wholly below the line, and none of the other six. (The bar of a tag that is no harder than the rest would do so in about one test of twenty.)
+# *Genitive* is one of the four, and no tag was lower on the validation part, so the boys' coat was probably more than bad luck.
 # About a quarter of all test sentences have at least one of the upper six tags, but more than half of the wrong ones do (17 of 29).
 # (A sentence can have several tags, so the four bars are not four separate findings.)
 #
 # Are these tags rare in training? That alone does not explain it: *two-way accusative* (where to: *in den Garten*) is about as rare as *ditransitive*, and lies at the line.
 #
-# What goes wrong? In ours, a word is lost (*sauberes*, *gut*, *werden*), a number becomes a verb (*Folgten* for *Fünf*), an owner becomes a recipient (*den Jungen*), and a phrase is written twice (*der Studenten*). And in yours?
+# What goes wrong? In our five sentences above, a word is lost (*sauberes*, *gut*, *werden*), a number becomes a verb (*Folgten* for *Fünf*), an owner becomes a recipient (*den Jungen*), and a phrase is written twice (*der Studenten*). And in yours?
 #
 # ## Is it the Transformer?
 #
@@ -437,7 +437,7 @@ if device == "cpu":
 # One network reads the sentence, another one writes, and attention connects the two [@bahdanau2015; @luong2015]; here both networks are LSTMs (long short-term memory, a recurrent layer with gates).
 # `course_lib.alternatives` has such a model with the same interface, so `fit` trains it too.
 # Both get the same sentences, about as many parameters, and about 330 seconds of one CPU thread: four epochs of the Transformer, five of the LSTM.
-# The learning rate is 0.006 for the Transformer, as in its preset, and 0.004 for the LSTM, because that was better on the validation part. (The scores below are of the same part, so this choice may flatter the LSTM a little.)
+# The learning rate is 0.006 for the Transformer, as in its preset, and 0.004 for the LSTM, which did better with it than with 0.006 on the validation part. (The scores below are of the same part, so this choice may flatter the LSTM a little.)
 #
 # (*By 5 points* means by 5 or more.)
 
@@ -573,7 +573,7 @@ snow = [pair for pair in corpus.train if "snow" in words([pair.src])]
 assert snow and all("schnei" in pair.tgt for pair in snow)  # it is a verb there
 
 # %% [markdown]
-# None of the four is right: each needs a German word that no training sentence has.
+# None of the four is right: each reference has a German word that no training sentence has.
 # In English, the answers of our run say roughly:
 #
 # 1. The happy dresses will soon be one during soon.
@@ -581,7 +581,7 @@ assert snow and all("schnei" in pair.tgt for pair in snow)  # it is a verb there
 # 3. My half past three has no *Stellein*.
 # 4. Two dogs always play.
 #
-# The first three are nonsense, partly in words that do not exist, and anyone who knows German sees it.
+# The first three are nonsense, partly in words that no training sentence has, and anyone who knows German sees it.
 # The last one is worse: a correct German sentence, which silently drops the snow.
 # In training *snow* was always a verb (*It will snow*), so the model never met *Schnee*.
 #
@@ -591,7 +591,7 @@ assert snow and all("schnei" in pair.tgt for pair in snow)  # it is a verb there
 # ## The translator that came with the course
 #
 # Our model lacks words. The translator `everyday` of lesson [00](00_welcome.ipynb) has met far more of them.
-# It has twelve times the parameters of our `mini`, and learned from 258,000 pairs: 160,000 are everyday sentences that volunteers translated for Tatoeba, 32,000 come from our grammar, and the others are made up ([model card](../course_lib/pretrained/everyday/README.md)).
+# It has twelve times the parameters of our `mini`, and learned from 258,000 pairs: 160,000 are everyday sentences that volunteers translated for Tatoeba, 32,000 come from our grammar, and other programs made up the rest ([model card](../course_lib/pretrained/everyday/README.md)).
 #
 # Its test part consists of Tatoeba sentences, and many of them have several German translations.
 # An n-gram counts if it is in any of these translations (`nrefs:var`: their number varies).
@@ -672,7 +672,7 @@ assert "▁Schnee" in everyday.tokenizer.tokens("Schnee")  # learned from the pa
 # - The second copies an English word (*Photosynthesis*).
 # - The third is fluent and says something else (*My laptop has fallen again*).
 #
-# Nothing in an answer says that it is wrong; lesson [00](00_welcome.ipynb) found a hint in the probabilities.
+# No answer comes with a warning; lesson [00](00_welcome.ipynb) found a hint in the probabilities.
 # Try sentences of your own: where does it break?
 
 # %%
@@ -681,7 +681,7 @@ print(everyday.translate("I would like to know where the next train station is."
 # %% [markdown]
 # ## Real sentences
 #
-# You have now seen the whole path: train, score, look at the mistakes, leave the domain.
+# You have now seen the whole path.
 # **The rest of this lesson is about measuring fairly. It can wait for a second reading.**
 #
 # The same code learns from sentences that people wrote.
@@ -693,7 +693,7 @@ print(everyday.translate("I would like to know where the next train station is."
 # Ein Mädchen in einem roten Mantel füttert ein Pferd.
 # ```
 #
-# Another translator might write *mit rotem Mantel*. There is only one reference, so even a perfect translator misses 100 BLEU here.
+# Another translator might write *mit rotem Mantel*. There is only one reference, so even a perfect translator would hardly reach 100 BLEU here.
 #
 # Multi30k is for research and education only and does not come with the course; the first command below downloads it.
 # The longest run took more than two hours of one CPU thread, so we read the logs.
@@ -736,13 +736,13 @@ assert [round(each, 1) for each in both] == [36.2, 36.2]
 # ### A number from the literature
 #
 # How good are 37.5 BLEU?
-# For a Transformer of this size, @wu2021 report 41.02 on the same test sentences.
+# For a Transformer with the same layers and widths, @wu2021 report 41.02 on the same test sentences.
 # But they measure with another signature: in lower case, on words split by the Moses tokenizer.
 # Measured like this, our half-hour model has 37.8. The signature explains 0.3 points; more than three remain.
 #
-# They also train for longer, on 33 million tokens or more (our half hour: 8 at most), and with dropout 0.3 instead of 0.1.
+# Their published command also allows longer training, up to 33 million tokens per GPU (our half hour: up to 8 million), and has dropout 0.3 instead of 0.1.
 # So we trained several models for longer, with dropout 0.3, too. The validation part chose which two runs to keep, how many of the last epochs to average, and how strongly beam search prefers long sentences (lesson [11](11_decoding.ipynb)).
-# Then we scored the two runs on the test part, once. The question is about beam search.
+# Then we scored the two runs (the first with 6,000 subwords, the second with 10,000) on the test part, once. The question is about their scores with beam search.
 
 # %%
 on_test = Predict(
@@ -800,15 +800,15 @@ valid_length, test_length = (
 assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
 
 # %% [markdown]
-# With beam search, both runs reach the published number on the validation part.
-# On the test part, both miss it by more than a point, and the lead of 0.8 is gone. (The new lead of 0.2 may be luck.) Why?
+# With beam search, both runs score above 41.02 on the validation part. But 41.02 was measured on the test part.
+# There, both miss it by more than a point, and the lead of 0.8 is gone. (The new lead of 0.2 may be luck.) Why?
 #
 # Every choice was made because it scored well on the *validation* sentences. So the score on these sentences flatters our choices.
-# For example, the second run got a strong preference for long sentences. On the validation part, its translations are too short, and beam search gains a point. On the test part, they are too long already, and beam search gains nothing.
+# For example, the second run got a strong preference for long sentences. On the validation part, its greedy translations are shorter than the references, and beam search gains a point. On the test part, they are already longer, and beam search loses 0.2.
 # (The test sentences do not look harder: our half-hour model has 36.2 on both parts with greedy search.)
 #
 # Is the gap to the published number real, or is it luck?
-# We trained once more, on 34 million tokens, with three random seeds. (We decided this after seeing the test scores, so the test part is no longer untouched.)
+# We trained once more, on up to 34 million tokens, with three random seeds. (We decided this after seeing the test scores, so the test part is no longer untouched.)
 
 # %% tags=["hide-input", "nbval-check-output"]
 # 10,000 subwords and 72 epochs, fixed in advance. The validation part chose how many of
@@ -833,9 +833,9 @@ assert 0.55 < PUBLISHED - max(beams) < 0.65 and 1.4 < PUBLISHED - min(beams) < 1
 assert mean_estimate(beams).low < 39 and mean_estimate(beams).high > PUBLISHED
 
 # %% [markdown]
-# The three runs have the same recipe, and with beam search they end almost a point apart, 0.6 to 1.5 points below 41.02.
+# With beam search, the three runs end almost a point apart, 0.6 to 1.5 points below 41.02.
 # Three runs cannot decide: the 95 % interval of their mean reaches from less than 39 to above 41.02.
-# The published recipe may be better, or its number luckier.
+# The published recipe may be better, or its number a lucky one.
 #
 # Before you compare two scores, ask:
 #
@@ -847,7 +847,7 @@ assert mean_estimate(beams).low < 39 and mean_estimate(beams).high > PUBLISHED
 #
 # Which parts of such a recipe matter?
 # As in table 3 of the paper, we change one thing at a time.
-# The command below trains the half-hour model again and again, each time with one change, for eight epochs only. (One change puts the LSTM in its place.) All scores are on the validation part.
+# The command below trains the half-hour model with each change, for eight epochs only. (One change replaces the Transformer by the LSTM.) All scores are on the validation part.
 # The whole recipe has a little dropout, smoothed labels, tied weights, pre-norm layers, the average of the last two epochs, and beam search:
 #
 # ```
@@ -921,8 +921,8 @@ assert 480 < min(map(min, seconds.values())) < 540 < 7200 < long_runs[0]["cpu_se
 assert abs(costs["LSTM with attention"]["parameters"] / whole["parameters"] - 1) < 0.01
 
 # %% [markdown]
-# - **Three changes cannot be told from luck.** Without label smoothing, tied weights or dropout, the mean moves by at most 0.4. But three runs of the *same* recipe lie almost half a point apart.
-# - **Averaging and beam search can be compared without that luck.** They come after the training, so the same weights are scored with and without them. Beam search helps with all three seeds, by about half a point; averaging helps with two of three.
+# - **Three changes cannot be told from luck.** Without label smoothing, tied weights or dropout, the mean moves by at most 0.4. But three runs of the whole recipe lie almost half a point apart, and those without label smoothing more than a point.
+# - **Averaging and beam search can be compared without that luck.** They come after the training, so the same weights are scored with and without them. Beam search helps with all three seeds, by about half a point; averaging helps with two of three, and the mean stays at 34.5.
 # - **More noise costs about four to five points here.** That is dropout 0.3, or subword dropout, which splits words in ever new ways. Eight epochs may be too short for so much noise: the long runs above did well with dropout 0.3.
 # - **Post-norm**, as in the paper, learns little at the rate that suits pre-norm (one run: 6.6, not drawn). At a quarter of that rate it reaches 26.3. Changing one thing is fair only if the other settings still suit it.
 # - **The LSTM** is more than a point ahead with every seed, in about 0.7 of the CPU time. We did not test whether another rate or more epochs would change the order. Lesson [15](15_alternatives.ipynb#An-echo) looks at why a new Transformer starts slowly.
@@ -943,7 +943,7 @@ Predictions()
 # - **BLEU**: geometric mean of the shares of right n-grams up to n = 4 over the whole test set, times the brevity penalty.
 # - **n-gram**: a sequence of n tokens.
 # - **clipping**: counting an n-gram of the output at most as often as the reference has it.
-# - **brevity penalty**: the factor below 1 that BLEU gives to outputs shorter than their references.
+# - **brevity penalty**: the factor below 1 in BLEU if all outputs together are shorter than all references.
 # - **signature**: how a BLEU score was computed: references, case, tokenizer, smoothing, version.
 # - **out of domain**: said of sentences of another kind than those of the training.
 

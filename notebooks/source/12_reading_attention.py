@@ -149,11 +149,11 @@ assert all(src[column] == nouns[row] for _, row, column in framed)
 # | Does 1.1 bring it there? | switch off the others |
 #
 # The table comes back near the end, with the answers.
-# Where a head comes back, parentheses say what its map shows: encoder 1.1 (article → noun).
+# Where a head comes back, parentheses remind you of it: encoder 1.1 (article → noun).
 #
 # The third kind of map is the decoder's: its rows and columns are both German, and no row looks at a token that is not yet written.
 # The explorer opens with one of them.
-# Explore this sentence or any other: point at a token or at a cell of the map.
+# Explore this sentence or another: point at a token or at a cell of the map.
 # Click a German token to see its alternatives, and choose one: how does the sentence continue?
 
 # %%
@@ -172,16 +172,15 @@ assert (maps["decoder"].triu(1) == 0).all()
 # %% [markdown]
 # ## From a picture to a number
 #
-# One sentence is an anecdote.
-# We need many sentences and something to count.
-# We practice on the cross-attention, because there we know the right answers: how good a dictionary is each head?
+# One sentence proves little: we need many, and something to count.
+# We practice with a question whose right answers we know: how good a dictionary is each head of the cross-attention?
 # In the section *Tasks of heads* we return to encoder 1.1 (article → noun).
 #
 # The grammar of the course corpus builds a tree of phrases and expresses it in both languages.
 # So it knows which English word belongs to which German word: the gold links of lesson 04.
 # We take 1,000 trees whose sentences the model has never seen: `tree_of[n]` is a tree, `pairs[n]` its two sentences.
-# We *choose* on the first half (which head is best?) and *report* on the second: the sentences of the choice would flatter the winner.
-# (In the next section a head wins by far, and we use the second half for both.)
+# We *choose* on the first half (which head is best?) and *report* on the second: on the sentences that chose it, the winner looks better than it is.
+# (Where heads win by far, we use the second half for both.)
 
 # %% tags=["hide-input"]
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -248,7 +247,7 @@ torch.testing.assert_close(torch.tensor(sum_of_pieces), between[0][1, 2][:, :-1]
 # The largest weight of each row is a link that the head *predicts*, unless it is on "no word".
 # Take cross 1.0 on our sentence: it predicts 9 links, there are 10 gold links, and 5 are in both.
 # Its **alignment error rate** is 1 − 2 · 5 / (9 + 10) = 0.47.
-# In general, for predicted links P and gold links G, it is 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, with all gold links sure]: 0 if they are the same, 1 if they have nothing in common.
+# In general, for predicted links P and gold links G, it is 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, when no gold link is doubtful]: 0 if they are the same, 1 if they have nothing in common.
 
 # %% tags=["nbval-check-output"]
 from course_lib.grammar import build as grammar
@@ -285,7 +284,7 @@ assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 # Suppose we label the rows by the token that was read.
 # Then *Frau* gets the row that predicted *zeigt*, and the map says *Frau* = *shows*.
 # How much does that matter?
-# `rates_of` scores all heads, with either labels.
+# `rates_of` scores all heads, with rows labeled either way.
 
 # %%
 of_lower = Predict(
@@ -349,7 +348,7 @@ assert rates.flatten().sort().values[1] > rates.min() + 0.05  # wins by far
 # - The **diagonal** uses no words: it links each German word to the English word at the same relative position.
 # - **fast_align** [@dyer2013] is a widely used tool. From sentence pairs without any links it learns a table: how likely is this German word for that English word? It also prefers words near the diagonal.
 #
-# (The table alone is **IBM model 1** [@brown1993]. The folded cells learn it by **expectation maximization**, first for four pairs by hand.)
+# (The table alone is **IBM model 1** [@brown1993]. In the folded cells our own versions learn by **expectation maximization**, first for four pairs by hand.)
 
 # %% tags=["hide-input"]
 # Expectation maximization learns the table t(German word | English word). Each round:
@@ -504,16 +503,16 @@ for name, found in ways.items():
     )
 
 # %% [markdown]
-# Cross 1.2 was never trained to align, and yet it aligns about as well as fast_align: the interval of the difference contains 0.
-# (The translator saw three times as many pairs.)
+# Cross 1.2 was never trained to align, and yet it aligns about as well as fast_align: the interval of the difference is narrow and contains 0.
+# (The aligners learned from 20,000 pairs, the translator from 60,000.)
 # Against the diagonal alone, seven of the eight heads would have looked like discoveries.
 #
 # Does the head know anything that fast_align does not?
 # Take *Now a doctor is lending a coat to a student.*
 # In German the student comes first: *einem Studenten einen Mantel*.
-# Which *a* belongs to *einen*?
-# A table of words gives each *a* the same score; the diagonal prefers the wrong one, and fast_align takes it.
-# The head takes the *a* of *a coat*.
+# Which *a* is *einem*, and which is *einen*?
+# A table of words gives each *a* the same scores; the diagonal prefers the wrong pairs, and fast_align takes them.
+# The head finds the right pairs.
 # So `found_share` counts the links of repeated words separately.
 
 # %% tags=["hide-input"]
@@ -625,7 +624,7 @@ assert (above[level:].diff() < 0).all() and course_film.best[-1] == (1, 2)
 # %% [markdown]
 # At step 100 most rows look at the same two tokens.
 # At step 382, after 7 % of the training, five of the twelve rows are right.
-# The best head of that moment is level with the diagonal: both have an error rate of 41 %.
+# The best head of that moment (another one) is level with the diagonal: both have an error rate of 41 %.
 # From then on the best head improves, to 9 % at the end. (Here each German word chooses again. The folded cells have all checkpoints.)
 #
 # ## Tasks of heads
@@ -738,8 +737,8 @@ assert least > 0.55 and pronoun.distance < 0.35
 # - *Verb → subject*: encoder 1.0 finds three of four, which would make a fine picture. But a fixed distance finds more: not confirmed.
 # - *Prefix → verb*: decoder 0.0 is confirmed by our rule. But half of the rows in between look at the verb as well (the first of them is at the verb's own position), so part of this role may be "this head prefers verbs".
 #
-# Of all fifteen candidates (closed output) five are confirmed.
-# The two not shown here are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary has a role after all.
+# Of all fifteen candidates (folded cell) five are confirmed.
+# The two not shown here are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary of our sentence has a role after all.
 #
 # ## Switch it off
 #
@@ -860,7 +859,7 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 # ### One at a time is not the whole story
 #
 # Perhaps a head costs little only because another can replace it.
-# So we switch off all four heads of a layer.
+# So we switch off all four heads of one kind in a layer.
 # If the heads did separate work, the loss would be at most the sum of the four single costs (less, where two heads break the same sentence).
 
 # %% tags=["hide-input"]
@@ -900,7 +899,7 @@ assert alone[5].max() < 0.35
 
 # %% [markdown]
 # Look at the last two bars, of the cross-attention's layer 1: by the single costs at least about 70 % of the sentences should be left, and none is.
-# In five of six layers the blue bar is clearly shorter than the gray one: the loss is larger than the sum.
+# In five of the six pairs the blue bar is clearly shorter than the gray one: the loss is larger than the sum.
 # So a small single cost does not mean "not needed".
 # (With *one* head of that layer on, a test by @michel2019, at most 22 % are right: folded cell.)
 #
@@ -928,9 +927,9 @@ for head in (1, 3):
     print(f"encoder 1.{head}: {to_noun[1, head] / total:.0%} of {total} pronouns")
 
 # %% [markdown]
-# In these rows the two look like twins. Does the model need both?
+# By this number the two look like twins. Does the model need both?
 # We switch off one of them and count the sentences with such an *it* that *break*: right before, wrong now.
-# Longer sentences break more easily, so the control is other sentences of two clauses.
+# These sentences have two clauses, so the control is others of two clauses.
 # (About three quarters of these pronouns are *it*. The others are *they* and *them*, whose German forms are the same for all genders.)
 
 # %%
@@ -973,8 +972,8 @@ assert abs(to_noun[1, 1] - to_noun[1, 3]) / total < 0.1 and to_noun[1, 1] / tota
 assert of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].value + 0.05
 
 # %% [markdown]
-# Without 1.3 hardly any sentence breaks.
-# Without 1.1 the sentences with such an *it* do break, and more often than the control.
+# Without 1.3 hardly any of these sentences breaks.
+# Without 1.1 about half of them do, more than of the control.
 # So does the model need 1.1 to find the noun of a pronoun?
 # Let us see *what* breaks: which tokens were right before and are wrong now, each predicted after the true German words?
 
@@ -1014,20 +1013,18 @@ assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total <
 # %% [markdown]
 # Determiners, first of all: a quarter of them are now wrong, but only one pronoun in eight.
 # Of the 34 sentences that break, 29 have a wrong determiner.
-# So even here the model needs 1.1 for articles more than for pronouns.
+# So even these sentences break mostly at determiners.
 # (Perhaps the decoder takes the gender of most pronouns from the true article before them: *die Stadt, weil sie*. Why the control breaks less often, we have not tested.)
-# A pattern in a map is a hypothesis.
-# Ablation tests it, but only if you look at what breaks.
+# Ablation tests a pattern, but only if you look at what breaks.
 #
 # ## Where attention misleads
 #
 # "Attention is not Explanation" is the title of a paper [@jain2019]: often, other weights gave the same output.
 # "Attention is not not Explanation" is the title of a reply [@wiegreffe2019]: the weights that were used can still be an explanation.
-# We look at two ways in which a map can mislead.
 #
 # ### 1. A neat map that hardly matters
 #
-# In our first figure, cross 0.3 is a fine dictionary: ten of its twelve rows look at the right word.
+# In our first figure, cross 0.3 looks like a good dictionary: ten of its twelve rows are right.
 # If its weights are the reason for the output, other weights should give another output.
 # So we scramble them, as Jain and Wallace did with text classifiers.
 # We *permute* each row: it keeps its weights, but on keys drawn at random.
@@ -1118,7 +1115,7 @@ assert (mixed[~allowed] == 0).all() and not torch.equal(mixed, given)
 assert torch.equal(right(), all_right)  # nothing is permuted any more
 
 # %% [markdown]
-# - Cross 0.3 (the fine dictionary): scrambled, 96 of 100 sentences are right, about as many as without the head. Its map is neat, but the model hardly needs it.
+# - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head. Its map is neat, but the model hardly needs it.
 # - Cross 1.2 (the best aligner): scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
 # - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
 #
@@ -1128,13 +1125,13 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 #
 # In our first figure, cross 0.1 puts nearly all its weight on `</s>` to predict *zeigt*.
 # A row must sum to 1, even where a head has nothing to look for; perhaps that is why.
-# Such a token is an **attention sink**; in BERT, @clark2019 found heads that look at full stops like this. (The name is from @xiao2023; in their language models it is the first tokens.)
+# Such a token is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
 #
 # How much does a head bring from there?
 # It adds weight times value [@kobayashi2020], and the value may be short.
 # We measured the vectors that the heads of the cross-attention's layer 0 add.
 # In rows whose largest weight is on a punctuation mark or `</s>`, they are on average between a fifth and a half shorter than in other rows of words (folded cell).
-# So a dark cell does not tell how much a head brings.
+# So the map alone does not tell how much a head brings.
 
 # %% tags=["hide-input"]
 marks = [tokenizer.encode(f"Hund{mark}")[-1] for mark in ".?,"]
@@ -1322,9 +1319,9 @@ assert (
 # A model of random weights knows nothing about gender.
 # Yet its probe is right 97 times in 100.
 # A probe can memorize: this vector is *woman*, so feminine.
-# So the 97 % of the trained model say nothing about the model: its probe could have memorized the nouns as well.
+# So the 97 % of the trained model say nothing about the model: its probe may have memorized, too.
 #
-# We make that impossible: we hide a third of the nouns from the *probe* (three times over), and test it on these.
+# Memorizing must not help: we hide a third of the nouns from the *probe* (three times over), and test it on these.
 
 # %% tags=["hide-input"]
 unmet, guessed = {}, []  # (property, model) → accuracies at each depth, for each third
@@ -1385,13 +1382,13 @@ assert all(abs(sum(each) / 3 - 46) < 3 for each in (guessed[:3], guessed[3:]))
 assert averages["“the”", "trained"].diff().min() > 10
 
 # %% [markdown]
-# Now the two models differ. (The bars are the lowest and the highest of the three thirds.)
+# Now the two models differ. (The bars are the worst and the best third; plurals included.)
 #
 # - At the noun (blue), the trained model has the gender from the start (90 %), and the random model does not (38 %): training has grouped the embeddings of nouns by gender.
 # - At *the* (orange), the embedding gives no more than guessing. After layer 0 it is 61 %, after layer 1 it is 88 %; in the random model it never rises.
 #
-# So the encoder carries the gender from the noun to the article.
-# (Another control is the **control task** [@hewitt2019]: each noun gets a random class, which a probe can only memorize. At *the*, after layer 1, it is about 30 points behind the gender: folded cell.)
+# So after layer 1 a probe can read the gender at both places.
+# (Another control is the **control task** [@hewitt2019]: each noun gets a random class, which a probe can only memorize. At *the*, after layer 1, its probe is about 30 points worse: folded cell.)
 #
 # ### Does the model use it?
 #
@@ -1554,7 +1551,7 @@ assert max(cost[head] for head in the_rest) < 0.13
 
 # %% [markdown]
 # Read the first and the last line: without 1.1, 72 % of the articles are right; with 1.1 alone, all of them.
-# So 1.1 is enough. No other head is missed when it alone is off.
+# So 1.1 is enough. No other head is missed when only that one is off.
 # But others can do part of its work, above all 1.0 and 0.1: without 1.1 and one of these two, only about 40 % are right.
 # (Without any head every article is *Die*.)
 #
@@ -1567,7 +1564,7 @@ assert max(cost[head] for head in the_rest) < 0.13
 # German     Die
 # ```
 #
-# So this is how the model knows that it must be *Die*.
+# So, in these sentences, this is how the model knows that it must be *Die*.
 # In the encoder, *The* fetches the gender of its noun.
 # In the decoder, all eight heads of the cross-attention look at *The*, and the decoder finds the gender there.
 # The cross-attention map was right about *where* the decoder looks.
@@ -1578,10 +1575,11 @@ assert max(cost[head] for head in the_rest) < 0.13
 # | question | test | answer |
 # |---|---|---|
 # | Does 1.1 take determiners to nouns? | count | yes, 95 %; best distance 76 %, control rows 2 % |
-# | Does the model need 1.1? | switch it off | yes, a third of the sentences are lost; other heads of the encoder cost about 10 % at most |
+# | Does the model need 1.1? | switch it off | yes, a third of the sentences are lost; another head of the encoder costs about 10 points at most |
 # | Is the gender at *The*? | probe, on new nouns | yes, 88 %; guessing about 46 %, random model 34 % |
 # | Does the decoder read it there? | activation patching | yes, in these sentences: all articles follow the vector at *The*, none that of another position |
 # | Does 1.1 bring it there? | switch off the others | it can: all articles right; without it 72 % still are, so others do a part |
+#
 # ## Your predictions
 
 # %%
@@ -1609,8 +1607,8 @@ Predictions()
 # A map shows where a head looks, and nothing else.
 #
 # - *Does it always look there?* Count, and compare with a baseline and control rows: of fifteen patterns five were confirmed.
-# - *Does the model need it?* Switch the head off, and look at what breaks: of two heads that look from pronouns to their nouns, one mattered and one hardly did.
-# - *What is at that place?* Not only the word. A probe shows what a vector holds, if its control can fail; patching shows what the model reads there.
+# - *Does the model need it?* Switch the head off, and look at what breaks: without one of two heads that look from pronouns to their nouns, 54 % of the sentences with *it* broke; without the other, 5 %.
+# - *What is at that place?* Not only the word. A probe shows what a vector holds, if it fails where the information is missing; patching shows what the model reads there.
 #
 # Label the rows by the token that they predict: in our translator, with the other label every head's error rate is above 80 %.
 #

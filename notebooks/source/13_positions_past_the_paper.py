@@ -91,7 +91,7 @@ assert max(scores_added) - min(scores_added) > 1
 #
 # | encoding | score of query q at m for key k at n | learned |
 # |---|---|---|
-# | relative bias | q · k / √d_k + b(n − m) | one number b for each offset |
+# | relative bias | q · k / √d_k + b(n − m) | one number b for each head and offset |
 # | ALiBi | q · k / √d_k − slope · distance | nothing |
 # | rotary | turned q · turned k / √d_k | nothing |
 #
@@ -102,7 +102,7 @@ assert max(scores_added) - min(scores_added) > 1
 #
 # The plainest idea: add to each score a number that belongs to its offset, and learn those numbers.
 # This is a **relative position bias**.
-# Here are offsets and biases of four words by hand, with one number for each offset from −3 to 3:
+# Here are the biases of four words by hand, for offsets from −3 to 3:
 
 # %% tags=["nbval-check-output"]
 words = ["and", "it", "sleeps", "."]
@@ -149,7 +149,7 @@ torch.testing.assert_close(found[0], by_hand)
 
 # %% [markdown]
 # What does such a table learn?
-# `Reader` is two encoder layers with d_model = 64 and the encoding that we ask for; `train_reader` gives it new stories of 16 words until it no longer improves.
+# `Reader` is two encoder layers with d_model = 64 and the encoding that we ask for; `train_reader` gives it new stories of 16 words until it no longer improves on validation stories.
 
 # %%
 of_biases = Predict(
@@ -306,7 +306,7 @@ assert gaps[0] < 1e-12 and gaps[1] > 1e-3
 
 # %% [markdown]
 # With one slope the layer cannot tell left from right: *the dog sees the cat* is *cat the sees dog the*.
-# The two models above live with that, perhaps because their words, and a special token at the beginning, give the direction away.
+# MosaicBERT and Jina live with that, perhaps because their words, and a special token at the beginning, give the direction away.
 # Our random stories hardly give such hints, and ask for the noun *before*.
 #
 # ## Turning queries and keys: rotary
@@ -511,10 +511,10 @@ assert apart(other, scores) > 0.1 and apart(moved, scores) < 1e-9
 # %% [markdown]
 # ## See it move
 #
-# All of this in one drawing: the scores of one query and one key at all pairs of 64 positions.
+# Here are the scores of one query and one key at all pairs of 64 positions.
 # Slide the shift, and both move on together along a diagonal, from one circle to the other.
 # For which encodings does the score stay?
-# *relative bias* shows the numbers that our reader has just learned; *words + sinusoids* is the paper's way.
+# *relative bias* shows what our reader above learned, one head at a time; *words + sinusoids* is the paper's way.
 
 # %%
 from course_lib.widgets import OffsetExplorer
@@ -529,13 +529,13 @@ for encoding in ("rotary", "relative", "alibi", "sinusoids", "words"):
 
 # %% [markdown]
 # Only *words + sinusoids* changes with the shift.
-# The other four stay. Along one row, ALiBi falls evenly with the distance; rotary and the sinusoids come and go.
+# Along one row, ALiBi falls evenly with the distance; rotary and the sinusoids come and go.
 #
 # ## The race
 #
 # Train on 16 words; test on 16, 32 and 64.
 # d_model is always 64, so d_k = 16 means 4 heads, and d_k = 8 means 8 heads.
-# Now we train one more reader here, the *usual reader*: rotary positions, 4 heads of 16, the usual base of 10,000.
+# We train one more reader here, the *usual reader*: rotary positions, 4 heads of 16, the usual base of 10,000.
 
 # %%
 of_rotary = Predict(
@@ -557,7 +557,7 @@ assert usual_shares[0] > 0.98 and usual_shares[2] < usual_shares[1] < 0.85
 # All right at the trained length, and far from it beyond.
 # "Only the offset counts" does not mean that *every* offset works.
 #
-# Was this run just unlucky?
+# Was this run unlucky?
 # Training every encoding three times takes longer than a lesson, so we did it beforehand (`python -m course_lib.experiments positions`).
 # Here are the means over three seeds, with a 95 % interval for the mean. (The relative bias in this table has 4 heads, our reader above 8.)
 
@@ -626,11 +626,10 @@ assert round(100 * mean(race["rotary, narrow heads"], 2)) == 97
 assert round(100 * mean(race["ALiBi, published"], 2)) == 75
 
 # %% [markdown]
-# Look at the two lines of rotary positions. The task, the encoding and the base are the same; only the heads differ: 4 of 16 features, or 8 of 8.
-# At 64 words the one kind is right in 43 of 100 cases, the other in 97.
+# Look at the two lines of rotary positions. The task, the encoding and the base are the same; only the heads differ.
+# At 64 words readers with 4 heads of 16 features are right in 43 of 100 cases, those with 8 heads of 8 in 97.
 # That is the riddle of this lesson.
 #
-# Two more things to see.
 # Every encoding solves the trained length. Without one, the reader does about as well as someone who always names the story's most frequent noun (the last line).
 # And this is not a ranking: ALiBi's slopes were tuned on stories of up to 64 words, rotary's base was not. With the published slopes ALiBi has 75 %.
 #
@@ -676,8 +675,8 @@ assert biased_fours[:, -1].min() > biased_fours[:, 1:8].max() + 0.1
 # %% [markdown]
 # There are two patterns.
 #
-# - With sinusoids, words up to place 16 are mostly right; after place 20 the answers are hardly better than a guess. Something is wrong with late *places*.
-# - Rotary positions and learned biases have no such edge. They already fail among the first words, which see keys 16 and more words ahead. The learned bias even gets better towards the end, where a word has fewer words ahead of it. Something is wrong with far *offsets*.
+# - With sinusoids, words up to place 16 are mostly right; after place 20 the answers are hardly better than a guess. That points to late *places*.
+# - Rotary positions and learned biases have no such edge. They already fail among the first words, which see keys 16 and more words ahead. The learned bias even gets better towards the end, where a word has fewer words ahead of it. That points to far *offsets*.
 #
 # ## Two things that training has not shown
 #
@@ -736,7 +735,7 @@ assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 # ## Which offsets do the harm?
 #
 # Now the riddle: rotary positions fail with heads of 16 features and work with heads of 8.
-# The encoding and the base are the same. The wavelengths are not: a pair of features turns once around in 2π · base^(2i/d_k) words (lesson [02](02_position.ipynb)).
+# The wavelengths differ: a pair of features turns once around in 2π · base^(2i/d_k) words (lesson [02](02_position.ipynb)).
 
 
 # %% tags=["nbval-check-output"]
@@ -829,14 +828,14 @@ assert [len(peaks) for peaks in all_peaks[1:]] == [7, 1] and len(all_peaks[0]) >
 
 # %% [markdown]
 # - *6 words*: five peaks in the grey band. A head that trusts this pair alone makes mistakes *in training*, so it learns not to.
-# - *20 words*: one peak in the grey band. In training, a high score of this pair means "just before" and nothing else. Outside the band the peak comes back, at 18, −22, 38, … No training story has such offsets, so nothing ever corrects it.
+# - *20 words*: one peak in the grey band. In training, the highest scores of this pair mean "about two words back" and nothing else. Outside the band the peak comes back, at 18, −22, 38, … No training story has such offsets, so nothing ever corrects it.
 # - *200 words*: one peak in the grey band, and no other in a text of 64 words.
 #
 # So a pair is *suspect* if its wavelength is longer than the trained reach (15 words) and shorter than the longest offset of the test (63 words).
-# (Exactly: if the preferred offset has no alias within the trained reach, but one within the test.)
+# (Exactly: if the preferred offset has no alias among the trained offsets, but one in the test.)
 # The pair with 63 words is only just suspect: its first alias is so far ahead that only the first few words of a story have a key there.
 #
-# So far this is a guess. Here are three tests. They begin with the *usual reader* of the race, which has 4 heads of 16.
+# So far this is a guess. Here are three tests. They begin with the *usual reader* of the race (4 heads of 16).
 #
 # 1. Does the usual reader rely on the pair with 20 words?
 # 2. Do its mistakes come from the aliases, and not from other far offsets?
@@ -893,10 +892,10 @@ offset_of = place_of_key - place_of_key[:, None]  # (queries, keys)
 near = offset_of.abs() <= 15
 
 # %% [markdown]
-# Yes. The pair with 20 words changes the score several times as much as any other, and its peak is just before the query.
+# In this head, yes: the pair with 20 words changes the score several times as much as any other, and its peak is just before the query.
 #
 # *Test 2.* The usual reader sees the 15 words on either side, and of the far words only those at two neighboring offsets, say 16 and 17.
-# We go through the far offsets, two at a time. (A query counts only if it has a key there.)
+# We go through nearly all far offsets, two at a time. (A query counts only if it has a key there.)
 
 
 # %% tags=["hide-input"]
@@ -1015,7 +1014,7 @@ assert abs(without_others - all_seen) < 0.03
 
 # %% [markdown]
 # With the aliases hidden, nearly all lost answers come back.
-# Hiding as many *others* changes nothing, so dilution is not what breaks the usual reader.
+# Hiding the other 48 changes almost nothing, so dilution is not what breaks the usual reader.
 #
 # *Test 3.* We train new readers, like the usual one but for one wavelength: 20 words become 10, 30, 40 or 200. These are the *changed readers*.
 # As a control, one more reader keeps the 20 words; its 199 words become 2,000.
@@ -1143,12 +1142,12 @@ assert few + 0.05 < more < many
 # %% [markdown]
 # - Lines one and two share these wavelengths and do about the same, though d_k and base differ. So do lines three and four, and lines five and six. (The intervals are wide.)
 # - So it is not the wide heads that break a reader: line two has them and does well.
-# - Readers without any wavelength between 7 and 62 words do best. Readers with 20 and few others do worst. Readers with many lie between; the rule does not foresee that.
+# - Here readers without any wavelength between 7 and 62 words do best. Readers with 20 and few others do worst. Readers with many lie between; the rule does not foresee that.
 # - At d_k 16 both a larger base *and* a smaller one do better than 10,000. @liu2024 find the same for Llama 2, when they continue its training with other bases.
 #
-# *Does longer training help?* No. After four times as many steps, readers like line four have 38 % at 64 words, against 43 %. No story of 16 words has a key 18 words away, so none can teach it.
+# *Does longer training help?* No. After four times as many steps, readers like line four have 38 % at 64 words, against 43 %. No story of 16 words has a key 18 words away, so none corrects that score directly.
 #
-# *Does a causal mask help*, as in language models? Yes: 91 %. That it hides the aliases ahead is only a part of the reason. The rest we have not explained.
+# *Does a causal mask help*, as in language models? Yes: then readers like line four have 91 %. That the aliases ahead are hidden is only a part of the reason: the usual reader without far words ahead stays below 75 %. The rest we have not explained.
 #
 # ### Repair it after training?
 #
@@ -1238,9 +1237,9 @@ assert right_answers(unrepaired, 16).nanmean().item() < 0.7  # before it is trai
 
 # %% [markdown]
 # Both repaired readers are near or above 90 % at 64 words, and ahead of the fresh ones. (One seed each. A part of the lead may be training: at 16 words, too, the fresh readers are behind.)
-# With *all* wavelengths stretched, the first two are 25 and 79 words, and 25 is suspect. The fresh reader fails with them; the repaired one does not. Perhaps it still relies on its old pair, which now has 79 words; we have not tested that.
+# With *all* wavelengths stretched, the first two are 25 and 79 words, and 25 is suspect. The fresh reader fails with them; the repaired one does not. Perhaps it still relies on its old pair, now of 79 words (not tested).
 #
-# Language models get such extra steps on *long* texts, from @chen2023 up to a thousand.
+# Language models get such extra steps on *long* texts: up to a thousand in @chen2023.
 #
 # ## Three loose ends
 #
@@ -1281,14 +1280,14 @@ assert plain + 0.03 < control < at_15 - 0.03 and plain + 0.08 < behind
 assert max(ahead, behind) + 0.02 < both < 0.93 and average[-1] > average[7] + 0.2
 
 # %% [markdown]
-# The control gains about half as much. So about half of the gain is special to the high number.
-# The other half comes when far words count less, on whichever side: that may be dilution.
+# The control gains about half as much, though the number of −15 was low already. In this reader the high number does more harm.
+# In both cases far words count less, so part of the gain may be dilution.
 # Even without any far word this reader is worse than at 16 words; that we have not explained.
 #
 # ### Why does our ALiBi need steeper slopes?
 #
 # Because it looks both ways.
-# Suppose that a head scores all nouns alike, and every fourth word is a noun. How much weight can the best of 8 heads give to the last noun, if it sees both sides, and if it sees only the words before?
+# Suppose that a head scores all nouns alike, every fourth word is a noun, and the last one is right before the query. How much weight can the best of 8 heads give to that one, if it sees both sides, or only the words before?
 
 # %% tags=["hide-input"]
 nouns = torch.arange(-29, 32, 4)  # offsets; the last noun is at -1
@@ -1320,7 +1319,7 @@ assert unaided == [98.9, 77.4]
 #
 # Does attention need an encoding? With a causal mask and *no* encoding the reader is right on 98.9 % at 16 words and 77.4 % at 64 (three seeds).
 # Each word sees itself and the words before it, and a first layer can pass on how many those are [@haviv2022; @kazemnejad2023].
-# So the mask is itself a hint about positions.
+# So the mask is a hint about positions.
 #
 # ## What to take home
 #
@@ -1328,7 +1327,7 @@ assert unaided == [98.9, 77.4]
 # |---|---|
 # | sinusoids | lost; back with trained rows *and* near keys only |
 # | learned table | lost; partly back with both |
-# | relative bias | falls to 68 %; a badly trained far number is one reason |
+# | relative bias | falls to 68 %; one reason, in our reader: a badly trained far number |
 # | ALiBi | keeps it, if the slopes suit the task |
 # | rotary | may fail where an alias of a preferred offset lies in the text |
 #
@@ -1360,7 +1359,7 @@ Predictions()
 #
 # Sinusoids added to words do not make a score depend on the offset alone. Relative biases, ALiBi and rotary positions do.
 # In a longer text three things are new: untrained rows, untrained offsets, and more keys.
-# For sinusoids we had to take away the rows *and* the offsets to bring the accuracy back.
+# For sinusoids only trained rows *and* hidden far words brought the accuracy back.
 # Our usual rotary reader failed at the aliases of its preferred offset. Hiding the aliases brought most answers back; hiding other offsets did not. A reader trained with one wavelength changed, from 20 to 200 words, is mostly right at 64 words and fails at 96.
 # How well an encoding does depends on the task, the lengths and constants such as a base or a slope. So measure on yours.
 #

@@ -7,7 +7,7 @@
 #
 # 1. predict the memory of a training step from the sizes of a model, and measure whether you were right;
 # 2. train with less: attention that stores no weights, gradient accumulation, activation checkpointing, bfloat16;
-# 3. translate with less: a smaller cache and int8 weights, and say what int8 costs in quality and time; teach a smaller model with a larger one.
+# 3. translate with less: a smaller cache and int8 weights, and say what int8 changes in quality and time; teach a smaller model with a larger one.
 #
 # **You need** the whole model and its parameters (lesson [08](08_transformer.ipynb)), a training step ([09](09_training.ipynb)) and the key-value cache ([11](11_decoding.ipynb)).
 # **Time**: {minutes} minutes to read, under 120 seconds to run.
@@ -36,13 +36,12 @@ torch.set_num_threads(1)  # so that times can be compared
 #
 # We go through training first, then through translating. At the end we ask what a larger model brings, and what a smaller one can learn from it.
 #
-# This lesson runs on the CPU even where there is a GPU: what stays in memory depends on PyTorch's kernels, and the formulas below are for its CPU kernels.
+# This lesson runs on the CPU even where there is a GPU: what stays in memory depends on PyTorch's kernels (the compiled code of its operators), and the formulas below are for those of the CPU.
 #
 # ## What does a step cost?
 #
 # *Training*: a step runs forward, then backward, and then the optimizer changes the weights.
 # Lesson [08](08_transformer.ipynb) counted the forward pass: two FLOPs (floating-point operations) for each parameter and token.
-# In the backward pass each matrix product becomes two: one gives the gradient of its input, the other that of its weights.
 
 # %%
 of_backward = Predict(
@@ -86,12 +85,13 @@ of_backward.reveal(sum(flops) / flops[0])
 assert flops[0] == formula and flops[1] == 2 * flops[0]
 
 # %% [markdown]
+# In the backward pass each matrix product becomes two: one gives the gradient of its input, the other that of its weights.
 # Two FLOPs forward and four backward make six for each parameter and token.
+# A "token" here is one source position together with one target position: each matrix meets one of the two, never both.
 # So the cost of a training run can be estimated in advance: 6 × parameters × tokens.
 # The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸. (Its table 2 says 3.3 · 10¹⁸; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
-# A "token" here is one source position together with one target position: each matrix meets one of the two, never both.
 #
-# (The estimate leaves out products without parameters. Attention's scores and weighted sums take 4 · length · d_model FLOPs forward for each query token, and twice that backward: little for short sentences. Norms, softmax and Adam's step are not counted here.)
+# (The estimate leaves out products without parameters. In each attention, scores and weighted sums take 4 · length · d_model FLOPs forward for each query token, and twice that backward: little for short sentences. Norms, softmax and Adam are not counted.)
 #
 # ## What must be kept for the backward pass?
 #
@@ -128,12 +128,13 @@ assert list(kept.values())[4:] == [30_720 + 480, 30_720, 3 * 30_720]
 # A sum keeps nothing: its gradient is passed on unchanged.
 # ReLU and softmax keep their *result*, because their gradient can be computed from it.
 # A product of two activations keeps *both*, a norm its input and two numbers for each token, a linear layer its *input*.
-# The last line holds the input of the linear layer and the result of the ReLU, which is twice as wide, and nothing else: the result of the linear layer is freed as soon as the ReLU has read it.
+# The last line holds the input of the linear layer and the result of the ReLU, which is twice as wide.
+# (That ReLU and softmax keep the result, not the input, shows only in the next section: products read these results, and each is counted once.)
 #
 # ## A layer by hand
 #
 # With these rules we can write down what a whole encoder layer keeps.
-# We go through its code: a norm, three projections, scores and softmax, the weighted sum, the output projection, then another norm and the feed-forward network.
+# We go through its code: norm, projections, scores, softmax, weighted sum, output projection, then another norm and the feed-forward network.
 # What takes most of the memory for sentences of ordinary length?
 
 # %%
@@ -180,11 +181,11 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # At 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
-# By the same rules a decoder layer keeps 14 vectors of d_model for each token: three norms with their outputs make 6, two attentions make 8.
+# By the same rules a decoder layer keeps 14 vectors of d_model, 12 for each target token and 2 (keys and values of cross-attention) for each source token: three norms with their outputs make 6, two attentions make 8.
 # The last norm of each stack adds two.
 # `mini` has two layers in each stack. So a source token and a target token together keep 2 · 8 + 2 · 14 + 4 = 48 vectors.
 # 48 × 480 tokens × 128 numbers × 4 bytes is the line "vectors" below; "inner vectors" are those of d_ff.
-# Masks are kept as well, and the loss keeps a log-probability for each target token and subword. (`mini` is without dropout; dropout keeps masks, too.)
+# Masks are kept as well, and the loss keeps a log-probability for each target token and subword ("logits"). (`mini` is without dropout; dropout keeps masks, too.)
 # `course_lib.cost.activation_bytes` counts all of that:
 
 # %% tags=["nbval-check-output"]
@@ -202,13 +203,13 @@ assert told["logits"] == 4 * 16 * 30 * 2000
 assert sum(told.values()) > 4 * 4 * mini.num_parameters == 16 * 919_040
 
 # %% [markdown]
-# This batch of only 16 sentence pairs takes more than weights, gradients and moments together (16 bytes × 919,040 parameters = 14.7 million).
+# This batch of 16 pairs takes more than weights, gradients and moments together (16 bytes × 919,040 parameters = 14.7 million).
 # A smaller batch reduces only the activations; a narrower model reduces the others, too.
 #
 # ## The peak of a step
 #
-# What counts in the end is the **peak memory**: the most that is held at any moment.
-# If that is more than the machine has, the step fails, however short the moment.
+# What counts is the **peak memory**: the most that is held at any moment.
+# If the machine has less, the step fails, however short the moment.
 # We follow one step of `mini`, tensor by tensor.
 
 # %%
@@ -304,7 +305,7 @@ assert abs(held[turns[2]] / (4 * mini.num_parameters) - 1) < 0.05
 # In the backward pass each layer frees what it kept and leaves the gradients of its weights, which are smaller here.
 # (`fused=True` above makes Adam a single kernel without intermediate tables.)
 #
-# Now the opposite case, a large model and a small batch: few activations, and as many gradients as weights.
+# Now the opposite case, a large model and a small batch.
 
 # %%
 of_base_peak = Predict(
@@ -360,8 +361,8 @@ assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 # So there are three candidates for the peak:
 #
 # - *where the backward pass begins*: all activations and two tables as large as the logits;
-# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding (generator and target embedding share one matrix, and their two gradients are added to a third);
-# - *where it ends*: all gradients and one such table.
+# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding (generator and both embeddings share one matrix; the gradients of generator and target embedding are added up in a third);
+# - *where it ends*: all gradients and one such table, of the source embedding.
 #
 # `peak_bytes` takes the largest of the three, and adds 12 bytes for each parameter: its weight and two moments. Is that right for small and large models?
 
@@ -386,11 +387,11 @@ del step  # of base, a gigabyte
 assert all(abs(error) < 0.04 for error in off.values())
 
 # %% [markdown]
-# It is, here within one percent. ("Rest" is what is held beside weights and moments, the first MB. Python, PyTorch and the kernels' own scratch memory come on top.)
-# So for short sentences on a CPU we know what a training step will take before we run it.
+# The formula is right, here within one percent. (A line gives the vocabulary, the pairs, the MB of weights and moments, and the "rest" beside them. Python, PyTorch and the kernels' own scratch memory come on top.)
+# So for short sentences on a CPU we know the memory of a step before we run it.
 #
 # The calculator shows the parts for other models and batches. (Its bars are never all held at once. Dropout's masks count as vectors here.)
-# At 32 tokens, attention weights are a small bar. Move the length until they are larger than the vectors (near 600).
+# Move the length until attention weights are larger than the vectors (near 600).
 
 # %%
 from course_lib.widgets import CostCalculator
@@ -464,11 +465,11 @@ for size in (1, 7, 100):
 assert max(gaps) < 1e-12
 
 # %% [markdown]
-# The result is the same, and no table of scores has more than queries × size entries.
+# The result is the same, and in each head no table of scores has more than queries × size entries.
 # But PyTorch would still keep each block for the backward pass.
-# FlashAttention [@dao2022] does not: it keeps its inputs, its result and one number per query, `largest + total.log()`, the logarithm of the sum of exp(score).
+# FlashAttention [@dao2022] does not: today's version keeps its inputs, its result and one number per query, `largest + total.log()`, the logarithm of the sum of exp(score).
 # The backward pass computes the weights again, block by block, as exp(score − that number).
-# All of that is one **fused kernel**, with blocks that fit into the fastest memory of the chip: more FLOPs, but arithmetic is cheaper than traffic to main memory.
+# Each pass is one **fused kernel**, with blocks that fit into the fastest memory of the chip: more FLOPs, but arithmetic is cheaper than traffic to main memory.
 # `F.scaled_dot_product_attention` uses such a kernel where one fits the device, the type, the mask and the dropout.
 # We compare it with attention written out: peak memory and time, forward and backward.
 
@@ -523,7 +524,7 @@ assert 3 < growth["fused"][1] < 6
 # %% [markdown]
 # The memory of the fused kernel is linear in the length.
 # Its time is not: every query is still compared with every key.
-# (Written out, the time can grow even faster. Our guess, not measured: large tables travel to main memory and back.)
+# (Written out, the time can grow even faster.)
 #
 # From which length is attention the slower part of a layer? A recorded benchmark compares whole attention layers, projections included, with the feed-forward network (d_model 256, d_ff 1,024):
 
@@ -566,7 +567,7 @@ assert sizes[1] == 128 and sizes[4] == 1024 and written[2] > network[2] > fused[
 assert fused[3] > network[3]
 
 # %% [markdown]
-# For short sentences the feed-forward network takes longer. Attention written out overtakes it between 128 and 256 tokens, fused attention between 256 and 512. Both lengths depend on d_model.
+# For short sentences the feed-forward network takes longer. Attention written out overtakes it between 128 and 256 tokens, fused attention between 256 and 512. Both lengths are for this d_model on one CPU.
 #
 # ## The same gradients from less memory
 #
@@ -576,7 +577,7 @@ assert fused[3] > network[3]
 #
 # With **gradient accumulation** (lesson [09](09_training.ipynb)) a batch is cut into micro-batches. Their gradients are added up before one step of the optimizer; the loss of each is divided by the number of tokens in all of them.
 # Only one micro-batch at a time has activations.
-# The FLOPs stay the same, but small products use a GPU less well.
+# The FLOPs stay the same.
 # (With dropout each micro-batch draws its own masks, so the gradients are the same only on average.)
 #
 # ### Computing twice
@@ -676,8 +677,8 @@ gap = (grads["checkpointed"] - grads["all at once"]).abs().max()
 assert gap < 1e-6 * grads["all at once"].abs().max()
 
 # %% [markdown]
-# Both ways reduce the peak, and together they reduce it more. (These are peaks of both passes, beside the weights, without the optimizer.)
-# Two thirds of the last peak are the gradients themselves (2.05 million parameters, 8.2 MB), which neither way can save.
+# Both ways reduce the peak, together even more. (These are peaks of both passes, beside the weights, without the optimizer.)
+# About two thirds of the last peak are the gradients themselves (2.05 million parameters, 8.2 MB), which neither way can save.
 # The forward pass is a third of a step, so computing it twice adds at most a third; here a little less, because the generator is not computed twice.
 # Even with dropout the gradients are those of the plain model, because `checkpoint` restores the random state before a layer runs again.
 #
@@ -714,7 +715,7 @@ assert near + 1e-4 == near and 2e-4 < near + 2e-4 - near < 3e-4
 
 # %% [markdown]
 # The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times. Near 0.05 two neighbors are 0.0002 apart.
-# A step of Adam changes a weight by about the learning rate. So where the rate is below 0.0001, in warm-up and at the end of training, such steps are lost for weights near 0.05 and larger.
+# A step of Adam changes a weight by about the learning rate. So where the rate is below 0.0001, early in warm-up or late in a long training, such steps are lost for weights near 0.05 and larger.
 # That is why weights stay in float32 while they *learn*.
 #
 # **Mixed precision** computes the matrix products in bfloat16, and keeps weights, norms and loss in float32. `torch.autocast` does that, by a list of operators for each device; our training uses it with `precision="bfloat16"`.
@@ -749,9 +750,9 @@ copies = 2 * 3 * (x.numel() + 128 * 128)  # of its output and of the weights
 assert kept_bytes(three_readers, parts) == in_float32 + copies
 
 # %% [markdown]
-# Far from it: what norms and the loss keep is still float32, and bfloat16 copies of the weights are kept as well. (These matter less with a larger batch.)
+# Far from it: what norms and the loss keep is still float32, and bfloat16 copies of the weights are kept as well. (The copies matter less with a larger batch.)
 # Autocast also converts a vector anew for each layer that reads it: query, key and value keep three copies.
-# Whether it is *faster* depends on the chip and its hardware for bfloat16. We have not timed it.
+# We have not timed mixed precision.
 #
 # (A trained model can also be adapted with less. **LoRA** [@hu2022] freezes a matrix and trains a product of two narrow ones, which is added to it. The frozen matrix needs no gradient and no moments.)
 #
@@ -759,7 +760,7 @@ assert kept_bytes(three_readers, parts) == in_float32 + copies
 #
 # *Translating*, from here on: the model is trained. There are no gradients and no moments, and no activations are kept.
 # Beside the weights, memory holds the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
-# For each layer, hypothesis and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own. (Ours are copied for each hypothesis; all hypotheses of a sentence could share them.)
+# For each layer, hypothesis and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own. (Ours are copied for each hypothesis; all hypotheses of a sentence could share them.) We measure it for `mini`:
 
 # %% tags=["nbval-check-output", "hide-input"]
 from course_lib.cost import cache_bytes
@@ -847,7 +848,6 @@ assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 # %% [markdown]
 # (PyTorch has it built in: `F.scaled_dot_product_attention(…, enable_gqa=True)`. We counted both attentions of the decoder as grouped. What sharing costs in quality, and whether the smaller cache saves time, we did not measure.)
 #
-# Two more ways are common.
 # With a **sliding window** a layer attends to the latest tokens only, so its cache stops growing [@jiang2023].
 # A *paged* cache is kept in small blocks, so that a sentence wastes at most a part of its last block [@kwon2023].
 #
@@ -874,7 +874,7 @@ class OurInt8Linear(nn.Module):
 
 # %% [markdown]
 # torchao, PyTorch's own package, does the same for all linear layers of a model; our `quantized` returns such a copy.
-# Here is one layer of the translator `course`:
+# One layer of the translator `course`:
 
 # %% tags=["hide-input"]
 from course_lib.compression import quantized, weight_bytes
@@ -898,7 +898,7 @@ assert all((each - right).norm() < 0.02 * right.norm() for each in both)
 assert (both[0] - both[1]).norm() < 0.02 * right.norm()
 
 # %% [markdown]
-# Both are off by less than a percent. Would fewer bits do?
+# Both results are off by less than a percent of their size. Would fewer bits do?
 # We round all matrices of `course` to 8, 6, 4, 3 and 2 bits (`rounded`), translate 60 sentences of its grammar, and count exact matches: with one scale per row, and with one for the whole matrix.
 
 # %%
@@ -961,8 +961,8 @@ assert 2 <= 60 * (full - by_matrix[2]) <= 6
 
 # %% [markdown]
 # With one scale per row, four bits lose none of the 60 sentences, and three bits still pass our mark.
-# With one scale per matrix, four bits lose a few: the largest weight of all decides how coarsely every row is rounded.
-# (Other models may need more bits; test yours.)
+# With one scale per matrix, four bits lose a few, three nearly all: the largest weight of all decides how coarsely every row is rounded.
+# (Other models may need more bits.)
 #
 # How many bytes does int8 save? We take the larger translator, `everyday`.
 # Its embedding and generator share one matrix. torchao converts the generator but not the embedding, so this matrix is now stored twice: in int8 for the generator, 2 million bytes, and in float32 for the embedding, 8 million.
@@ -995,7 +995,7 @@ assert max(scores.values()) - min(scores.values()) < 4
 #
 # It might be: to translate one token, a model mostly reads its weights from memory, and int8 weights are a quarter of the bytes.
 # We time one layer of `everyday`. "int8 weights" is what we have seen; in "int8 products" the activations become int8, too.
-# The second column uses **`torch.compile`**, which records the operators of a function once and generates one loop for those that belong together. torchao is made to be used with it.
+# The second column uses **`torch.compile`**, which records the operators of a function once and, where it can, generates one loop for several. torchao is made to be used with it.
 
 # %%
 of_speed = Predict(
@@ -1095,16 +1095,16 @@ if compiled:
 # On our CPU both int8 layers are *slower* than float32, compiled or not.
 #
 # - *int8 weights*: each call converts the whole matrix back to float32, as our class does, and then multiplies. The compiled code converts it, too (checked in the folded cell).
-# - *int8 products*: the integers are multiplied directly, but a scale for each token takes many small operators. Compiling them saves some time.
+# - *int8 products*: the integers are multiplied directly, but a scale for each token takes many small operators. Compiling them saves some time; where the rest goes, we have not measured.
 #
-# So in this layer int8 saves bytes, and no time. A kernel that reads int8 directly could save time; we have not measured one. (And the 2 MB of this layer may stay in the processor's cache, where reading less gains little.)
+# So in this layer int8 saves bytes, and no time. A kernel that reads int8 directly could save time; we have not measured one. (And the 2 MB of this layer in float32 may stay in the processor's cache, where reading less gains little.)
 #
 # ## What does a size bring?
 #
-# We know what each size costs, in training and in translating. What does it bring?
+# We know what each size costs. What does it bring?
 # The paper's table 3 starts from base, mostly changes one thing at a time, and compares the BLEU.
-# We do the same with `mini`: the paper's dropout and label smoothing, 20,000 pairs of the course corpus, six epochs, three seeds for each row.
-# (Recorded by `python -m course_lib.experiments table3`. Rows with another width, depth or architecture use the best of three learning rates, chosen with another seed.)
+# We do the same with `mini`, now with the paper's dropout and label smoothing, on 20,000 pairs of the course corpus: six epochs, three seeds for each row.
+# (Recorded by `python -m course_lib.experiments table3`. Rows with another d_model or depth, post-norm and the LSTM use the best of three learning rates, chosen with another seed; the others use `mini`'s.)
 
 # %%
 of_table = Predict(
@@ -1166,17 +1166,17 @@ assert by_rate[1.0] < min(min(runs) for runs in bleu_of.values())
 # %% [markdown]
 # "base" is our `mini`. The letters are those of the paper's rows (F is not in the paper's table); M stands for millions of parameters.
 #
-# - *Size*: untied weights bring as much as `big`, with a quarter of its parameters. Twice d_model costs 2.9 times the parameters and brings nothing.
-# - *Recipe*: our base is better without dropout; the paper's base loses 1.2 BLEU without it. And an LSTM with attention beats our base at equal size (lesson [15](15_alternatives.ipynb) asks when).
-# - *Learning rate*: the model with twice d_model wants half the rate. With the rate of our base it reached only 60 BLEU in a trial, less than any row.
+# - *Size*: untied weights bring as much as `big`, with a quarter of its parameters; d_ff 1,024 is close behind. Twice d_model costs 2.9 times the parameters and brings nothing.
+# - *Recipe*: `mini` is better without dropout; the paper's base loses 1.2 BLEU without it. And an LSTM with attention beats `mini` at equal size and learning rate (lesson [15](15_alternatives.ipynb) asks when).
+# - *Learning rate*: with twice d_model, half of `mini`'s rate did best of three; `mini`'s own reached only 60 BLEU, less than any row.
 #
-# On another corpus the numbers will differ. The method stays: one change at a time, more than one seed, and a learning rate for each size.
+# On another corpus the numbers may differ. The method stays: one change at a time, more than one seed, and a learning rate for each size.
 #
 # ## A smaller model that learns from a larger one
 #
-# Suppose that there is room for *a third of the parameters* only, and that there are few sentence pairs.
+# Suppose that there is room for *a third of the parameters* only, and few sentence pairs.
 # In **knowledge distillation** [@hinton2015] a small model, the **student**, learns from a large trained one, the **teacher**.
-# Our teacher is the translator `course`, which has learned from 60,000 pairs; the student has half of its widths, and 250 short sentence pairs.
+# Our teacher is the translator `course`, trained on 60,000 pairs; the student has half of its widths, and 250 short sentence pairs.
 # The teacher can help in two ways [@kim2016]:
 #
 # - *Sequence level*: it translates more sentences, and the student learns from these translations as if they were references.
@@ -1203,7 +1203,7 @@ for number in (14, 49):
     print(f"{pair.src:46}", *(f"{token_of(i)} {p:.2f}  " for i, p in options))
 
 # %% [markdown]
-# Beside *putzte* (cleaned) the teacher holds *putze* (clean) possible, beside *in der Nacht* (at night) something with *um* or *am*. So the student also learns which tokens are nearly right.
+# After *put*, the teacher holds *putze* (clean) possible beside *putzte* (cleaned); beside *in der Nacht* (at night), something with *um* or *am*.
 # The loss is again a cross-entropy, with these probabilities as the target:
 
 
@@ -1294,7 +1294,7 @@ Predictions()
 #
 # - **peak memory**: the most bytes that are held at any moment.
 # - **online softmax**: a softmax over blocks of scores, corrected whenever a larger score turns up.
-# - **fused kernel**: one operator for several steps, whose intermediate results never reach main memory.
+# - **fused kernel**: one operator for several steps, whose large intermediate results never reach main memory.
 # - **grouped-query attention**: several heads of queries share one of keys and values, so the cache is smaller.
 # - **sliding window**: each token attends to the latest ones only.
 # - **gradient accumulation**: adding up the gradients of micro-batches before a step.
@@ -1302,7 +1302,7 @@ Predictions()
 # - **bfloat16**: numbers of 16 bits with the range of float32 and two to three significant decimal digits.
 # - **mixed precision**: products in half precision; weights, norms and loss in float32.
 # - **quantization**: storing numbers as small integers, times a scale.
-# - **`torch.compile`**: records the operators of a function and generates one loop for those that belong together.
+# - **`torch.compile`**: records the operators of a function and, where it can, generates one loop for several.
 # - **LoRA**: training two narrow matrices whose product is added to a fixed one.
 # - **knowledge distillation**: training a small model on the output of a large one.
 # - **student**: the small model, which learns.
@@ -1312,12 +1312,12 @@ Predictions()
 # ## Summary
 #
 # *Training.* A step takes six FLOPs for each parameter and token. On a CPU, with a fused Adam and short sentences, its peak is about 12 bytes for each parameter and the most that is held beside them: mainly activations where the backward pass begins, activations and gradients in its middle, or gradients at its end.
-# Attention weights grow with the square of the length, but need not be stored: with the online softmax the memory is linear, while the time stays quadratic.
-# Activation checkpointing gives the same gradients from less memory, and so does accumulation, but for other draws of dropout; bfloat16 halves some of what is kept, while the weights stay in float32.
+# Attention weights grow with the square of the length, but need not be stored: with the online softmax, and weights computed again in the backward pass, the memory is linear, while the time stays quadratic.
+# Activation checkpointing gives the same gradients from less memory, and so does accumulation, except that dropout draws other masks; bfloat16 halves some of what is kept, while the weights stay in float32.
 #
 # *Translating.* The cache shrinks with its heads. int8 weights take a quarter of the bytes; with one scale per row, four bits or more lost none of sixty sentences of `course`. In the layer that we timed they were slower than float32, compiled or not.
 #
-# *Sizes.* What a size brings depends on the corpus and on the learning rate: in our small table, untied weights brought as much as a model four times as large.
+# *Sizes.* What a size brings depends on the learning rate, too. In our small table, untied weights brought as much as a model four times as large.
 # 250 pairs were too few for a student; 4,000 sentences translated by its teacher took it to 78 BLEU, as true pairs did, and the teacher's probabilities to 81.
 #
 # **Practice**: [assignment 14](assignments/release/14_cost_and_memory/14_cost_and_memory.ipynb): exercises that are checked at once, and a question to answer in words.

@@ -9,7 +9,7 @@
 # 2. count operations, sequential steps and path length, as table 1 of the paper does, and measure all three;
 # 3. judge a comparison of architectures: what was equal, what was tuned, and what does the task reward?
 #
-# **You need** attention (lesson [03](03_attention.ipynb)), masks ([05](05_masks.ipynb)), the decoder with its cache ([07](07_decoder.ipynb), [11](11_decoding.ipynb)) and the recurrent baseline of lesson [10](10_translation.ipynb).
+# **You need** clock hands (lesson [02](02_position.ipynb)), attention ([03](03_attention.ipynb)), masks ([05](05_masks.ipynb)), vanishing gradients ([06](06_encoder.ipynb)), the decoder with its cache ([07](07_decoder.ipynb), [11](11_decoding.ipynb)), the Transformer ([08](08_transformer.ipynb)) and the recurrent baseline ([10](10_translation.ipynb)).
 # **Time**: {minutes} minutes to read, under 120 seconds to run.
 # **In the paper**: section 4, "Why self-attention", with table 1 [@vaswani2017].
 
@@ -36,7 +36,6 @@ def apart(a, b):
 #
 # *Anna has the key. … Dora has the map. … What does Anna have?*
 # Between the fact and the question are words that have nothing to do with it: five, or fifty.
-# Every architecture that reads text must get the fact across.
 # Here is such a story. One token states a whole fact, and one token asks.
 
 # %% tags=["nbval-check-output"]
@@ -65,7 +64,7 @@ for place in distance[0].nonzero().flatten().tolist():
 # - **Attention** keeps every token. When the question comes, it looks back and takes the one that fits. It chooses *after* it knows the question.
 # - **Recurrence** keeps one *state* of fixed size and rewrites it with every token. It must choose what to keep *before* it knows the question.
 # - **Convolution** looks at a window of neighbors, which every layer widens a little. What lies outside the window does not exist for it.
-# - **State space** is a recurrence that never chooses: all tokens enter the state in the same way and fade in the same way. In return, all its states can be computed at once.
+# - **State space**, in its first form, is a recurrence that never chooses: all tokens enter the state in the same way and fade in the same way. In return, all its states can be computed at once.
 #
 # In the next picture, a fact travels from the first of six tokens to the last output.
 
@@ -138,7 +137,7 @@ four_ways()
 # Count the blue arrows: 1, 6, 3 and 6. This is how far the fact travels.
 #
 # These four ways give five competitors: *Transformer* (attention), *LSTM* and *GRU* (two kinds of recurrence), *convolutional* and *state space*.
-# First we build the three new layers. Race 1 is recall, and race 2 is translation. Between them we measure how many facts a state holds, what a decoder keeps, and how long a layer takes.
+# First we build the three new layers. Race 1 is recall, and race 2 is translation. Between them we ask how many facts a state holds, whether attention can have one, and what each side costs.
 # The [last section](#Where-the-Transformer-loses) puts all results in one table.
 #
 # ## Recurrence: a state that is handed on
@@ -147,7 +146,7 @@ four_ways()
 # The simplest one is state = tanh(W x + U state).
 # Its weakness shows in training.
 # The gradient that tells the fact "you were needed" runs back through every step between question and fact. Each step multiplies it by U and by the slope of tanh.
-# If each step makes it smaller, little is left after many tokens (if larger, it explodes).
+# If each step makes the gradient smaller, little is left after many tokens (if larger, it explodes).
 # This is the vanishing gradient of lesson [06](06_encoder.ipynb), now along the text [@hochreiter1997].
 #
 # **Gates** are the remedy. Take one number of the state, and let 0.8 in it mean *Anna has the key*.
@@ -161,7 +160,7 @@ four_ways()
 # The **GRU** [@cho2014] has this *update* gate z for each feature, and a *reset* gate r that says how much of the old state the candidate may see:
 # candidate = tanh(W x + r ⊙ U state). (This is PyTorch's form; the paper has U (r ⊙ state).)
 #
-# The older **LSTM** [@hochreiter1997] has a second state, its cells, and three gates, to forget [@gers2000], to write and to show:
+# The older **LSTM** [@hochreiter1997] has a second state, its cells, and three gates, to forget (since @gers2000), to write and to show:
 # cells = forget ⊙ cells + write ⊙ new, and state = show ⊙ tanh(cells).
 #
 # Here is the whole GRU.
@@ -258,7 +257,7 @@ assert 0.87 < left["GRU, update gate open"] ** (1 / 59) < 0.91
 #
 # A *convolution* computes each output from a window of k neighboring tokens, with the same matrix everywhere.
 # No output waits for another.
-# A month before the Transformer appeared, @gehring2017 built a translator of them. It beat the best recurrent ones of its day and translated about ten times as fast.
+# A month before the Transformer appeared, @gehring2017 built a translator of convolutions. It beat the best recurrent ones of its day and translated about ten times as fast.
 # Their layer makes twice as many features as it needs and uses one half as gates for the other, a **gated linear unit**.
 
 
@@ -327,17 +326,17 @@ assert needed == 10
 #
 # ## State space: a linear recurrence
 #
-# What if the state is handed on without tanh, and without gates that look at it?
+# What if the state is handed on without tanh and without gates?
 #
 # state[t] = a · state[t − 1] + x[t]
 #
 # Take a = ½ and the tokens 4, 0, 2. Token by token, the state is 4, then 2, then 3.
 # Or read the last state off all at once: 1 · 2 + ½ · 0 + ¼ · 4 = 3. Each token counts by its age, with the weights 1, ½, ¼.
-# That is the whole idea: *one layer, two ways to compute it*. The first is a recurrence, and it needs to keep one number. The second is a convolution whose window is the whole text, and no token waits for another.
+# So it is *one layer, two ways to compute it*. The first is a recurrence that keeps one number. The second is a convolution whose window is the whole text, and no token waits for another.
 # The list 1, ½, ¼, … is the **kernel**.
 #
 # A positive number a below 1 can only shrink the state.
-# A *complex* number also turns it: it is the hand of a clock (lesson 02) that gets shorter with each tick.
+# A *complex* number also turns it: the state is then the hand of a clock (lesson 02) that gets shorter with each tick.
 # A **diagonal state-space layer** gives every feature a few such hands, and its output is the real part of their weighted sum [@gu2022]. A linear recurrent unit shares them among all features [@orvieto2023].
 
 
@@ -360,8 +359,8 @@ class OurStateSpace(nn.Module):
 
 
 # %% [markdown]
-# Both ways agree because every step is linear and the same: how much a token counts depends only on its age.
-# (In a GRU it also depends on the gates, so a GRU has no such list.)
+# Both ways should agree, because every step is linear and the same: how much a token counts depends only on its age.
+# (In a GRU it also depends on the gates, so a GRU has no kernel.)
 # Here is the kernel of four hands, what a token adds to the output 0, 1, 2, … tokens later. (Hand 0 does not turn.)
 
 # %%
@@ -450,7 +449,7 @@ assert len(gradients["4 convolutions"]) == 9
 
 # %% [markdown]
 # Attention is flat: 60 tokens back is as near as one.
-# The state space falls slowly, because some of its hands decay slowly.
+# The state space falls slowly: the library starts some hands with hardly any decay.
 #
 # What does this cost? The kernel is the same for every text. It weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
 # Mamba [@gu2023] gives the choice back: a, and what enters and leaves the state, are computed from the token, but not from the state. So each step stays linear in the state.
@@ -485,7 +484,7 @@ of_winner = Predict(
 of_winner
 
 # %% [markdown]
-# The convolutions run here, for six seconds. All five sides, with three seeds each, are in the record that `python -m course_lib.experiments recall` made.
+# The convolutions run here. All five sides, with three seeds each, are in the record that `python -m course_lib.experiments recall` made. Tables and bands give the lowest and highest seed, too.
 
 # %%
 from course_lib.experiments import BINS, reader_of_size, train_to_recall
@@ -580,21 +579,21 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # %% [markdown]
 # The figure shows the stories of 256 tokens. Right of the vertical line are distances that no training had.
 #
-# **Answer.** The Transformer wins by far, and distance hardly matters to it.
+# **Answer.** The Transformer wins by far, and distance hardly matters to it. (It has no positions here; rotary ones have about 80 % on the long stories.)
 # The task is made for attention: a question needs one token of the whole text, found by *what it says*.
 #
 # The others fail in two ways:
 #
-# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back it is right about 94 % of the time, far more often than any layer with a state. Beyond that it guesses. More training cannot move that edge.
+# - *Convolution*: in these long stories, up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time, far more often than any layer with a state. Beyond that it guesses.
 # - *LSTM, GRU and state space* must keep all four facts, because nobody has asked yet, and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. At more than 128 tokens the GRU and the LSTM still know something; the state space is close to guessing.
 #
 # <details><summary>Was the choice fair, and other details</summary>
 #
 # Each side chose among three learning rates, the Transformer among two. The state space took the highest one tried, 0.02, so a higher one might do better.
 #
-# The Transformer has no positions; only the causal mask tells it the order. With rotary positions it was perfect on the validation stories, too. That was a tie, so the first in our list was taken. On the long stories, rotary positions have about 80 %.
+# Without positions, only the causal mask tells the Transformer the order. Rotary positions were perfect on the validation stories, too, so we took the first in our list: none.
 #
-# In the short stories, as in the run above, the convolutions are right less often within the window: there the window holds several facts more often, which confuses them.
+# In the short stories, as in the run above, the convolutions are right less often within the window: there the window holds several facts more often, which may confuse them.
 #
 # </details>
 #
@@ -617,7 +616,7 @@ late = [sum(run[9]["by_distance"][:6]) / 6 for run in replayed["GRU"]]
 assert min(late) > 0.3
 
 # %% [markdown]
-# Only after half of its time. So was it too slow, or can a state not do better?
+# Only after half of its time. So did it need more time, or can a state not do better?
 # The record also has GRU and LSTM with four times the time (not the state space).
 
 # %% tags=["hide-input"]
@@ -633,7 +632,7 @@ assert all(min(map(min, runs)) > 0.95 for runs in longer.values())
 assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.values())
 
 # %% [markdown]
-# They were too slow. With four times the time, both answer practically every question on the short stories, and at least 98 % on the long ones, on average over the seeds.
+# They needed more time. With four times as much, both answer practically every question on the short stories, and at least 98 % on the long ones, on average over the seeds.
 # With four facts, a state that has learned to keep them hardly fades over 256 tokens.
 #
 # ## How many facts does a state hold?
@@ -732,10 +731,10 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
     assert run[2]["steps"] == 600 and late - early < 0.05
 
 # %% [markdown]
-# **Answer.** With 16 facts, only attention answers everything. For that it keeps 2,048 numbers at the end of a story.
+# **Answer.** With 16 facts, only attention answers everything. For that it keeps 2,048 numbers, a key and a value of 32 for each of 32 tokens.
 # After 2,000 steps, the LSTM with 64 cells is right about a third of the time: there is room for the facts, but it has not yet learned to use it.
-# Time helps: with four times the steps it is 77 %. Size helps, too: after those steps every run with 64 cells is far ahead of every run with 8, at 8 and at 16 facts.
-# The state space gained less than five points after step 600, though its state is larger than the LSTM's. We do not know why.
+# Time helps: with four times the steps it is 77 %. Size helps, too: then every run with 64 cells is far ahead of every run with 8, at 8 and at 16 facts.
+# In the record, the state space gained less than five points on average after step 600, though its state is larger than the LSTM's. We do not know why.
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
 # ## Attention with a state
@@ -784,7 +783,7 @@ assert (q @ torch.outer(k, v)).tolist() == [50, 0]
 #
 # **Question.** How many numbers does each decoder keep while it writes, beside the encoder's output, which all keep?
 #
-# From here on, the five are whole translators, each with about 200,000 parameters:
+# Here and in race 2, the five are whole translators, each with about 200,000 parameters:
 #
 # - the Transformer of lesson 08;
 # - LSTM and GRU, with an encoder that reads from both ends;
@@ -792,7 +791,7 @@ assert (q @ torch.outer(k, v)).tolist() == [50, 0]
 # - state space: a Transformer with state spaces in place of self-attention.
 #
 # In all five, the decoder looks at all outputs of the encoder with attention.
-# The Transformer did not invent that: it comes from a recurrent translator [@bahdanau2015], first published in 2014.
+# That comes from a recurrent translator [@bahdanau2015].
 # The Transformer threw out the rest: its abstract says "dispensing with recurrence and convolutions entirely".
 
 # %%
@@ -862,7 +861,7 @@ assert kept["state space"] == 16 * each
 # **Sequential steps** are the steps of one layer that must wait for one another: none waits in attention or convolution, every one waits in a recurrence.
 #
 # We can read both off autograd's graph, in which each result points to what it was computed from.
-# In one layer, the *longest* chain back from the last output is what must wait.
+# In one layer, the *longest* chain back from the last output counts the calls that must wait.
 # In a stack just deep enough to connect both ends, the *shortest* chain from the last output to the first token is the path.
 # The folded function `chains` measures both. (Each call of PyTorch counts as one.)
 
@@ -985,7 +984,7 @@ both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fou
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# **Answer.** They hold, if we look at what grows with n:
+# **Answer.** They hold: chains and paths grow as in the table (we show operations at n = 64 only):
 #
 # - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48, and 32 tokens one of 96.
 # - *Attention* has 8 calls in a row, and the shortest way through them is 4, at every n. (Its 6 n d² are three projections.)
@@ -994,7 +993,6 @@ assert apart(*both) < 1e-3
 #
 # By the terms of the table, n² d against n d², attention is cheaper as long as n < d.
 # The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because it leaves out the projections.
-# But is time the same as operations?
 #
 # ## Time per token against length
 #
@@ -1045,7 +1043,7 @@ assert grew["attention"] > 2 * grew["convolution"]
 assert 64 < crossing <= 1024
 
 # %% [markdown]
-# **Answer.** In long texts attention's time per token grows, because every token has more to look at; that of the others does not. This is table 1 again.
+# **Answer.** The convolution, then the LSTM. In long texts attention's time per token grows, because every token has more to look at; that of the others does not.
 # (In short texts the fixed cost of a call dominates, so time per token falls at first.)
 # The state space's time changes least, but it is high: each of its features has eight hands and a Fourier transform.
 #
@@ -1067,8 +1065,8 @@ assert all(0.5 < each < 2 for each in off[3:])
 
 # %% [markdown]
 # At n = 2 d their times were about equal, too; n = d is only where two *terms* cross.
-# From 256 tokens on, counting operations predicts the ratio of the times within a factor of two on this core, and here far closer.
-# A GPU does thousands of things at once. A recurrence gives it one small step at a time, and most of it stays idle. That was the paper's argument; we do not measure it.
+# From 256 tokens on, counting operations predicts the ratio of the times within a factor of two on this core.
+# Lesson [10](10_translation.ipynb#Is-it-the-Transformer?) says why a recurrence suits a GPU badly; we do not measure it.
 #
 # ## Race 2: translation
 #
@@ -1151,10 +1149,11 @@ assert second.standing()[0][0] == translators[0]
 second.moment = 1
 
 # %% [markdown]
+# The LSTM takes over after about 20 % of the time.
 # Why? A side can take more steps in the time, or learn more from each.
 # The last column of the table compares what they have learned after as many steps as the slowest run made.
 #
-# - *GRU*: after equally many steps it has learned as much as the LSTM. But PyTorch computes the LSTM faster on this processor, 511 steps against 357. The LSTM's lead in BLEU goes with these extra steps.
+# - *GRU*: after equally many steps it has learned as much as the LSTM. But PyTorch computes the LSTM faster on this processor, 511 steps against 357. The LSTM's lead in BLEU comes with these extra steps.
 # - *Transformer*: it takes fewer steps, and has also learned less after equally many.
 # - *State space*: the same. It is the Transformer with its self-attention replaced, so the cause may lie in what the two share.
 #
@@ -1170,7 +1169,7 @@ second.moment = 1
 #
 # **Question.** Why does a new Transformer learn so little from each step?
 #
-# Lesson [08](08_transformer.ipynb#Break-it:-forget-the-shift) met a suspect. An untrained Transformer repeats what it reads: the residual path carries a token's row up to the generator, whose tied matrix finds that same row again. Training must first unlearn this **echo**.
+# Lesson [08](08_transformer.ipynb#Break-it:-forget-the-shift) met a suspect. An untrained Transformer mostly repeats what it reads: the residual path carries a token's row up to the generator, whose tied matrix finds that same row again. Perhaps training must first unlearn this **echo**.
 #
 # A plain LSTM has no such path and no echo. So we can test the suspect:
 #
@@ -1227,11 +1226,11 @@ assert round(100 * middle["state space"]) == 70
 # 2. The extra matrix brings this LSTM back to 78 %. The Transformer gains less from it: 4, 4 and 11 points with its three seeds.
 # 3. Untied, the Transformer reaches 73 %, and the LSTM 82 %: the gap falls from 22 points to 9.
 #
-# **Answer.** The echo slows the LSTM down. It explains at most a part of the Transformer's slow start.
+# **Answer.** The echo slows down the LSTM with a path. It explains at most a part of the Transformer's slow start.
 #
 # <details><summary>What does not fit</summary>
 #
-# The record has runs of 1,600 steps, too. There the Transformer is three points behind the LSTM, but the LSTM with a path is 16. So the echo is not the same obstacle in both; we do not know why.
+# The record has runs of 1,600 steps, too. There the Transformer is three points behind the LSTM, but the LSTM with a path is 16. So the echo alone does not explain both; we do not know what does.
 #
 # The state space echoes more than the Transformer (96 % of the tokens before training) and still learns faster (70 % after 400 steps, in the same record).
 #
@@ -1244,16 +1243,16 @@ assert round(100 * middle["state space"]) == 70
 #
 # | contest | who is best | the Transformer |
 # |---|---|---|
-# | [race 1](#Race-1:-recall): recall | Transformer; GRU and LSTM with four times the time | wins, at every distance |
+# | [race 1](#Race-1:-recall): recall | Transformer; GRU and LSTM with four times the time | wins, at every distance (without positions) |
 # | recall of [16 facts](#How-many-facts-does-a-state-hold?) | Transformer | wins: it alone answers all |
 # | [memory](#What-a-decoder-keeps-while-it-writes) while it writes | GRU and LSTM, then convolutional | loses: ten times as large after ten times as many tokens; the others do not grow |
-# | [time per token](#Time-per-token-against-length) in long texts, on one core | convolution, then LSTM | loses |
+# | [time per token](#Time-per-token-against-length) in long texts, on one core | convolution, then LSTM | loses to both |
 # | [race 2](#Race-2:-translation): the first seconds of learning to translate | LSTM | loses, to GRU and convolutional as well |
 #
 # The state space is best in none of them.
 # The Transformer wins where many facts must be kept and nobody knows which one will be asked. It keeps everything, and pays for that with memory and time.
 # Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
-# Jamba [@lieber2024], for example, has one layer of attention for every seven of Mamba.
+# Jamba [@lieber2024] has one layer of attention for every seven of Mamba.
 #
 # **A common mistake**: reading such a race as a verdict on architectures.
 # Ours has few tasks, small sizes, one processor and little training. Windows of 5 in two layers were our choice, and so was a task that one look-up solves.
@@ -1268,7 +1267,7 @@ Predictions()
 # ## Glossary
 #
 # - **recurrent layer**: a layer that rewrites a state with every token and hands it to the next.
-# - **state**: what such a layer knows of all tokens so far, a vector of fixed size.
+# - **state**: what such a layer knows of all tokens so far; its size is fixed.
 # - **gates**: numbers between 0 and 1 that decide how much passes, computed from the tokens (in a GRU or LSTM also from the state).
 # - **LSTM**: a recurrent layer with three gates and two states, one of which is its cells.
 # - **GRU**: a recurrent layer with two gates and one state.
@@ -1287,8 +1286,8 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A layer with a state must choose what to keep before it knows the question; attention keeps everything and chooses afterwards. A convolution sees its window and no more.
-# Race 1: with equal size and six seconds, the Transformer won recall at every distance. GRU and LSTM got there with four times the time, as long as the facts were few.
+# A layer with a state fills it before it knows the question; attention keeps everything and chooses afterwards. A convolution sees its window and no more.
+# Race 1: with equal size and six seconds, the Transformer (without positions) won recall at every distance. GRU and LSTM got there with four times the time, as long as the facts were few.
 # Race 2: on short translations after eight seconds, the LSTM with attention won. Against the GRU it took more steps in the time. Against the Transformer it also learned more from each; the echo explains at most a part of that.
 # Table 1: its terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
 # The Transformer loses where memory must not grow, in time per token on long texts, and in the first seconds of learning to translate.
