@@ -173,6 +173,7 @@ class Run:
         own = self._info()
         if info.keys() != own.keys():
             raise ValueError(f"{self.folder / 'last.safetensors'} holds no training run")
+        info["training"] = {"consistency": 0.0} | info["training"]  # runs that began before there was one
         for name in ("model", "training"):
             if info[name] != own[name]:
                 changed = sorted(key for key in own[name] if info[name].get(key) != own[name][key])

@@ -58,9 +58,9 @@ class TorchTransformer(nn.Module):
 
 
 def compile_layers(model: TorchTransformer) -> None:
-    """Compiles each layer in place: layers of a kind share their code, where the model as a whole takes minutes."""
-    for layer in (*model.transformer.encoder.layers, *model.transformer.decoder.layers):
-        layer.compile(dynamic=True)
+    """Puts a compiled layer in each one's place: those of a kind share code, where the whole model takes minutes."""
+    for stack in (model.transformer.encoder, model.transformer.decoder):
+        stack.layers = nn.ModuleList(torch.compile(layer, dynamic=True) for layer in stack.layers)
 
 
 def optimizer(model: nn.Module) -> torch.optim.Optimizer:

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save
 
 from course_lib.data.batches import BucketedBatches
-from course_lib.storage import average_checkpoints, checkpoint, save_tensors
+from course_lib.storage import average_checkpoints, checkpoint, load_tensors, save_tensors
 from course_lib.training import run as run_module
 from course_lib.training.config import TrainConfig
 from course_lib.training.run import Run
@@ -121,6 +121,17 @@ def test_the_folder_of_another_run_is_refused(other, tmp_path):
     assert error and str(tmp_path) in str(error) and message in str(error)
     assert (tmp_path / "last.safetensors").read_bytes() == before
     assert_same_weights(model, weights)
+
+
+def test_a_run_that_began_before_there_was_a_consistency_goes_on(tmp_path):
+    path = tmp_path / "last.safetensors"
+    history = fit(dropping(), BATCHES, ONE, folder=tmp_path)
+    state, info = load_tensors(path)
+    assert info["training"].pop("consistency") == 0.0
+    save_tensors(path, state, info)
+    assert fit(dropping(), BATCHES, ONE, folder=tmp_path) == history
+    other = raised(ValueError, lambda: fit(dropping(), BATCHES, replace(ONE, consistency=1.0), folder=tmp_path))
+    assert "differs in ['consistency']" in str(other)
 
 
 # --- keeping and averaging ----------------------------------------------------------------------
