@@ -10,7 +10,7 @@
 # 3. say what the encoder does, what the decoder does, and what goes between them.
 #
 # **You need** Python, and a little PyTorch: tensors, modules, `loss.backward()`. No German.
-# **Before you start**: [twelve questions](assignments/release/00_concepts_before/00_concepts_before.ipynb) ask what you know of all this already. They come once more after lesson 18, and show you what moved.
+# **Before you start**: [twelve questions](assignments/release/00_concepts_before/00_concepts_before.ipynb) ask what you already know. They come again after lesson 18, and show what you have learned.
 # **Time**: {minutes} minutes to read, under 20 seconds to run.
 # **In the paper**: section 1, which says why; figure 1, in outline [@vaswani2017].
 
@@ -44,8 +44,8 @@ print(translator.translate(sentence))
 
 # %% [markdown]
 # Eleven million numbers did this, the model's parameters.
-# No dictionary and no rule of grammar went in: the numbers were learned from 160,000 pairs of everyday sentences, which volunteers wrote and translated on [tatoeba.org](https://tatoeba.org).
 # They came with the course ([model card](../course_lib/pretrained/everyday/README.md)).
+# No dictionary and no rule of grammar went in, only pairs of sentences: 160,000 that volunteers wrote and translated on [tatoeba.org](https://tatoeba.org), and some 100,000 that were made for the course.
 # In lesson [10](10_translation.ipynb) you train such a model yourself, a smaller one, in minutes.
 #
 # Change the sentence and run the cell again.
@@ -79,7 +79,7 @@ for example in examples:
 #
 # After *Heute* the verb stays in second position, so the subject moves after it. After *weil* the verb comes last, *ist*; after *müssen* the second verb comes last, *aufstehen*.
 # And *the* became *der*, *die*, *das* or *dem*, by gender and case. Replacing word by word would not do.
-# None of these six English sentences is among its pairs, word for word, though close relatives may be.
+# None of these six English sentences is among its pairs, word for word, though close relatives of some are.
 
 # %% tags=["hide-input"]
 import re
@@ -109,7 +109,8 @@ assert all(0.2 < score["exact_match"] < 0.3 for score in scores)
 # Now you.
 # Type a sentence of your own; it is translated while you type.
 # The number beside each German piece (`</s>` ends the sentence) is the probability that the model gave it.
-# Even for a certain token, training aimed at only about 90 % (lesson [09](09_training.ipynb) shows why). So do not expect numbers far above 0.9.
+# For the right token, training aimed at only about 90 % (lesson [09](09_training.ipynb) shows why).
+# So do not expect numbers far above 0.9.
 # Where does it hesitate?
 
 # %%
@@ -132,10 +133,11 @@ with written_for("We have to get up early tomorrow.", playground.text):
 # Inside the model every token becomes a vector, here of 256 numbers.
 # The model has two halves:
 #
-# - The **encoder** reads the source sentence, all of it at once, and outputs one vector for each token. Together these vectors are the **memory**.
-# - The **decoder** starts from the token `<s>`. It reads the memory and what has been written so far. A linear layer turns its output into **logits**: one score for each token of the vocabulary. A softmax turns these scores into the probabilities that the playground shows.
+# - The **encoder** reads the source (here English), all of it at once, and outputs one vector for each token. Together these vectors are the **memory**.
+# - The **decoder** writes the target (German), starting from the token `<s>`. It reads the memory and what has been written so far. A linear layer turns its output into **logits**: one score for each token of the vocabulary, here 8,000. A softmax turns these scores into the probabilities that the playground shows.
 #
-# The best token is written, and the decoder reads it in the next step. This repeats until the best token is `</s>`, the end of the sentence.
+# The most probable token, the best, is written, and the decoder reads it in the next step.
+# This repeats until the best token is `</s>`.
 # Here is step 5 of 7:
 
 # %% tags=["hide-input"]
@@ -195,9 +197,10 @@ assert len(steps) == 7 and config.vocab_size == 8000
 assert [token.split()[0] for token in surest[:2]] == ["▁aufstehen", "▁auf"]
 
 # %% [markdown]
-# (Our model has three layers in each half. The paper's base model has six, vectors of 512 numbers, d_model in its words, and 65 million parameters.)
+# (Our model has three layers in each half. The paper's base model has six, vectors of d_model = 512 numbers, and 65 million parameters.)
 #
-# Here is this loop as code. `ids_of`, from a folded cell, gives a sentence's tokens as numbers, and `name_of` the token of a number.
+# Here is this loop as code.
+# `ids_of`, from a folded cell, gives a sentence's tokens as numbers, and `name_of` the token of a number; `model.generator` is the linear layer.
 
 # %%
 source = ids_of("We have to get up early tomorrow.")
@@ -222,11 +225,11 @@ with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
     assert 0.4 < sure < 0.6 and rival > 0.3
 
 # %% [markdown]
-# Left of the arrow is what the decoder has read, right of it are the three best tokens. The first of them is written, and read in the next step.
-# (This search is called greedy. `translate` follows several candidates at once, lesson [11](11_decoding.ipynb).)
+# Left of the arrow is what the decoder has read, right of it are the three best tokens.
+# (Always writing the best is called greedy search. `translate` follows several candidates at once, lesson [11](11_decoding.ipynb).)
 #
 # The rival of *aufstehen* is *auf*, a word of its own (*on*, *up*). What would follow it here?
-# (A folded cell makes a function of this loop, `write`; with `begin` we choose its first tokens. The first row below follows *auf*, the second *auf* and *ste*.)
+# (A folded cell makes a function of this loop, `write`; with `begin` we choose its first tokens. The second row below follows *auf* and the best token of the first.)
 
 # %%
 begin = translator.tokenizer.encode("Wir müssen morgen früh auf")
@@ -249,7 +252,7 @@ with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
 # Probably this is because in training some words were cut into smaller pieces than needed. *W* beside *Wir* looks like another case.
 # So a low probability need not mean that the model does not know a word.
 #
-# Back to the memory. If one English word changes, which of its vectors change?
+# Back to the memory. We change one English word.
 
 # %%
 other_drink = Predict(
@@ -281,7 +284,8 @@ with written_for(("The cat drinks the milk.", "The cat drinks the water."), drin
 # %% [markdown]
 # Most of them move little. But how does the news of the water reach the vector at *the*, the word before?
 # By **attention**: a token's vector takes something from the vectors of other tokens.
-# For this, the token gives a weight to each token that it may see. These are the weights that *the* gives in the sentence with *milk*, in one layer of the encoder:
+# In the encoder, each token gives a weight to every token of the sentence, itself included.
+# These are the weights that the *the* before *milk* gives, in one layer:
 
 # %% tags=["hide-input"]
 own = translator.translate("The cat drinks the milk.", attention=True)
@@ -294,7 +298,7 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 
 # %% [markdown]
 # Such **attention weights** lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.39.
-# (Of the three layers, this is the one where *milk* gets the most. Each number is a mean: a layer has eight sets of weights.)
+# (Of the three layers, this is the one where *milk* gets the most. Each number is a mean over the layer's eight sets of weights.)
 # With each set of weights the model takes a weighted mean of vectors made from these tokens. A linear layer joins the eight means, and the result is added to the vector at *the*. Now this vector has something of *milk* in it.
 #
 # The model uses attention in three places:
@@ -302,8 +306,6 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 # 1. in the encoder, English tokens attend to English tokens, as here;
 # 2. in the decoder, each German token attends to itself and to the German tokens before it;
 # 3. then it attends to the memory: this is *cross-attention* (lesson [07](07_decoder.ipynb)).
-#
-# The memory has one vector for each token, so it grows with the sentence.
 #
 # ## Why another network?
 #
@@ -313,15 +315,15 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 # Word 50 must wait for word 49.
 # And what word 1 said has to survive 49 updates before word 50 can use it.
 #
-# Attention already existed, as an addition: with it, the decoder could look back at all the encoder's states [@bahdanau2015].
+# Attention already existed, as an addition to recurrent networks: with it, the decoder could look back at all the encoder's states [@bahdanau2015].
 # Convolutional translators had already dropped recurrence (lesson [15](15_alternatives.ipynb)).
-# The paper dropped recurrence and convolutions, and let attention alone carry information from word to word. In the encoder every word looks at every other word directly, and all do so at once. So one new word can reach all seven vectors.
+# The paper dropped recurrence and convolutions, and let attention alone carry information from word to word. In the encoder every word looks at every other word directly, and all do so at once. So *water* could reach all seven vectors of the memory.
 #
-# The result, the **Transformer**, was made for translation, and is in most language models today.
+# The result, the **Transformer**, was made for translation; most language models today are built on it.
 #
 # ## Look inside
 #
-# Cross-attention is the easiest to look at. We translate once more, and keep its weights this time.
+# We translate once more, and keep the weights of the cross-attention this time.
 
 # %%
 sentence = "Today the boy opens the window."
@@ -338,8 +340,8 @@ with written_for("Today the boy opens the window.", sentence):
     assert len(seen.src_tokens) == len(sentence.split()) + 2  # the full stop, and </s>
 
 # %% [markdown]
-# The decoder attends in three layers, counted from 0, and in each of them in eight ways at once (its *heads*, lesson [04](04_multi_head.ipynb)).
-# In each layer we take the mean of the heads, and ask for each German word: does the largest weight fall on the English word that it translates?
+# The decoder has three layers, counted from 0, and each of them attends in eight ways at once (its *heads*, lesson [04](04_multi_head.ipynb)).
+# In each layer we average the heads' weights, and ask for each German word: does the largest fall on the English word that it translates?
 # The word order differs: *Heute öffnet der Junge*, but *Today the boy opens*. A model that always looked at the same position would be right for only three of the six words.
 
 # %%
@@ -424,7 +426,8 @@ with written_for("Today the boy opens the window.", of_these):
 # %% [markdown]
 # The vector at *boy* turns *der* into *das*. All the others together change no token. The vector at *the* decides something else: taken from *Today a boy …*, it turns *der* into *ein*.
 # So we misread the map: *the* decides *der* or *ein*, and *boy* decides *der* or *das*.
-# It is one layer of three, and the mean of eight heads. Here are the eight:
+# The map is of one layer of three, and a mean over eight heads.
+# Here are the eight:
 
 # %%
 from course_lib.widgets import AttentionExplorer
@@ -445,7 +448,10 @@ with written_for("Today the boy opens the window.", sentence):
 # Look at head 0. For *der* it gives *boy* 0.9, while the other seven heads look at *the*. In a mean of eight, that 0.9 makes 0.11 only. For *das*, head 0 looks at *window*: again the noun that comes next.
 # (Choose another layer, point at a word, type another sentence.)
 #
-# Is head 0 what brings the gender? We switch it off, so that it adds 0, and ask again for the token after *Heute öffnet*. Then we do the same with head 0 of layer 2, which looks at *boy* as well, and with both. To compare, we switch off pairs of other heads, one from each of these layers, all 49:
+# Is head 0 what brings the gender?
+# We switch it off, so that it adds 0, and ask again for the article after *Heute öffnet*, for *boy* and for *girl*.
+# Then we do the same with head 0 of layer 2, which looks at *boy* as well, and with both.
+# To compare, we switch off each of the 49 pairs of other heads, one head from each layer:
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -499,8 +505,8 @@ assert (switched["both off"][:, articles].sum(dim=-1) < 0.65).all()
 # %% [markdown]
 # ## How it learned
 #
-# In training the decoder does not read its own words. It reads a *human* translation.
-# It reads that sentence with `<s>` in front, and each position has to answer with the token that follows:
+# In training the decoder does not read its own words, but a *human* translation with `<s>` in front.
+# Each position has to answer with the token that follows:
 #
 # ```
 # reads    <s>  Der    Junge    schläft  ,     denn  er   ist   müde  .
@@ -642,11 +648,11 @@ assert not any(token.startswith("▁Fe") for token, _ in second)
 # %% [markdown]
 # *Frühling* is the season. A spring that breaks is a coil, *die Feder*. The rule is refuted: this wrong answer is above three of our six right ones.
 # Nor does it seem to know the second meaning. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühl*, with 53 %, and *Feder* is not among the first three.
-# A low probability is a hint, and a high one is no proof.
+# A low probability hints at an error; a high one proves nothing.
 #
 # ## More than translation
 #
-# The same blocks, in other arrangements, are everywhere:
+# The same blocks are used in three arrangements:
 #
 # | arrangement | reads | outputs | for example |
 # |---|---|---|---|
@@ -659,7 +665,7 @@ assert not any(token.startswith("▁Fe") for token, _ in second)
 # In lessons 01 to 09 you build the pieces by hand, see what each one does, break it, and then import the finished version. Lessons 10 to 18 train the model, decode with it, look inside it, and go beyond the paper.
 # Predict before you run, and change what you like.
 #
-# | lesson | builds |
+# | lesson | subject |
 # |---|---|
 # | **00 welcome** | this page |
 # | **[01 text to tensors](01_text_to_tensors.ipynb)** | words, subwords, ids, padded batches, embeddings |

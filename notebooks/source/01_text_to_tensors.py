@@ -148,7 +148,7 @@ assert words("The cat sees the dog.")[-2] == "dog"
 # The first idea: list all the words of the training text, and number them.
 # A word that is not on the list becomes `<unk>`, for *unknown*.
 # We make the list from the course corpus: 4,000 sentence pairs.
-# 1,000 others are kept apart: 500 to check on during training (validation) and 500 for the test.
+# 1,000 others are kept apart: 500 for checks during training (validation) and 500 for the test.
 
 # %% tags=["nbval-check-output"]
 corpus = load_course(num_train=4_000, num_valid=500, num_test=500)
@@ -198,7 +198,7 @@ from_life = [
     "My grandma rewatched her favourite cartoons.",
 ]
 of_life = Predict(
-    "How many of their words and marks are not on the English list?",
+    "What share of their words and marks is not on the English list?",
     unit="%",
     off_by=10,
     section="A number for each word?",
@@ -220,7 +220,8 @@ assert percent_unknown(listed["English"], from_life) > 40
 # This is the **open vocabulary problem**.
 #
 # Even our small corpus has it.
-# A grammar with a closed list of words wrote it, and still 0.4 % of the words and marks in the German test sentences are not on the list.
+# A grammar with a closed list of words wrote it.
+# Still, 0.4 % of the words and marks in the German test sentences are not on our list.
 # Here are five, with known words that begin in the same way:
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -267,7 +268,7 @@ assert not set("QX") & set("".join(train_texts))  # two letters that are unknown
 
 # %% [markdown]
 # The list is short and no character is unknown, but a sentence is more than four times as long.
-# That is costly: from lesson 03 on, every token is compared with every token. 10 tokens make 100 comparisons; 45 make 2,025.
+# That is costly: attention (lesson 03) compares every token with every token. 10 tokens make 100 comparisons; 45 make 2,025.
 # And a single *d* tells little about *dog*.
 #
 # Words give short sequences, but a long list that is never complete.
@@ -364,11 +365,12 @@ assert after == before - neighbors["h", "e"]
 # %% [markdown]
 # One new symbol, `he`, and the text is five symbols shorter.
 #
-# Now again and again, until the vocabulary has the size that we want or nothing is left to merge.
+# We repeat this until the vocabulary has the size that we want or nothing is left to merge.
 # Symbols are numbered: four special ones that we come to below, the characters, then the merged symbols as they are made.
 # In our tiny text the characters are numbered in this order: `.`, `T`, the small letters, `▁`.
-# Where several pairs of neighbors share the highest count, the one whose left symbol has the smallest number wins; if that is a tie too, the right symbol decides.
-# (The argument `choose` is this rule. Below we try another.)
+# Where several pairs share the highest count, the one whose left symbol has the smallest number wins.
+# If that is a tie too, the right symbol decides.
+# (The argument `choose` is this rule; below we try another.)
 # That is the whole training:
 
 
@@ -475,7 +477,7 @@ assert changed == [*range(9), *range(16, 20)] and (len(merges), lengths[0]) == (
 # Which pair is next, and why?
 # (The chart shows twelve pairs at most. Tied pairs stand in the order of the text; the rule above decides between them.)
 #
-# Then write *sleeps* once more at the end of `text`, and run the cell again.
+# Then add `+ " sleeps"` to the line `text = …`, and run the cell again.
 # How many extra copies does it take until `▁sleeps` is made before `▁cat`?
 # The second folded cell below has the answer.
 
@@ -550,8 +552,8 @@ assert (merges[0], merges[4]) == (("h", "e"), ("e", "e"))
 #
 # Now look at *sheep*. The vocabulary has `ee`, but we get `▁s he e p`.
 # `h e` is merge 1 and `e e` is merge 5: when the turn of merge 5 comes, the first *e* is already part of `he`.
-# So the order of the merges belongs to the tokenizer.
-# And a subword need not mean anything: nobody told the algorithm what a syllable is.
+# So a tokenizer must keep its merges in order.
+# And a subword need not mean anything.
 #
 # ## With the library
 #
@@ -595,8 +597,9 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 # A folded cell also cuts 9,000 sentences with both: no token differs.
 #
 # For that, both must break ties in the same way.
-# After merge 1, seven pairs occur three times each, and the recipe does not say which comes next.
-# What if a program takes, of tied pairs, the first in the text?
+# In the tiny text, after merge 1, seven pairs occur three times each.
+# The recipe does not say which comes next.
+# What if a program takes the tied pair that comes first in the text?
 
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -625,8 +628,8 @@ assert 270 < len(shared) < 300 and moved > 30
 # ## How many subwords?
 #
 # A larger vocabulary makes shorter sequences.
-# We start with no merges (61 characters and four special symbols), and end when nothing is left to merge.
-# Each line has the mean number of tokens in an unseen sentence, and what becomes of *schmutziger*, which is not on our word list.
+# We start with no merges (61 characters; the four special symbols count too), and end when nothing is left to merge.
+# Each line has the mean number of tokens in a test sentence, and what becomes of *schmutziger*, which is not on our word list.
 
 # %% tags=["nbval-check-output"]
 characters = {c for text in train_texts for c in "".join(marked_words(text))}
@@ -654,12 +657,12 @@ assert cost["words"][0] < largest.vocab_size < 3_000
 # %% [markdown]
 # At the top the tokens are characters, at the bottom mostly words.
 # Asked for 5,000 subwords, the library stops before 3,000: every word of the training text is one token.
-# (The vocabulary has more subwords than the text has words, because pieces on the way to a word stay in it: `▁Kat` is there besides `▁Katze`.)
-# *schmutziger* is not in the training text, but *schmutzig* is: the rest is spelled.
+# (The vocabulary is larger than the word list, because pieces on the way to a word stay in it: `▁Kat` besides `▁Katze`.)
+# *schmutzig* is in the training text: from 1,600 subwords on, only the ending of *schmutziger* is left to spell.
 #
 # Why not as many as possible?
 # Each subword needs a vector, and a score at every output position.
-# And a rare subword is seen too seldom to learn its vector well.
+# And the model sees a rare subword too seldom to learn a good vector for it.
 # So the size is a compromise.
 # The paper has about 37,000 subwords for English and German together.
 # The small course translator has 2,000.
@@ -688,7 +691,7 @@ assert {"▁kit", "▁window"} < set(tokenizer.tokens(kitten))
 #
 # ## And back again: is anything lost?
 #
-# Decoding needs no merges: put the tokens side by side, and read `▁` as a space.
+# Decoding needs no merges: put the tokens side by side, read `▁` as a space, and drop the first space.
 
 # %% tags=["nbval-check-output"]
 by_hand = "".join(tokenizer.tokens("The cat sleeps.")).replace("▁", " ").strip()
@@ -708,7 +711,10 @@ assert by_hand == "The cat sleeps."
 # GPT-2 and its successors avoid this loss.
 # They start from the 256 values of a byte, so nothing is unknown, and 😀 is four bytes.
 #
-# Three small changes are made on purpose: space at both ends is removed, a tab or a literal `▁` becomes a space, and an *ä* written as *a* with two combining dots becomes one character, so that both spellings give the same ids.
+# Three more things change, on purpose.
+# Space at both ends is removed.
+# A tab or a literal `▁` becomes a space.
+# An *ä* written as *a* and a combining mark becomes one character, so both spellings give the same ids.
 
 # %% tags=["hide-input"]
 import unicodedata
@@ -926,7 +932,7 @@ assert dots == [34, 14]
 #
 # 1. all in one batch, padded to the longest sentence of each language;
 # 2. 80 random pairs in each batch;
-# 3. sorted by length, and a new batch before either side would have more than 1,024 tokens, padding included. (The paper: about 25,000.)
+# 3. sorted by length; each batch takes as many pairs as fit in 1,024 source and 1,024 target tokens, padding included. (The paper: about 25,000 of each.)
 
 # %%
 from course_lib.data import BucketedBatches
@@ -981,7 +987,7 @@ assert saved > 1 / 3
 
 # %% [markdown]
 # One pass over all pairs is an **epoch**.
-# With bucketing it has over a third fewer tokens than with random batches, padding included.
+# With bucketing an epoch has over a third fewer tokens than with random batches, padding included.
 #
 # There is a price: a batch of similar lengths is not a random sample.
 # To soften this, the batches come in random order, and pairs of equal lengths are shuffled in each epoch.
@@ -1061,7 +1067,6 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 #
 # The table is a parameter.
 # We look up the batch of our four sentences in a fresh table, and call `backward` on a toy loss, the sum of squares.
-# (The whole model uses the table at its output too. Here only the look-up counts.)
 
 # %%
 of_rows = Predict(
@@ -1085,7 +1090,7 @@ assert PAD_ID in touched and translator.model.src_embedding.table.weight[PAD_ID]
 # %% [markdown]
 # One row for each different token of the batch, and `<pad>` is one of them.
 # So through the look-up a token learns only from batches that contain it.
-# (In the whole model every row takes part at the output, lesson 08. The mask and the loss leave `<pad>` out, lessons 05 and 09.)
+# (The whole model uses the table at its output too, and there every row takes part: lesson 08. The mask and the loss leave padded positions out: lessons 05 and 09.)
 #
 # **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
 # The *id* of `<pad>` is 0; its row is a row like any other.
@@ -1096,7 +1101,7 @@ assert PAD_ID in touched and translator.model.src_embedding.table.weight[PAD_ID]
 # A fresh table is noise.
 # Training changes the rows. What do they look like afterwards?
 # We take the table of the small course translator. Its d_model is 128, and the same table serves English, German and the output.
-# Which rows are nearest to a row in direction?
+# Which rows are nearest to the row of a word, in direction?
 
 # %%
 of_cat = Predict(
@@ -1156,7 +1161,7 @@ assert same == len(single) == 88 and 0.3 < chance < 0.35
 # %% [markdown]
 # For all 88, the nearest other noun has the same gender.
 # Nobody told the model what gender is, and English nouns have no gender.
-# A likely reason: to write *der*, *die* or *das*, the model must know which nouns go together.
+# A likely reason: to write *der*, *die* or *das*, the model must know the noun's German gender.
 #
 # ## What is still missing
 #
@@ -1191,7 +1196,8 @@ assert not torch.equal(shown[0].values, shown[1].values)
 
 # %% [markdown]
 # The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands.
-# Attention (lesson 03) makes weighted sums over the rows, with weights that depend on the vectors only: reorder the rows, and each word still gets the same sum.
+# Attention (lesson 03) makes weighted sums over the rows, with weights that depend on the vectors only.
+# Reorder the rows, and each word still gets the same sum.
 #
 # So something must say where each token stands.
 # Lesson [02](02_position.ipynb) makes one vector for each place, and the model adds it to the row.
@@ -1200,15 +1206,15 @@ assert not torch.equal(shown[0].values, shown[1].values)
 # ## Times √d_model
 #
 # Section 3.4 multiplies each row by √d_model and does not say why.
-# A likely reason: the same table is used in two roles, at the inputs and at the output, and the two want numbers of different *size*. (The size of some numbers is their root mean square.)
+# A likely reason: the same table is used at the inputs and at the output, and the two want numbers of different *size*. (Size here means root mean square.)
 #
 # ### The output wants small numbers
 #
 # The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have size 1.
-# The dot product of this vector with a row is the score of that token. A softmax (exponentials, divided by their sum) turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
+# The dot product of this vector with a token's row is the token's score. A softmax (exponentials, divided by their sum) turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
 # A score is a sum of 512 products.
-# If the numbers in the rows are independent, with mean 0 and size 1 too, each product has variance 1 and the sum has variance 512.
-# So a typical score is √512 ≈ 22.6. That is where the root comes from.
+# If the numbers in the rows are independent, with mean 0 and also of size 1, each product has variance 1, and the sum has variance 512.
+# So the scores have size √512 ≈ 22.6. That is where the root comes from.
 #
 # What does the softmax make of such scores?
 # Random vectors stand in for the decoder's.
@@ -1232,12 +1238,12 @@ for start, expected in ((small, 1), (1, 22.6)):
 # %% [markdown]
 # A model that has learned nothing should be sure of nothing.
 # With a table of size 1 it is almost sure of some random token.
-# So our models start the table at 1/√d_model, here 1/√512 ≈ 0.044, and the scores have size 1.
+# So our models start the table at size 1/√d_model, here 1/√512 ≈ 0.044, and the scores have size 1.
 #
 # ### The input wants large numbers
 #
-# The position vector has numbers of size 0.71.
-# The row now has numbers of size 0.044.
+# The position vectors have numbers of size 0.71.
+# The rows now have numbers of size 0.044.
 # We add the two.
 
 # %%
@@ -1265,7 +1271,7 @@ def recognized(sums, rows, right):
 
 
 # %% [markdown]
-# `right token %`: how many sums are most similar to the row they were made from.
+# `right token %`: how many sums are most similar (largest dot product) to the row they were made from.
 # `right place %`: the same for the position.
 
 # %%
@@ -1292,7 +1298,7 @@ assert min(*good, *large) > 85
 # First line: the numbers of the position are sixteen times larger than those of the row, and most sums are more similar to some other row.
 # The token is not lost: subtract the position, and the row is back. But in the sum it is hard to recognize.
 #
-# Second line: √512 × 0.044 = 1. The factor makes the row large again, and now nearly all tokens and most places are recognized.
+# Second line: √512 × 0.044 ≈ 1. The factor makes the row large again, and now all tokens and most places are recognized.
 # So the small start serves the output, and the factor undoes it at the input.
 #
 # Third line: a table of size 1 needs no factor at the input, but at the output it made the model too sure.
@@ -1301,7 +1307,7 @@ assert min(*good, *large) > 85
 # ## All of it in one module
 #
 # The finished module, `Embedding` in `course_lib.transformer`, looks up, multiplies by √d_model, and adds a position.
-# (In training the paper applies dropout to the sum, too.)
+# (In training it also applies dropout to the sum, as in the paper.)
 
 # %% tags=["nbval-check-output"]
 finished = translator.model.src_embedding

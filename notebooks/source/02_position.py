@@ -53,10 +53,10 @@ assert cat_first.tolist() != dog_first.tolist()
 assert sorted(cat_first.tolist()) == sorted(dog_first.tolist())
 
 # %% [markdown]
-# We look them up in a table with one random row for each token, as lesson 01 does.
+# We look the tokens up in a table with one random row for each, as lesson 01 does.
 #
 # Then comes a layer that this lesson takes as given: self-attention.
-# Each token gets a new vector, in essence a weighted mean over all tokens, with weights that say how well their vectors match its own.
+# Each token gets a new vector, in essence a weighted mean of all vectors: the better a vector matches its own, the larger its weight.
 # Lesson [03](03_attention.ipynb) opens it; here we only ask what it knows about order.
 
 # %%
@@ -77,7 +77,7 @@ def attend(x, layer=attention, mask=None):
 
 # %% [markdown]
 # First, does it mix at all?
-# We exchange one word, *sleeps* for *sees*, and look at the vector of *cat*.
+# We exchange one word, *sleeps* for *sees*, and look at every vector.
 
 # %%
 words = ["The", "cat", "sleeps", "."]
@@ -138,7 +138,7 @@ attention = attention.double()
 
 # %% [markdown]
 # Why? Take round numbers.
-# Say that *cat* gives these shares: 20 % to *The*, 50 % to itself, 25 % to *sleeps* and 5 % to the full stop.
+# Say that *cat* gives these weights, or shares: 20 % to *The*, 50 % to itself, 25 % to *sleeps* and 5 % to the full stop.
 # Its new vector is
 #
 # 0.20 · The + 0.50 · cat + 0.25 · sleeps + 0.05 · full stop.
@@ -214,7 +214,7 @@ assert same_words < 1e-12 and other_words > 0.01
 # %% [markdown]
 # One vector for both.
 # No training can help.
-# The other parts of an encoder layer work on each row alone, so with any weights the encoder is equivariant, and the vector stays the same for both.
+# The other parts of an encoder layer work on each row alone, so with any weights the encoder is equivariant, and its mean invariant.
 # Whatever comes after it must give both sentences the same answer.
 #
 # A recurrent network does not have this problem, because it reads one word after another.
@@ -266,9 +266,8 @@ assert (nearest[20:] >= 95).all() and ((text @ text.T).argmax(dim=1)[20:] < 95).
 # %% [markdown]
 # The counter drowns the words.
 # Compare the vectors by plain dot products: from position 20 on, the best match of every word is one of the last five words.
-# The counter decides, not the word.
 #
-# What if we divide by the length, so that it stays between 0 and 1?
+# What if we divide the counter by the length, so that it stays between 0 and 1?
 
 # %% tags=["nbval-check-output"]
 for ids in (sleeps, apple):
@@ -294,13 +293,14 @@ assert 1 / len(sleeps) == 2.5 / len(apple)
 # A clock's hand never leaves its circle, and one minute is the same turn at any time of day.
 # One hand alone comes round again, so a clock has a slow hand beside the fast one.
 # The paper (section 3.5) takes d_model / 2 hands, from fast to slow.
-# At position 0 all hands stand at twelve o'clock, and with every word each turns clockwise by an angle of its own, the first ones fast and the last ones slowly.
-# The row for a position holds two numbers for each hand: how far right its tip is, the sine of the angle, and how far up, the cosine.
-# The paper adds this row to the word's vector (as we do below):
+# At position 0 all hands stand at twelve o'clock, and with every word each turns clockwise by an angle of its own.
+# The row for a position holds two numbers for each hand: how far right its tip is (the sine of the angle) and how far up (the cosine).
+# The paper adds this row to the word's vector (as we do below).
+# Its numbers are
 #
 # $$PE_{(pos,\,2i)} = \sin\left(pos / 10000^{2i/d_{model}}\right) \qquad PE_{(pos,\,2i+1)} = \cos\left(pos / 10000^{2i/d_{model}}\right)$$
 #
-# PE, *positional encoding*, is the paper's name for this table, and *pos* is the position.
+# PE, *positional encoding*, is the paper's name for this table, and PE(pos) is the row for position *pos*.
 # Sine and cosine waves are called *sinusoids*.
 #
 # Here *i* runs from 0 to d_model / 2 − 1: dimensions 2*i* and 2*i* + 1 are one **pair**, one hand with one angle, so d_model must be even.
@@ -393,11 +393,12 @@ torch.testing.assert_close(sinusoidal(50, 64), sinusoids(50, 64).float())
 # %% [markdown]
 # ## Wish 1: do the numbers stay small?
 #
-# The paper's model has d_model = 512. How long is its first row?
+# The paper's model has d_model = 512.
+# How long (by its norm) is the first row of its table?
 
 # %%
 of_row_0 = Predict(
-    "How long is the vector PE(0) in a table with d_model = 512?",
+    "What is the norm of PE(0) in a table with d_model = 512?",
     ["1", "16", "22.6", "256"],
     section="Wish 1: do the numbers stay small?",
 )
@@ -420,9 +421,9 @@ assert sinusoids(1, 512).unique(return_counts=True)[1].tolist() == [256, 256]
 # %% [markdown]
 # **A common mistake**: "position 0 changes nothing."
 # It adds 1 to every odd dimension: sine of 0 is 0, but cosine of 0 is 1.
-# And each pair has length 1, so every row has length √(d_model / 2): 16 for the paper's model.
+# And each pair has length 1, so every row has length √(d_model / 2).
 #
-# First wish granted: no number is larger than 1, and every row has the same length.
+# First wish granted: no number is larger than 1.
 #
 # ## Wish 2: does every position differ?
 #
@@ -461,8 +462,8 @@ closest = torch.pdist(sinusoids(1000, 128)).min()  # of all pairs of rows
 assert 1.95 < closest < 1.96
 
 # %% [markdown]
-# They grow by the same factor from pair to pair.
-# The paper's end, 2π · 10000, is not quite reached: *i* stops at d_model / 2 − 1.
+# The wavelengths grow by the same factor from pair to pair.
+# The paper says up to 2π · 10000; that is not quite reached, as *i* stops at d_model / 2 − 1.
 # With so large a base the slowest hand makes less than one turn in any text that we will read.
 # And the rows do differ: with d_model = 128, no two of the first 1000 are closer than 1.95.
 # Second wish granted.
@@ -504,11 +505,11 @@ assert slow_sines.abs().max() < 0.1 and slow_cosines.min() > 0.9
 # In three words a hand turns by the same angle, wherever it stood.
 # The paper hoped that the formula "would allow the model to easily learn to attend by relative positions, since for any fixed offset *k*, PE(pos + *k*) can be represented as a linear function of PE(pos)."
 # The clock tells us which linear function.
-# *k* words later (at an *offset* of *k*) each hand has turned by the same angle *b*, whatever its angle *a* was:
+# *k* words later (at an *offset* of *k*) a hand has turned by its angle *b*, whatever its angle *a* was:
 #
 # $$\sin(a + b) = \cos b \cdot \sin a + \sin b \cdot \cos a \qquad \cos(a + b) = -\sin b \cdot \sin a + \cos b \cdot \cos a$$
 #
-# The factors of sin *a* and cos *a* are the two rows of a matrix, a rotation for each pair:
+# The factors of sin *a* and cos *a* make a 2 × 2 matrix, a rotation, one for each pair:
 
 
 # %%
@@ -564,9 +565,9 @@ print(f"widths 16, 64, 512 and offsets 1, 5, 20: at most {max(residuals):.0e} ap
 # ### How alike are two positions?
 #
 # Attention compares two rows by their dot product.
-# In each pair, that compares two hands, one for each position.
+# For each pair, that compares two hands, one of each position.
 # Shift both positions by three words: both hands turn by the same angle, so the angle *between* them stays as it was.
-# And the dot product depends on that angle alone. For hands at angles *a* and *c*:
+# And the dot product of hands at angles *a* and *c* depends on that angle alone:
 # sin *a* · sin *c* + cos *a* · cos *c* = cos(*a* − *c*).
 
 # %%
@@ -607,8 +608,8 @@ assert (far[1:] > far[:-1]).any() and far[:5].min() > far[50:].max()
 
 # %% [markdown]
 # Near positions are alike, far ones less so.
-# Within 100 words the curve stays above 0.37.
-# The slower half of the hands turns by less than 60° on the way, and alone gives at least 0.47.
+# But within 100 words the curve stays above 0.37.
+# The slower half of the hands turns by less than 60° there, and alone gives at least 0.47.
 # From 50 words on, the faster half adds or takes away at most about 0.1.
 # And the curve is symmetric: from the bare dot product you cannot tell *before* from *after*.
 #
@@ -631,7 +632,7 @@ for distance in range(64):
 # %% [markdown]
 # ### Break it: an exponent for every dimension
 #
-# **A common mistake**: *i* is taken for the number of the dimension, and the exponent is *i*/d_model for each of them.
+# **A common mistake**: *i* is taken for the number of the dimension, and each dimension gets the exponent *i*/d_model.
 
 # %%
 still_linear = Predict(
@@ -684,7 +685,7 @@ assert lengths.max() - lengths.min() > 0.1 and along.max() - along.min() > 1
 # %% [markdown]
 # A cosine now has another wavelength than its sine, so the two are no longer coordinates of one hand.
 # No matrix leads three words on any more.
-# The best one (by least squares over 1000 positions) misses somewhere by more than 1, and the numbers in the table are no larger than 1.
+# The best one (by least squares over 1000 positions) misses somewhere by more than 1, in a table of numbers no larger than 1.
 # Lengths and products now depend on the position, too.
 # Nothing crashes; it takes a test to notice.
 #
@@ -692,7 +693,7 @@ assert lengths.max() - lengths.min() > 0.1 and along.max() - along.min() > 1
 #
 # With the right exponent all three wishes hold.
 # Back to our two sentences.
-# The paper adds the row to the word's vector, at the bottom of both stacks.
+# The paper adds the row to the word's vector, before the first layer of encoder and decoder.
 # `SinusoidalPosition` is the table and the sum.
 
 # %%
@@ -734,8 +735,7 @@ assert ratios.min() > 0.3 and ratios.max() < 0.55
 
 # %% [markdown]
 # The position is a third to a half as long as the word.
-# Does that spoil the word?
-# Less than it seems.
+# That spoils the word less than it seems.
 # Look at the right half of the heatmap: within six words its rows are nearly alike.
 # So a large part of what is added is the *same* for all words of the sentence, and a common shift changes no difference between two words. (It does change their dot products, which attention compares.)
 # We take the mean of the six rows away, and see what is left:
@@ -758,8 +758,8 @@ assert 4.25 < longer.min() and longer.max() < 5.35
 # %% [markdown]
 # The common part is 7.6 long.
 # What tells the six positions apart is only 1.7 to 3.3 long, 10 to 14 % of its word: a small mark.
-# (It is not 8 − 7.6: on average over the six, the *squares* of the two lengths add up to 8².)
-# (In a longer sentence the mark is larger: 4.3 to 5.3 with 50 tokens.)
+# (It is not 8 − 7.6: on average, the *squares* of the two lengths add up to 8².)
+# In a longer sentence the mark is larger: 4.3 to 5.3 with 50 tokens.
 #
 # ### Can attention use it?
 #
@@ -800,7 +800,7 @@ assert shifted.std() > 1 and products.diagonal(7).std() < 1e-9
 #
 # Only the last part compares positions, and it is at most 64 here.
 # The first part compares words.
-# In three words most hands turn only a little, so a turned word still looks like itself: *w*·*v* of a word with itself is about 236 on average.
+# The rotation turns most pairs only a little, so a turned word still looks like itself: *w*·*v* of a word with itself is about 236 on average.
 # The word drowns the position. (The two parts in the middle pair a word with a position; they are not a matter of distance, either.)
 #
 # So a small mark is good for the word, but attention must find it.
@@ -837,7 +837,7 @@ for row in range(2):
     assert apart(added[row], sinusoids(2, d_model)[row].expand(6, d_model)) < 1e-6
 
 # %% [markdown]
-# It adds the position *in the batch*, the same to every token of a sentence.
+# It adds the sentence's position *in the batch*, the same to each of its tokens.
 # There is no error and no warning, unless the batch is larger than the table.
 # And the order is lost again:
 
@@ -850,7 +850,7 @@ for name, layer in (("wrong axis", WrongAxis(50, d_model)), ("right", add_positi
     assert noticed == (name == "right")
 
 # %% [markdown]
-# Keep this comparison as a test: swap two words, and check that the output differs. (With a causal mask it would differ anyway.)
+# Keep this comparison as a test: swap two words, and check that the mean of the output differs. (With a causal mask it would differ anyway.)
 #
 # ## Add, or put side by side?
 #
@@ -864,8 +864,8 @@ for name, layer in (("wrong axis", WrongAxis(50, d_model)), ("right", add_positi
 # - Added it has one: *a* · (3 + 5) = *a* · 3 + *a* · 5.
 #
 # So adding is concatenating with both weights the same.
-# With many features *a* and *b* are matrices, W_word and W_pos, and it is the same (folded cell).
-# With d_position = d_model, a linear layer can do after concatenation all that it can do after adding, and more.
+# With many features *a* and *b* are matrices, and the same holds (folded cell).
+# If the position has as many features as the word (d_position = d_model), a linear layer can do after concatenation all that it can do after adding, and more.
 
 # %% tags=["hide-input"]
 import torch.nn.functional as F
@@ -923,7 +923,8 @@ assert apart(joined[..., 12:], sinusoids(6, 4).expand(2, 6, 4)) < 1e-6
 #
 # Why a formula at all?
 # A table with one *learned* row for each position can become anything.
-# The paper tried it in translation and found it nearly equal to the sinusoids, 25.7 and 25.8 BLEU, a score of translations where more is better (table 3, row (E)).
+# The paper tried it in translation and found it nearly equal: 25.7 BLEU, and 25.8 with sinusoids (table 3, row (E)).
+# BLEU scores translations; more is better.
 #
 # Which rows does a sentence teach?
 
@@ -945,7 +946,8 @@ assert taught.tolist() == [True] * 6 + [False] * 4
 
 # %% [markdown]
 # Only the rows of positions that occur are trained.
-# A row beyond the longest training sentence gets no gradient and (without weight decay) keeps its random start, and beyond the last row there is an error.
+# A row beyond the longest training sentence gets no gradient and (without weight decay) keeps its random start.
+# Beyond the last row there is an error.
 #
 # ## Which one is best?
 #
@@ -969,7 +971,7 @@ assert (answers[~asked] == ids[~asked]).all()
 # The model is two encoder layers, 64 wide, over embedded words, and a linear layer that scores eight nouns.
 # Concatenated positions take 16 of the 64 features from the word.
 # Each model trains on new stories of 16 words until its validation accuracy on such stories no longer rises.
-# The test has stories of 16, 32 and 64 words, and three seeds for each encoding.
+# Each encoding has three seeds, and is tested on stories of 16, 32 and 64 words.
 # For each encoding we tried two learning rates, and for the learned table two starting scales.
 # We kept the best on validation stories of all three lengths.
 # So the choice of settings has seen long stories; the training has not.
@@ -1039,13 +1041,13 @@ for length in (1, 2):
     assert (shares[1:, length] - shares[0, length]).min() > 5
 
 # %% [markdown]
-# Without positions the model does what a bag of words can do: it is about as good as always naming the most frequent noun of the story.
+# Without positions the model knows only how often each word occurs: it is about as good as always naming the most frequent noun.
 # With 16 words all three encodings are right nearly every time.
 # With 64 words they are right about once in three.
 #
 # A total hides *where* a model goes wrong.
-# So we take the stories of 64 words, and count the right answers at each place.
-# (Each point holds four neighboring words; each band goes from the worst to the best of three runs.)
+# So we take the stories of 64 words, and the share of right answers at each place.
+# (Each point is a mean over four neighboring words; each band goes from the worst to the best of three runs.)
 
 # %%
 fours = final_results(record, "by_position")  # four neighboring words each
@@ -1091,16 +1093,16 @@ halves = torch.tensor([run[1] for run in fours[sides["sinusoids added"]]]).mean(
 assert 0.93 < halves[:4].mean() < 0.97 and 0.27 < halves[4:].mean() < 0.32
 
 # %% [markdown]
-# Left of the dashed line, where training ended, the encodings give 67 to 89 % right answers, fewer than in a story of 16 words.
+# Left of the dashed line, at the trained positions, the encodings average 67 to 89 % right answers, fewer than in a story of 16 words.
 # A likely reason: attention also sees the 48 words at positions that were not trained.
 # Right of it, the learned table falls at once, below the model without positions.
 # The added sinusoids fall a few words later, to about the same level.
-# The concatenated ones rise once more around word 33, with every seed; we have not looked into why.
+# The concatenated ones fall too, but rise once more around word 33, with every seed; we have not looked into why.
 # On average over positions 16 to 31, and over 32 to 63, no encoding is more than 6 points better than no positions at all.
 # Over 32 to 63, the two that are added are worse than no positions, with every seed; the concatenated one is better, with every seed.
 #
 # So 61 % at 32 words (added sinusoids) does not mean that the model half knows how.
-# Only the first 16 of its positions were trained: there 95 % of the answers are right, and after them 30 %.
+# At the 16 trained positions 95 % of the answers are right, and after them 30 %.
 #
 # Here we train one of these models ourselves, with sinusoids added and seed 0. (On a GPU the cell trains five seeds.)
 
@@ -1125,10 +1127,10 @@ for seed in range(5 if device == "cuda" else 1):
 #
 # **A common mistake**: "sinusoids let the model extrapolate to longer sentences."
 # Section 3.5 says that they *may*.
-# Here the added sinusoids beat the learned table by more than 8 points at 32 words and by about 4 at 64.
+# Here the added sinusoids beat the learned table by about 8 points at 32 words and 4 at 64.
 # They solve neither.
-# Added and concatenated sinusoids are too close for three seeds to tell apart.
-# A likely reason that all three fail: after position 15 the learned table uses rows that are still random; the rows of the sinusoids can be computed, but no layer has seen them in training.
+# In these totals added and concatenated sinusoids are too close for three seeds to tell apart.
+# A likely reason that all three fail: after position 15 the rows of the learned table are still random, and those of the sinusoids, though computed, were seen by no layer in training.
 # Lesson [13](13_positions_past_the_paper.ipynb) is about what does better.
 # Until then the course uses the paper's sinusoids, on sentences no longer than those of the training.
 
@@ -1155,7 +1157,7 @@ Predictions()
 # Their numbers stay small (every row has length √(d_model / 2)), and every position has its own.
 # A step of *k* words is one rotation, the same everywhere, and the dot product of two bare positions depends on their distance alone, as long as each pair shares one exponent.
 # Positions can also be learned, or concatenated to the words instead of added.
-# In stories of the trained length all three ways tell who was named last; in longer stories all three fail at most words beyond that length.
+# In stories of the trained length all three ways tell who was named last; in longer stories all three fail at most of the words beyond that length.
 #
 # **Practice**: [assignment 02](assignments/release/02_position/02_position.ipynb): exercises that are checked at once, and a question to answer in words.
 #

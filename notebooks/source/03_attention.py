@@ -81,7 +81,7 @@ except KeyError as error:
 # - the **values**: what each entry gives.
 #
 # To match *more or less*, queries and keys become vectors.
-# We shall compare them number by number, so they must have the same width. The paper calls it d_k.
+# We shall compare them number by number, so they must have the same width, d_k in the paper.
 # The width of the values is d_v.
 
 # %%
@@ -101,7 +101,8 @@ orange = red + yellow  # a query: some red, some yellow
 # How well does a key match the query?
 # We take their **dot product**: multiply number by number, then sum.
 # It is large if both have large numbers of the same sign in the same places.
-# Numbers of opposite signs make it smaller, and it can be negative. It is 0 if the vectors are perpendicular.
+# Numbers of opposite signs make it smaller, even negative.
+# It is 0 if the vectors are perpendicular.
 
 # %% tags=["nbval-check-output"]
 color_products = []
@@ -153,10 +154,11 @@ except OverflowError:
 #
 # ### Context
 #
-# The answer is the mean of the values, each counted with its weight: the **context**.
+# The answer is the weighted mean of the values: the **context**.
 #
 # For orange, 16 % of blue is too much.
-# So `look_up` divides the dot products by a **temperature**, here 0.1: the score is now the dot product divided by the temperature, and differences between scores are ten times as large.
+# So `look_up` divides the dot products by a **temperature**, here 0.1.
+# The quotients are now the scores, and their differences are ten times as large.
 
 
 # %%
@@ -250,7 +252,8 @@ assert math.isclose(twice_context[2], 0.75, abs_tol=1e-3)
 # *Green* comes out gray, and it could never come out green.
 # A weighted mean lies *between* the values, and none of our values has more green light than red.
 #
-# A dictionary cannot hold a key twice. A soft look-up can: each copy counts, so for purple, red and two blues get a third of the weight each (folded).
+# A dictionary cannot hold a key twice. A soft look-up can, and each copy counts.
+# If *blue* is there twice, purple gives a third of its weight to red and to each blue (folded).
 #
 # ### Temperature
 #
@@ -357,7 +360,7 @@ assert plain_weights[the, cat] > plain_weights[cat, the] + 0.01
 #
 # ### Three projections
 #
-# So three matrices make three vectors of each token.
+# Three matrices make three vectors of each token.
 # `w_query` says what a token asks for, `w_key` what it can be found by, `w_value` what it hands over.
 # In a real model all three are learned; we write them by hand, a row for each feature.
 # A negative number says what is not wanted.
@@ -378,7 +381,7 @@ w_key = torch.eye(d_model)[:, [0, 1, 2, 4]]  # found by being one of the kinds
 w_value = torch.eye(d_model)[:, [4, 5]]  # hands over whether an animal, or asleep
 
 # %% [markdown]
-# A row of zeros and ones, times a matrix, picks the rows of the ones and adds them.
+# A row of zeros and ones, times a matrix, adds the rows of the matrix that the ones pick.
 # *Sleeps* is a verb and asleep.
 # So its query is the row *verb* of `w_query` (W_Q in the figure), plus the row *asleep*, which is all zeros: (0, 4, 0, 2).
 # In words: it asks for a noun, all the more if that is an animal.
@@ -428,9 +431,9 @@ assert [kinds[k] for k in (Q[cat] > 0).nonzero()] == ["article", "verb"]
 assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
 
 # %% [markdown]
-# The frames follow *sleeps*. (The row *asleep* of W_Q, all zeros, has none.)
+# The frames follow *sleeps*.
 # The key of the full stop is all zeros, for it is none of the four kinds.
-# It and *The* have nothing to hand over either.
+# *The* and the full stop have nothing to hand over.
 #
 # ### One query, in a loop
 #
@@ -458,7 +461,7 @@ print("context:", ", ".join(told))
 
 # %% [markdown]
 # *Cat* is a noun and an animal, so two products add up.
-# *Sleeps* finds it, and learns that an animal does it.
+# *Sleeps* finds *cat*, and learns that an animal sleeps.
 #
 # Now you: what does the full stop find?
 # Replace each `...` by a number, from Q, K and V above, with pencil and paper; `by_hand` (folded) says what is right.
@@ -506,7 +509,7 @@ assert verdict([0.04], of_stop, "all four").endswith("all four")
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V$$
 #
-# Entry (i, j) of QKᵀ is the dot product of query i and key j: how relevant is token j for token i?
+# Entry (i, j) of QKᵀ is the dot product of query i and key j: how relevant token j is for token i.
 # The softmax runs along each row, over the keys.
 
 # %%
@@ -540,7 +543,7 @@ for i, one_query in enumerate(Q):
 torch.testing.assert_close(context, one_by_one)
 
 # %% [markdown]
-# Four of these boxes are 4 × 4, but by accident: the sentence has four tokens, and d_k is 4 too.
+# Four of these boxes are 4 × 4. For Q and K that is an accident: d_k is 4, like the number of tokens.
 # Read the words below the boxes. Such accidents hide mistakes, as *Break it on purpose* shows.
 #
 # ### Three words
@@ -603,7 +606,7 @@ assert asleep > 0.4 > 0.05 > animal
 # The score of *cat* with itself is −4/2 = −2. That is less than its score with the full stop, 0. So *cat* gives itself the smallest weight.
 # That it is an animal has almost vanished from its context; lesson [06](06_encoder.ipynb) adds the token itself back.
 #
-# Now you: change only the row *cat* of Q so that *The* gets at least 95 % of its weight.
+# Now you: in the picture, change only the row *cat* of Q so that *The* gets at least 95 % of its weight.
 # Which number did you change, and why can it never be 100 %?
 # (An answer is folded here.)
 
@@ -677,7 +680,7 @@ of_shape.reveal(f"{rows} × {columns}", because=why)
 
 # %% [markdown]
 # **A common mistake**: believing that Q and K must have the same shape.
-# Only d_k must be the same: queries × d_k against keys × d_k gives queries × keys.
+# Only d_k must be the same: (queries × d_k) times (d_k × keys) gives queries × keys.
 # Attention whose queries come from one sequence and whose keys and values from another is called **cross-attention**; lesson [07](07_decoder.ipynb) builds translation on it.
 # Where all three come from the same sequence, as in *The cat sleeps.*, it is **self-attention**.
 #
@@ -769,7 +772,7 @@ why = "both sentences hold the same rows, and a look-up does not care where one 
 both_cats.reveal("no" if same else "yes", because=why)
 
 # %% [markdown]
-# So lesson [02](02_position.ipynb) adds positions to the rows.
+# That is why lesson [02](02_position.ipynb) adds positions to the rows.
 #
 # ## Why √d_k?
 #
@@ -807,14 +810,14 @@ for width, three in zip(widths, variances, strict=True):
 assert math.sqrt(ModelConfig(vocab_size=37_000).d_k) == 8  # the paper's base model
 
 # %% [markdown]
-# Why d_k?
+# Why like d_k?
 # Each product qᵢkᵢ has mean 0 and variance E[qᵢ²]·E[kᵢ²] = 1.
 # Variances of independent terms add: d_k terms give d_k, as the paper's footnote 4 says.
 #
 # Dividing by c divides the variance by c², so c = √d_k gives 1 at every width.
 # Dividing by d_k would give 1/d_k, less and less for wider keys.
 # The paper's base model has d_k = 64: such dot products have a standard deviation of 8, and it divides by 8.
-# (Our three colors had dot products of 0 and 1, so we divided by 0.1.)
+# (The dot products of our colors were too close together, so we divided by 0.1.)
 #
 # ### What large scores do
 #
@@ -854,8 +857,8 @@ for divisor, rate in zip((1, 8), rates, strict=True):
 #
 # Why is that a problem? Training can change a weight only if the weight moves when its score moves.
 # A weight w moves with its own score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
-# The last column says how fast the largest weight moves with its q · k: at w(1 − w), and where q · k is divided by 8, at an eighth of that.
-# For this query the rate is about 20 times as large with the scale.
+# The last column is the rate of the largest weight with its q · k: w(1 − w), or an eighth of that after the division by 8.
+# With this division, the *scale*, the rate of this query is about 20 times as large.
 #
 # We call a query **saturated** if one key has more than 0.99 of its weight.
 # This one is, without the scale. How many are?
@@ -961,20 +964,22 @@ by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), 
 torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# Without the scale it is 37 % at d_k = 64, and 80 % at 1,024.
-# Divided by √d_k, it rounds to 0 % at every width.
+# Without the scale 37 % of the queries are saturated at d_k = 64, and 80 % at 1,024.
+# With the scale the share rounds to 0 % at every width.
 #
 # Division by d_k saturates hardly any query either, but it goes too far: the weights become nearly equal.
-# At d_k = 1,024 their mean **entropy**, which says how evenly they are spread, is 2.08 = ln 8, the most that eight weights can have. With √d_k it is 1.72.
+# Their **entropy** says how evenly they are spread.
+# At d_k = 1,024 its mean is 2.08 = ln 8, the most that eight weights can have. With √d_k it is 1.72.
 #
 # The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
 # That is not true of every query. The *mean* rate is even larger without the scale, at every width above 1: at d_k = 64 it is 0.08 against 0.03 (folded).
-# But for a saturated query the rate is below 0.01, and at d_k = 64 it is below 0.001 for more than half of them.
+# But saturated queries have rates below 0.01, and at d_k = 64 more than half of them have rates below 0.001.
 # Does that slow down training? We try it.
 #
 # ## Does the scale matter in training?
 #
-# How training moves the numbers of a model, and what loss, gradient, batch and Adam mean, is told in lesson [09](09_training.ipynb). Here we only watch.
+# Training, with loss, gradient, batch and Adam, is explained in lesson [09](09_training.ipynb).
+# Here we only watch.
 #
 # The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
 # *Which value belongs to it?*
@@ -998,7 +1003,7 @@ print(f"asked for {asked.item()}, right is {wanted.item()}")
 
 # %% [markdown]
 # The dictionary is new each time, so no pair can be learned by heart.
-# What can be learned is *how* to look up: that a query matches the key with the same id, and which answer belongs to the value found.
+# What can be learned is *how* to look up: that a query matches the key with the same id, and that the answer is the id of the value found.
 # The model maps the ids of a query, of keys and of values to a logit for each of the 16 ids.
 # Its projections start with random numbers such that queries and keys have about mean 0 and variance 1, as in the footnote.
 
@@ -1075,7 +1080,8 @@ def train(model, seed, rates=lambda name: 5e-3, steps=100, every=10):
 # %% [markdown]
 # ### The match is learned
 #
-# `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k; `train` shows it 100 batches of 64 look-ups, with Adam at a rate of 0.005.
+# `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k.
+# `train` shows it 100 batches of 64 look-ups, with Adam at a learning rate of 0.005.
 # `score_table` gives the scores of every query id with every key id.
 
 # %%
@@ -1107,7 +1113,7 @@ for seed in range(5):
 
 # %% [markdown]
 # Nobody wrote this diagonal.
-# The loss did: it counts only the answers, and its gradient went through the softmax into `w_query`, `w_key` and the rows of the ids.
+# The loss counts only the answers, but its gradient went through the softmax into `w_query`, `w_key` and the embeddings of the ids.
 # The same happened with four more seeds: after 100 steps each of the 16 ids finds itself.
 #
 # ### With the scale and without
@@ -1116,9 +1122,9 @@ for seed in range(5):
 #
 # - *scaled*: q · k / √d_k (`scaled_dot`, folded);
 # - *plain*: q · k (`plain_dot`, folded);
-# - **additive attention**: vᵀ tanh(W_q q + W_k k), a small network with one hidden layer (`Additive`, folded). It is older: @bahdanau2015 used it to let a recurrent translator look at its source.
+# - **additive attention**: vᵀ tanh(q + k) with a learned vector v, a small network (`Additive`, folded). It is older: @bahdanau2015 used it to let a recurrent translator look at its source.
 #
-# Without a look-up, the best guess is the most frequent of the eight values. It is right in 26 %.
+# Without a look-up, the best guess is the most frequent of the eight values. It is right 26 % of the time.
 
 
 # %% tags=["hide-input"]
@@ -1214,7 +1220,7 @@ assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 # At d_k = 256 it is far behind, while the scaled and the additive score learn the task in every run.
 #
 # The paper (section 3.2.1) cites a study in which additive attention beats the unscaled dot product at large d_k, as it does here.
-# It still prefers the dot product: that is a matrix multiplication, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
+# The paper still prefers the dot product: a matrix multiplication, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
 #
 # ### The start or the step?
 #
@@ -1278,11 +1284,12 @@ same_start = score_table(new_model(scaled_dot, 256, seed=0))
 torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
-# Neither alone helps in these 100 steps: single runs do far better, but the means stay about as low as without both. Together they do as well as the scale.
+# Neither alone helps in these 100 steps: the means stay about as low as without both, with single runs far above and below.
+# Together they do as well as the scale.
 #
-# - With the small start alone no query is saturated at first. But each step of `w_query` moves the scores 16 times as far as with the scale. (Adam's steps are about equally long, whether the gradients are large or small.) After ten steps 74 % are, against 4 %.
+# - With the small start alone no query is saturated at first. But each step of `w_query` moves the scores 16 times as far as with the scale. (Adam's steps are about equally long, whether the gradients are large or small.) After ten steps 74 % are, against 4 % with the scale.
 # - With small steps alone 59 % are saturated from the start, on keys that chance has chosen. And `w_query` itself is still large, so each step of `w_key` moves the scores as far as without the scale. After ten steps 86 % are.
-# - Both together *must* equal the scale. With Adam, the optimizer used here, it is the same model in other numbers (lesson [09](09_training.ipynb)).
+# - Both together *must* equal the scale: with Adam, only the unit of `w_query` changes (lesson [09](09_training.ipynb)).
 #
 # Small steps of all parameters, or of all those that make the scores, were not enough either (folded).
 #
@@ -1372,7 +1379,7 @@ for ids in encoded.values():
 assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 
 # %% [markdown]
-# One half of the pairs chose the head of our picture. In the other half, which had no say in that, this head is right in nearly all of the 70 sentences.
+# One half of the pairs chose the head of our picture; in the other half this head is right in nearly all of the 70 sentences.
 # But both halves share one template and few nouns, and the training set holds sentences like them.
 #
 # All four heads of layer 0 score exactly 50 %. They must: there the rows of *it* and of the nouns do not yet know the last word.
@@ -1396,7 +1403,12 @@ for length in (10, 100, 1000):
 #
 # ## Break it on purpose
 #
-# Four mistakes, none of which raises an error on our sentence: the softmax runs over the queries; the transpose is forgotten; d_k comes from a default (**a common mistake**); the scale is forgotten (**a common mistake**).
+# Four mistakes raise no error on our sentence:
+#
+# - the softmax runs over the queries;
+# - the transpose is forgotten;
+# - d_k comes from a default (**a common mistake**);
+# - the scale is forgotten (**a common mistake**).
 
 
 # %%
@@ -1476,7 +1488,7 @@ assert caught[no_scale] == ["values", "passes", "values", "values"]
 # %% [markdown]
 # Each of the other trials hides something:
 #
-# - our sentence has d_k = 4, so the default of 4 is right by accident (take d_k from the shape of the query);
+# - all three have d_k = 4, so the default of 4 is right by accident (take d_k from the shape of the query);
 # - with long queries the softmax is so peaked that the scale makes no difference;
 # - the identity equals its own transpose.
 #

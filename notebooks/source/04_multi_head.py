@@ -62,8 +62,8 @@ choices = {0: "not at all", 2: "in half of the numbers", 4: "in all numbers"}
 of_sees.reveal(choices[differ], because="half a cat and half a dog has no order")
 
 # %% [markdown]
-# Half a cat plus half a dog is half a dog plus half a cat: 1 3 2 1 in both sentences.
-# The sentences mean different things, but this context is the same, and no later layer can tell them apart by it.
+# The context of *sees* is 1 3 2 1 in both sentences.
+# The sentences mean different things, but no later layer can tell them apart by it.
 # Positions do not help: in both sentences the same two positions are added.
 #
 # Now *sees* gets two rows of weights, one for the subject and one for the object.
@@ -105,7 +105,7 @@ assert torch.equal(two_contexts[1], torch.cat([the_dog, the_cat]))
 # Take one number of the context: 0.8 × (subject) + 0.2 × (object) = 4.
 # Was it 5 and 0, or 4 and 4, or 3 and 8? The sum alone does not tell.
 #
-# Let us measure what is lost. A token wants the content of the word **before** it and of the word **after** it.
+# Let us measure what is lost. A token wants the content of the word *before* it and of the word *after* it.
 # The contents are random, eight numbers each, in sentences of six tokens. (The six stand in a circle, so each has two neighbors.)
 
 
@@ -124,7 +124,7 @@ before, after = pairs_wanted.chunk(2, dim=-1)  # (tokens, 8) each
 
 # %% [markdown]
 # One head mixes both into one mean: a share of the word before, the rest of the word after.
-# Then the best possible matrix tries to get both back. (W_O, below, is a matrix, too.)
+# Then the best possible matrix tries to get both back. (A layer has such a matrix after its heads.)
 # We call *lost* the share of the variance that it cannot get back.
 
 
@@ -179,9 +179,10 @@ assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
 # With these contents, the weights decide *what* is lost, but not *how much*.
 #
 # Why half? Sixteen numbers are wanted, and the mean has eight.
-# A matrix can make sixteen numbers of these eight, but no more than eight of them are independent: its result has **rank** 8 at most, and what is wanted has rank 16.
-# The sixteen numbers are independent and vary equally, so half of the directions is half of the variance.
-# A wider W_V does not help: it is the same for all keys, so both words still come mixed in the same proportion.
+# A matrix can make sixteen numbers of these eight, but only eight of them can be independent.
+# Its result has **rank** 8 at most; what is wanted has rank 16.
+# The wanted numbers are independent and vary equally, so half of the directions holds half of the variance.
+# A wider W_V does not help: all keys share it, so both words still come mixed in the same proportion.
 
 # %% tags=["hide-input"]
 # Proof for those who know the SVD: no matrix of rank 8 loses less than 0.46.
@@ -199,8 +200,8 @@ assert (int(rank(before + after)), int(rank(pairs_wanted))) == (8, 16)
 assert 0.46 < bound < min(lost_both)
 
 # %% [markdown]
-# The paper wants to attend to different things at different positions, and says of a single head: "averaging inhibits this" (section 3.2.2).
-# So it runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls it **multi-head attention**.
+# The paper wants attention to different things at different positions; with a single head, "averaging inhibits this" (section 3.2.2).
+# So it runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls this **multi-head attention**.
 # If you know convolutions, think of channels: one input, several filters, outputs side by side.
 #
 # ## One head after another
@@ -263,7 +264,7 @@ of_weights.reveal(shown["weights of a head"], because="six queries meet six keys
 # ## One product for all heads
 #
 # Here is the whole path.
-# Follow it from `x`: three wide products, a cut into four heads, one attention in each, and everything back side by side.
+# Follow it from `x`: three wide products, a cut into four heads, one attention in each, everything back side by side, and W_O.
 # We now write it, arrow by arrow.
 
 # %% tags=["hide-input"]
@@ -432,8 +433,8 @@ assert torch.equal(owners[1], by_rows)
 
 # %% [markdown]
 # The number in a cell is the head that gets it.
-# Right: the table is cut by columns. Every head gets all six tokens, a quarter of the features of each.
-# Wrong: the table is cut by rows. Head 0 gets token 0 and half of token 1, and attends among their pieces.
+# The right way cuts the table by columns: every head gets all six tokens, a quarter of the features of each.
+# The wrong way cuts it by rows: head 0 gets token 0 and half of token 1, and attends among their pieces.
 #
 # Which test finds it?
 # Lesson 02 showed that self-attention is equivariant: permuted rows in, permuted rows out.
@@ -461,7 +462,7 @@ assert torch.equal(wrong_split(x[:, :1]), split(x[:, :1]))
 assert torch.equal(wrong_split(x, heads=1), x[:, None])
 
 # %% [markdown]
-# The shapes are equal, and only the right way is equivariant.
+# The shapes are equal, but only the right way is equivariant.
 # A test with one token, or with one head, does not find the mistake: there both ways are the same.
 #
 # ## What does W_O do?
@@ -485,14 +486,12 @@ for function, expected in ((lambda x: x, [0]), (output_proj, [0, 1, 2, 3])):
     assert reach.nonzero().flatten().tolist() == expected
 
 # %% [markdown]
-# So concatenating and multiplying by one matrix means: each head writes to the output through its own d_k × d_model matrix, and the results are added.
-# Without W_O, an output feature depends on one head alone; W_O **mixes** the heads.
+# So each head writes to the output through its own d_k × d_model matrix, and the results are added.
+# Without W_O, an output feature depends on one head alone; W_O mixes the heads.
 #
 # **A common mistake**: "W_O reduces the dimension."
 # With d_v = d_model / h there is nothing to reduce.
-# In the paper's base model, 8 heads of width 64 are 512 numbers already, and W_O is 512 × 512.
-
-# Section 3.2.2 gives the sizes: h = 8, d_k = d_v = d_model / h = 64.
+# In the paper's base model (section 3.2.2), h = 8 and d_k = d_v = 64: together the heads have 512 numbers already, and W_O is 512 × 512.
 
 # %% tags=["hide-input"]
 from course_lib import model_preset
@@ -532,8 +531,9 @@ class MultiHead(nn.Module):
 
 
 # %% [markdown]
-# Is it the function that `course_lib` has, and that PyTorch has?
-# We copy the parameters of our layer (`ours`) into both, and compare outputs and gradients for four queries (`tgt`) and six keys (`src`); PyTorch's layer is `theirs`.
+# Does it compute the same as the layers of `course_lib` and of PyTorch?
+# We copy the parameters of our layer (`ours`) into both (PyTorch's is `theirs`).
+# Then we compare outputs and gradients for four queries (`tgt`) and six keys (`src`).
 
 # %% tags=["hide-input"]
 ours = MultiHead(d_model, num_heads).double()
@@ -580,7 +580,7 @@ for our_gradient, their_gradient in zip(our_gradients, their_gradients, strict=T
     torch.testing.assert_close(our_gradient, their_gradient, **exact)
 
 # %% [markdown]
-# The outputs are the same up to rounding, and so are the gradients: those of `src`, shown here, and those of `tgt` and of all parameters, compared in a folded cell.
+# The outputs are the same up to rounding, and so are the gradients of `src`. (A folded cell compares those of `tgt` and of all parameters with PyTorch's.)
 #
 # **A common mistake**: reading the weights that PyTorch's layer returns as those of a head.
 # Without `average_attn_weights=False` they are the mean over the heads, and what the heads do differently is gone.
@@ -597,8 +597,7 @@ torch.testing.assert_close(averaged, our_weights.mean(dim=1), **exact)
 # %% [markdown]
 # ## Break it: forget to transpose back
 #
-# The split has a way back, the merge.
-# What if we forget its transpose, in a layer that learns?
+# What if we forget the transpose of the merge, in a layer that learns?
 
 
 # %%
@@ -612,7 +611,7 @@ class MergeWithoutTranspose(MultiHead):
 #
 # The task is the one from above: a layer of width 16 delivers both neighbors of every token.
 # `fresh` makes a layer, and `train` shows it 100 batches of 32 new sentences (Adam, learning rate 0.03).
-# "Lost" is the mean squared error over the last ten batches (`at_end`); 1 means that nothing arrives.
+# "Lost" is the mean squared error over the last ten batches (`at_end`). What is wanted has variance 1, so this is a share again.
 
 
 # %% tags=["hide-input"]
@@ -683,12 +682,13 @@ for tokens in (6, 8):  # the numbers of head 1 begin at 6, or at 8
 
 # %% [markdown]
 # With four heads the wrong layer stays behind.
-# With *two* heads it ends as low as the right one!
+# With *two* heads it ends as low as the right one.
 # How?
-# Row 0 of what W_O gets should hold head 0 and head 1, both at position 0.
+# With two heads, row 0 of the input of W_O should hold head 0 and head 1, both at position 0.
 # Without the transpose it holds head 0 at position 0 and head 0 at position 1.
-# So head 0 learns to look at one neighbor of token 0 when it stands at position 0, and at the other neighbor of token 0 when it stands at position 1.
-# The training has learned around the bug, for sentences of six tokens; in longer ones the rows fall differently.
+# So head 0 learns to look at one neighbor of token 0 from position 0, and at the other from position 1.
+# This gets around the bug in sentences of six tokens; in longer ones the rows hold other pieces.
+# (With four heads, row 0 is all head 0, which carries only four of a word's eight numbers.)
 #
 # So a low loss does not show that the code is right.
 # A much stronger test is to compare with the loop, or with PyTorch's layer, for several heads and several tokens.
@@ -707,7 +707,7 @@ of_price = Predict(
 of_price
 
 # %% [markdown]
-# Count multiplications.
+# We count multiplications, then double the sum for the additions.
 # Each of the four projections takes 30 tokens through a 512 × 512 matrix.
 # In each head, every one of the 30 × 30 pairs takes 512 / heads for its score, and as many for the context.
 
@@ -739,7 +739,7 @@ for count, ours_counted, entry in zip(counts, flops, entries, strict=True):
 # %% [markdown]
 # `count * (512 // count)` is 512, however many heads there are: twice as many, each half as wide.
 # The parameters do not grow either: four matrices of 512 × 512, with their biases.
-# Only the number of attention weights grows, heads × queries × keys: more to store and to exponentiate. (Exponentials are not counted here.)
+# Only the number of attention weights, heads × queries × keys, grows: more to store, and more exponentials (not counted here).
 #
 # d_model is divided among the heads, so it must be divisible by num_heads.
 
@@ -755,7 +755,7 @@ except ValueError as error:
 # If heads cost no parameters and (almost) no FLOPs, why not 512 of them?
 # The paper tried several numbers (table 3, rows (A) and the base model).
 # More heads mean narrower ones, d_k = d_v = 512 / heads.
-# BLEU is on the development set; higher is better:
+# BLEU (lesson [10](10_translation.ipynb)) scores translations, here of the development set; higher is better:
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|
@@ -839,17 +839,18 @@ for count in (8, 16):
 # Eight need more time: after 400 steps (one seed) they lose almost nothing, while sixteen still lose more than a third.
 #
 # Why do sixteen fail? There are 16 numbers to deliver, and each head carries one (d_v is 1, too), so every head is needed.
-# For each of the six queries it would have to look at the neighbors, and at nothing else.
+# Each head would have to look at nothing but the neighbors, for all six queries.
 # But its largest weight falls on two positions only, and each position is the neighbor of two queries.
 # So a head can serve four queries at most, and there are six.
 #
-# More heads cost no parameters; narrower heads are the price.
-# @bhojanapalli2020 call it the **low-rank bottleneck**: a head narrower than the sentence is long cannot produce every pattern of weights. Our heads of width 4 are narrower than six and lose almost nothing: not every task needs every pattern.
+# So the price of more heads is narrower heads.
+# @bhojanapalli2020 call this the **low-rank bottleneck**: a head whose width is below the length of the sentence cannot produce every pattern of weights.
+# Not every task needs every pattern: with six tokens, our heads of width 4 lose almost nothing.
 #
 # ## Why do heads become different?
 #
 # No rule says what a head should do.
-# All that makes two heads different at first is their random start.
+# At first, two heads differ only by their random start.
 # What if they start alike?
 
 
@@ -972,21 +973,20 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 # One millionth is enough, but it takes time.
 # While the heads are nearly equal they work like one head, and the loss waits near one half.
 # They are close to a **saddle point**: there is a way down, but at first it hardly slopes.
-# There the difference grows by a factor of about 1.4 in every step.
+# Near it the difference grows by a factor of about 1.4 in every step.
 # Once it is large enough to count, the loss falls.
 # Start with 10⁻¹⁰, and it falls later.
 #
-# And exact twins? They fall, too, last of all.
-# Nobody nudged the twins; rounding alone drove them apart.
-# A sum depends, in its last digit, on the order of its terms, so rounding makes the first difference, near 10⁻¹⁶.
+# And the exact twins? Their loss falls, too, last of all: rounding alone drove them apart.
+# A sum depends, in its last digit, on the order of its terms; this makes the first difference, near 10⁻¹⁶.
 # The run "made equal (0)" removes it after every step, and stays at one half. (It is drawn at 10⁻¹⁷. On another machine the twins may stay equal, too.)
 #
-# That is why parameters start at random: it is called **symmetry breaking**. Two heads that started at random had solved the task within 100 steps.
+# So parameters start at random: this is called **symmetry breaking**. Two heads that started at random solved the task within 100 steps.
 #
 # ## Heads at work
 #
 # Do the heads of a trained model look at different things?
-# We ask `course`, the translator of lesson 03: two layers, four heads each.
+# We ask `course`, the translator of lesson 03: its encoder has two layers of four heads.
 
 # %% tags=["nbval-check-output"]
 from course_lib import Translator
@@ -1004,9 +1004,9 @@ print(translator.translate("The old man gives the woman a red apple."))
 # *dem Kind*, but *der Frau*: both receive the apple, but the nouns differ.
 # So an article depends on its noun.
 # *Die alte Frau*, but *der Frau*: the noun is the same, but in one sentence she gives and in the other she receives.
-# So an article also depends on its noun's role, which the verb and the word order tell.
+# So it also depends on its noun's role, which the verb and the word order tell.
 #
-# So to translate *the* in *the child*, it helps to know two things: its noun, and the verb it follows.
+# To translate *the* in *the child*, it helps to know two things: its noun, and the verb it follows.
 # Here are two heads of the last encoder layer, where English words look at English words. (Layers are counted from 0, so it is layer 1.)
 
 # %% tags=["hide-input"]
@@ -1054,11 +1054,12 @@ assert len(given) == 540
 # Find the row of the second *the* (the upper frame).
 # In head 1 nearly all of its weight is on *child*; in head 3 it is on *gives*.
 # The row *a* (the lower frame) does the same: *apple* in head 1, *gives* in head 3.
-# Noun and verb, both nearly in full: one row of weights cannot do that.
+# One row of weights, which add up to 1, cannot give nearly all to both noun and verb.
 # The first *The*, of the subject, looks at *woman* in head 1, but not at the verb in head 3.
 #
 # Is it an accident? We picked these two heads by looking.
-# In 540 sentences like *The man gives the child a letter*, with other people and things, the articles of both objects always give their largest weight to their noun in head 1 and to *gives* in head 3 (counted in a folded cell).
+# A folded cell counts in 540 sentences like *The man gives the child a letter*, with other people and things.
+# The articles of both objects always give their largest weight to their noun in head 1, and to *gives* in head 3.
 # That is one pattern of sentence with one verb, and of head 3 we claim no more.
 # Does head 1 look at the noun in other sentences, too?
 # Here is one; type another with several articles.
@@ -1129,8 +1130,9 @@ print(*(f"{source[s]} = {target[t]}" for s, t in pairs[3].links), sep=" · ")
 # In the encoder, head 1 took articles to their nouns.
 # Is that its job, or does it take every word to the next noun?
 # For each word that has a noun after it we ask: does the head's largest weight fall on the *next* noun?
-# (Which words are nouns? A word counts as one if its German word has a capital. The first German word always has one, so it is left out, and a name that stands there is missed.)
-# We count articles with the noun next to them and with something between, possessives, adjectives, and, as the **control**, all other words, in 200 sentences (1000 where there is a GPU).
+# (A word counts as a noun if its German word has a capital. The first German word always has one, so it is left out, and a name there is missed.)
+# We count articles (with the noun next or later), possessives and adjectives, and, as the **control**, all other words.
+# There are 200 sentences (1000 where there is a GPU).
 
 # %%
 of_others = Predict(
@@ -1199,7 +1201,7 @@ def select(groups, halves=(0, 1)):
 
 
 # %% [markdown]
-# `select` picks groups of words, and returns for each word and each head 1 or 0: whether the head's largest weight is on the next noun.
+# `select` picks groups of words. For each word and each head it returns a 1 if the largest weight is on the next noun, otherwise a 0.
 
 # %%
 roles = torch.stack([select([group]).mean(dim=0) for group in GROUPS])
@@ -1220,10 +1222,10 @@ assert roles[:4, 1].min() > 0.85 and roles[4, 1] < 0.3
 assert roles[:4, [0, 2, 3]].max() < 0.6
 
 # %% [markdown]
-# A row is a kind of word (in brackets, how many there are), and its number says how often such a word's largest weight falls on the next noun.
+# A row is a kind of word (in brackets, how many there are); its numbers say how often each head's largest weight falls on the next noun.
 # The column of head 1 answers: articles, possessives and adjectives nearly always look at the next noun, other words rarely do.
 # So our first description was too narrow: the head takes determiners (articles and possessives) and adjectives to their noun.
-# Does it count positions? For articles no: it finds its noun also where another word stands between.
+# Does it only count positions? For articles no: it finds the noun also where another word stands between.
 # For adjectives we cannot tell: we counted only those with the noun right after them.
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
 # @clark2019 found the same kind of head in BERT, and @voita2019 found heads with syntactic roles in translators.
@@ -1276,7 +1278,7 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A row of weights makes one mean, and no matrix gets two random words of 8 numbers each back from a mean of 8 numbers; several heads carry them side by side.
+# A row of weights makes one mean, and no matrix gets two random words back from it; several heads carry them side by side.
 # Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k). The context is transposed back, then flattened.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
 # More heads cost no parameters and no FLOPs in the matrix products, only more attention weights.

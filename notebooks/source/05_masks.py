@@ -48,7 +48,7 @@ for english, _ in pairs:
     print(" ".join(tokenizer.tokens(english)))
 
 # %% [markdown]
-# Three English sentences, of 4, 6 and 10 tokens, go into one tensor.
+# The first three English sentences, of 4, 6 and 10 tokens, go into one tensor.
 # (To keep the pictures small, we leave out the `</s>` at the end of each.)
 # It must be rectangular, so the short ones are filled up with `<pad>`.
 
@@ -131,10 +131,11 @@ assert share_on_padding(no_mask).mean() > 0.7
 #
 # ### First try: keys of zeros
 #
-# `nn.Embedding(…, padding_idx=…)` gives `<pad>` a vector of zeros. Without positions and biases its key is zero, too.
+# `nn.Embedding(…, padding_idx=…)` gives `<pad>` a vector of zeros.
+# If no positions and no biases are added, its key is zero, too.
 # Is that enough?
 # A key of zeros has a score of 0 with every query: the row 1, 2, 3 becomes 1, 2, 0.
-# In our batch, for each query of *The cat sleeps .*, the four words' e^score sum to less than 2.
+# In our batch, for each query of *The cat sleeps .*, e^score sums to less than 2 over the four words.
 
 # %%
 of_zeros = Predict(
@@ -185,7 +186,7 @@ for word, total in zip(words(src[0]), sums, strict=False):
 torch.testing.assert_close(sums, 1 - share_on_padding(no_mask))
 
 # %% [markdown]
-# Less than 1: what is missing is exactly the share that the padding had.
+# Each sum is below 1: what is missing is exactly the padding's share.
 #
 # ### Third try: leave the padding out of the softmax
 #
@@ -210,7 +211,7 @@ print("rows sum to", [round(total, 3) for total in by_hand.sum(dim=-1).tolist()[
 
 # %% [markdown]
 # How do we say "leave it out" to a softmax that takes the whole row?
-# With a score whose exponential is exactly 0, and that is −∞.
+# With the score whose exponential is exactly 0: −∞.
 
 
 # %%
@@ -237,7 +238,7 @@ assert (masked[0, :, 4:] == 0).all()
 # %% [markdown]
 # That is the rule: **hidden scores become −∞, before the softmax.**
 # The paper says the same in section 3.2.3: "masking out (setting to −∞) all values in the input of the softmax which correspond to illegal connections".
-# Rows sum to 1, the padding has exactly nothing, and the four tokens share as if they were alone.
+# Rows sum to 1, the padding gets exactly nothing, and the four tokens share as if they were alone.
 
 # %% tags=["hide-input"]
 tried = {
@@ -294,7 +295,7 @@ torch.testing.assert_close(before[:2], large_last[:2].softmax(dim=-1))
 # In float32 both are 0, and 0/0 is NaN, "not a number".
 # With −∞ it does not matter which number was there.
 #
-# The library's `attention_weights` does what `masked_weights` does, and checks the mask first.
+# Our library's `attention_weights` does what `masked_weights` does, and checks the mask first.
 
 # %% tags=["hide-input"]
 from course_lib.attention import attention_weights
@@ -335,7 +336,8 @@ print("equal to ours:           ", torch.equal(src_mask, hide_padding(src, PAD_I
 
 # %% [markdown]
 # The scores of all heads have the shape (batch, heads, queries, keys).
-# **Broadcasting** lines two shapes up from the right, counts an axis that is missing on the left as one of size 1, and repeats an axis of size 1 as often as needed:
+# **Broadcasting** lines two shapes up from the right, and counts an axis that is missing on the left as one of size 1.
+# It repeats an axis of size 1 as often as needed:
 #
 # ```text
 # scores         (batch, heads, queries, keys)      3   4   10   10
@@ -347,9 +349,9 @@ print("equal to ours:           ", torch.equal(src_mask, hide_padding(src, PAD_I
 #                   └──────────────────────── each sentence its own
 # ```
 #
-# The mask hides *keys*, which are columns.
+# The mask hides *keys*, which are columns of the scores.
 # The rows of the padding stay open.
-# A `<pad>` still asks and gets an answer, but nobody reads the answer: the next attention hides its key again, and the loss skips its position.
+# A `<pad>` still asks and gets an answer, which nobody reads: the next attention hides its key again, and the loss skips its position.
 #
 # ### Does padding change anything now?
 #
@@ -416,8 +418,7 @@ assert broken.isnan().all() and not after[2].isnan().any()
 # predicts     Die    Katze  sieht  den    Hund   .      </s>
 # ```
 #
-# Look at position 2.
-# It must predict *sieht*, and *sieht* is in the input, at position 3.
+# Position 2 must predict *sieht*, which is in the input, at position 3.
 # Without a mask the model need not learn any German: it can look one position to the right and copy.
 #
 # The **causal mask**, also called **look-ahead mask**, closes that way.
@@ -478,22 +479,26 @@ for t in range(tgt_len):
 # Does the open diagonal give an answer away?
 # No: at position 2 the diagonal shows *Katze*, and the answer is *sieht*.
 # The mask alone is not enough: what the model predicts must also be shifted by one against what it reads.
-# Section 3.1 of the paper names both: the masking, and outputs "offset by one position".
-# (Without the shift every test of the mask still passes, and the model learns to copy its input: lesson [08](08_transformer.ipynb) tries it.)
+# Section 3.1 of the paper names both: the masking, and "output embeddings" (what the decoder reads) that are "offset by one position".
+# (Without the shift every test of the mask still passes: lesson [08](08_transformer.ipynb) tries it.)
 #
 # ### Does anything leak?
 #
 # A **leak** is a way by which something that should be hidden reaches an output.
-# With a correct mask there is none. To see why, change the word *Hund*, at position 5, and watch *sieht*, at position 3.
+# With a correct mask there is none.
+# To see why, change the word *Hund*, at position 5, and watch *sieht*, at position 3.
 #
-# In the first attention, *sieht* takes a weighted sum over the positions 0 to 3.
-# Its weights are made from keys 0 to 3 only, because a hidden score is left out of the softmax's sum; and the hidden values get the weight 0.
-# So *Hund* is nowhere in that sum, and output 3 stays as it was. So do all outputs before position 5.
+# In the first attention, *sieht* takes a weighted sum of the values 0 to 3: hidden values get the weight 0.
+# Its weights are made from its own query and keys 0 to 3, because the softmax leaves hidden scores out.
+# So *Hund* is nowhere in output 3, nor in any other output before position 5: they stay as they were.
 #
-# In the second attention, *sieht* reads the outputs 0 to 3 of the first. None of them has changed.
-# It goes on like this through any number of layers, as long as the rest of a layer works on each position alone (and all numbers are finite: we will meet the exception).
+# In the second attention, *sieht* reads the outputs 0 to 3 of the first.
+# None of them has changed.
+# It goes on like this through any number of layers, if the rest of each layer works on each position alone.
+# (All numbers must be finite: we will meet the exception.)
 #
-# That is the argument. Does our *code* follow it?
+# That is the argument.
+# Does our *code* follow it?
 # The gradient says how much output *t* changes with a small change of input *s*.
 # For *s* > *t* it must be **exactly 0**, not only small.
 
@@ -517,7 +522,8 @@ two_layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
 y = random(tokenizer.vocab_size, d_model)[one_tgt] + positions[:tgt_len]  # our target
 
 # %% [markdown]
-# We test one attention and a stack of two, with the causal mask and with a slip: someone writes `tril(1)` instead of `tril()`, and opens one position too many.
+# We test one attention and a stack of two, with the causal mask and with a slip.
+# Someone writes `tril(1)` instead of `tril()`, and opens one position too many.
 
 # %%
 how_far = Predict(
@@ -582,7 +588,7 @@ assert german[5] == "Hund" and german[3] == "sieht"
 # Cut the sentence off after one of its tokens: what is left is a **prefix**.
 # With the causal mask, one pass over the whole sentence should give the same as seven passes, one over each prefix.
 #
-# We check it: we compare the last output of each prefix with the same position of the one pass.
+# We compare the last output of each prefix with the same position of the one pass.
 
 # %%
 at_once = {"causal": through(two_layers, y, causal)}  # (1, tgt_len, d_model)
@@ -605,7 +611,8 @@ for t in range(tgt_len):
     assert same == (t == tgt_len - 1)
 
 # %% [markdown]
-# With the mask, every position of the one pass gets what its prefix alone would get, up to rounding, so seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
+# With the mask, every position of the one pass gets what its prefix alone would get, up to rounding.
+# So seven exercises cost one pass (lesson [07](07_decoder.ipynb)).
 # Without the mask only the last position agrees, because its prefix is the whole sentence.
 #
 # When the model writes, the newest token has no future to hide.
@@ -625,16 +632,18 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 
 # %% [markdown]
 # In one attention, yes.
-# In a stack we cannot.
-# The newest token reads the earlier ones, and those must not see more than they saw in training.
+# In a stack, no.
+# There the newest token reads earlier outputs, which must not see more than they saw in training.
 # If you run the whole prefix again, keep the mask on.
-# (A cache keeps what the earlier positions have computed, and then the newest query needs no mask: lesson [11](11_decoding.ipynb).)
+# (Lesson [11](11_decoding.ipynb) shows how not to run it again.)
 #
 # ## What a leak does to training
 #
 # The slip `tril(1)` lets each query see one position too far.
-# We train a tiny model with it: embeddings, positions, *one* attention, and a linear layer that gives one number for each token of the vocabulary, the logits of lesson [00](00_welcome.ipynb).
-# It reads no English: it only learns to continue our four German sentences.
+# We train tiny models with and without it.
+# Each has embeddings, positions, *one* attention and a linear layer.
+# That layer gives the logits of lesson [00](00_welcome.ipynb), one for each token of the vocabulary.
+# The models read no English: they only learn to continue our four German sentences.
 
 
 # %%
@@ -686,9 +695,9 @@ torch.testing.assert_close(loss_of(some_model, 0), by_definition)
 # %% [markdown]
 # How low can the loss go if nobody looks ahead?
 # Three of our four sentences begin with *Die* and one with *Der*.
-# After `<s>` the best that a model can do is to say *Die* 3/4, *Der* 1/4.
+# After `<s>` the best that a model can do is to give *Die* 3/4 and *Der* 1/4.
 # Follow *Die Katze schläft.*: *Die* 3/4, then *Katze* 2/3, then *schläft* 1/2; the full stop and `</s>` are certain.
-# The whole sentence gets 3/4 · 2/3 · 1/2 = 1/4.
+# The whole sentence gets the probability 3/4 · 2/3 · 1/2 = 1/4.
 # Each of the other three gets 1/4 too, so each sentence costs ln 4 = 1.39 nats (the unit of the natural logarithm).
 # That makes 4 · 1.39 nats for 30 tokens, or 0.185 per token.
 # A mean loss below 0.185 means that the model has seen the future.
@@ -709,7 +718,8 @@ bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
 assert round(bound, 3) == 0.185
 
 # %% [markdown]
-# We train three kinds of models, all with the padding mask. The first adds the causal mask, the second the slip `tril(1)`, the third nothing.
+# We train three kinds, all with the padding mask.
+# The first adds the causal mask, the second the slip `tril(1)`, the third nothing.
 
 
 # %%
@@ -754,7 +764,7 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 # %% [markdown]
 # The causal model comes down to the line and stays there.
 # The other two go through it, toward zero.
-# We know the line only because we have all the sentences, four, and can count how they go on.
+# We know the line only because we have all four sentences and can count how they go on.
 # On a real corpus nobody knows it, and the validation loss has the same leak, because it uses the same mask.
 #
 # Now let the three kinds write.
@@ -805,22 +815,25 @@ for name, (good_ones, blind) in outcomes.items():
 
 # %% [markdown]
 # The causal model writes one of the four memorized sentences with every seed.
-# In training the others could read the answer. When they write, there is no answer to read.
-# With the future hidden, their mean loss is worse than that of guessing evenly among the tokenizer's 127 tokens, ln 127 = 4.84. (160 was the most that we allowed.)
+# In training the others could read the answer.
+# When they write, there is no answer to read.
+# With the future hidden, their mean loss is worse than that of guessing evenly among the tokenizer's 127 tokens, ln 127 = 4.84.
+# (160 was the most that we allowed.)
 #
-# So writing is a third test. Here it finds both the slip and the missing mask.
+# So writing is a third test for leaks: here it finds both the slip and the missing mask.
 #
 # ## Both masks, and the third
 #
 # The targets of a batch differ in length, too.
 # So the decoder's self-attention must hide two things, the future and the padding.
-# As above, `&` combines the two masks; broadcasting fits their shapes.
+# `&` combines the two masks, and broadcasting fits their shapes.
 #
 # Cross-attention is different: German queries ask English keys.
 # Must its mask be causal?
 # No: the English sentence is known from the start, and every German position may read all of it.
 # (That is also why the encoder needs no causal mask.)
-# Only the English padding must be hidden, and the encoder has that mask already. Used here, it is called the **cross mask**.
+# Only the English padding must be hidden, and the encoder has that mask already.
+# Used here, it is called the **cross mask**.
 
 # %% tags=["nbval-check-output"]
 short_src = pad([tokenizer.encode(pair.src) for pair in pairs[:2]])  # (batch, src_len)
@@ -841,7 +854,7 @@ assert masks["both"].shape == (2, 1, 7, 7) and masks["cross"].shape == (2, 1, 1,
 assert masks["padding"].shape == (2, 1, 1, 7) and masks["causal"].shape == (1, 1, 7, 7)
 
 # %% [markdown]
-# As pictures, for the first of the two pairs:
+# As pictures, for the first of the two pairs in this batch:
 
 # %% id="four-masks" tags=["hide-input"]
 short_english, short_german = words(short_src[0]), words(short_tgt[0])
@@ -872,7 +885,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # The padding stands on the right, in the future of every word, so the causal mask hides it anyway.
 # We keep the padding mask all the same: then no query reads a `<pad>`.
 #
-# Section 3.2.3 of the paper names three uses of attention, and only the causal mask; padding is added here.
+# Section 3.2.3 of the paper names three uses of attention, but only one mask, the causal one; the padding masks are added here.
 #
 # | attention | queries | keys | mask | shape |
 # |---|---|---|---|---|
@@ -881,7 +894,7 @@ assert all(mask.any(dim=1).all() for mask in squares.values())
 # | cross-attention | target | source | source padding | (batch, 1, 1, src_len) |
 #
 # In this widget, click a cell to hide it or to open it, and see where the weight goes.
-# Choose "causal". Can you make a *sliding window* of it, in which each token sees itself and one token before it (`tril() & triu(-1)`)?
+# Choose "causal". Can you make a *sliding window* of it, in which each token sees itself and the token before it (`tril() & triu(-1)`)?
 # And what does the widget say when a whole row is hidden?
 
 # %% tags=["hide-input"]
@@ -953,9 +966,9 @@ for ids, mask in ((on_the_right, masks["both"][:1]), (on_the_left, left_mask)):
     print(f"{' '.join(words(ids[0])):40}queries without keys: {nothing}")
 
 # %% [markdown]
-# Both are rows of `<pad>`.
+# Rows 0 and 1 belong to the two `<pad>`.
 # Their keys are hidden from every word, so nobody should read them.
-# We send the sentence through two layers of bare attention: queries, keys and values are the vectors themselves.
+# We send the left-padded sentence through two layers of bare attention: queries, keys and values are the vectors themselves.
 
 # %%
 spreads = Predict(
@@ -996,18 +1009,21 @@ assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 # %% [markdown]
 # In the second layer the two `<pad>` have the weight 0 for every word.
 # But attention sums weight × value, and 0 × NaN is NaN (so is 0 × ∞).
-# A weight of 0 stops every finite number, however large. It does not stop NaN.
+# A weight of 0 stops only finite numbers, however large.
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
-# The row without keys is the fault. −∞ makes it visible.
-# −1e9 covers it up: all scores of the row are equal, so the query attends equally to every key that was forbidden.
-# (The folded test above tries it: both `<pad>` get the mean of all seven vectors.)
-# Here that is harmless, because nobody reads a `<pad>`; where somebody reads the output, it is wrong and goes unnoticed.
+# The row without keys is the fault.
+# −∞ makes it visible.
+# −1e9 covers it up: all scores of the row are equal, so the query attends equally to every key that was forbidden (the folded test above tries it).
+# Here that is harmless, because nobody reads a `<pad>`.
+# Where somebody reads the output, it is wrong and goes unnoticed.
 # (float16 ends at 65,504 and has no −1e9: `masked_fill` refuses it.)
 #
 # With −∞ or with −1e9, the cure is the same: leave no row fully masked.
-# We pad on the right, and leave the rows of `<pad>` open. (If you must pad on the left, as for writing in batches, open the diagonal too.)
-# Our library refuses a fully masked row: "a query has nothing to attend to". That is also what the widget says.
+# We pad on the right, and leave the rows of `<pad>` open.
+# (If you must pad on the left, as for writing in batches, open the diagonal too.)
+# Our library refuses a fully masked row: "a query has nothing to attend to".
+# That is also what the widget says.
 
 # %% tags=["hide-input"]
 half = torch.zeros(3, dtype=torch.float16)
@@ -1077,7 +1093,7 @@ assert torch.equal(*one_sentence)
 # All sentences get the same square, made of everyone's padding.
 # In the third, *The* and *cat* attend to `<pad>`; in the first, four tokens cannot see *dog* and the full stop.
 # A test with one sentence never finds this, because a mask (1, keys) broadcasts as it should.
-# The library refuses any mask with too few axes.
+# Our library refuses any mask with too few axes.
 
 # %% tags=["hide-input"]
 from course_lib.masks import check_mask
@@ -1138,12 +1154,14 @@ for queries, mask in ((7, masks["padding"]), (1, of_one)):
 # %% [markdown]
 # The German padding now decides which English keys are hidden: in the first pair it hides one `<pad>` and leaves the other open.
 #
-# If the two lengths differ, PyTorch refuses the mask, except that of a target of one token: it broadcasts to any source. Our library refuses both.
+# If the two lengths differ, PyTorch refuses the mask.
+# The exception is a target of one token, whose mask broadcasts to any source.
+# Our library refuses both.
 #
 # ### Invert its meaning
 #
 # In `torch.nn.MultiheadAttention`, and so in `torch.nn.Transformer`, which is made of it, True means *hidden*.
-# We hand it a padding mask in its own shape, (batch, keys), but with our meaning, True = may attend.
+# We hand it a padding mask in the shape it wants, (batch, keys), but with our meaning, True = may attend.
 # One sentence has two `<pad>`, the other none.
 
 # %%
@@ -1169,7 +1187,8 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 
 # %% [markdown]
 # The first sentence attends to *nothing but* its padding, and no error says so.
-# The second has no padding, so all of it is hidden. (The PyTorch that ran this page then gives NaN.)
+# The second has no padding, so all of its keys are hidden.
+# (The PyTorch that ran this page then gives NaN.)
 # When you use those classes, invert the mask, and give padding as (batch, keys).
 #
 # ## When you use a library
@@ -1222,11 +1241,14 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A mask says which keys a query may attend to: True = may, and what is hidden gets −∞ before the softmax, so that it has weight 0 and the rest sums to 1.
+# A mask says which keys a query may attend to: True = may.
+# What is hidden gets −∞ before the softmax, so its weight is 0 and the rest sums to 1.
 # The padding mask (batch, 1, 1, keys) makes a sentence independent of how much padding it got on its right, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, must come from the right sentence, and must not be inverted; gradients and prefixes test for leaks. In our small model a leak of the future also pushed the training loss below what is possible without it, and spoiled the writing.
+# A mask must leave every query a key, must not broadcast by accident, must come from the right sentence, and must not be inverted.
+# Gradients and prefixes test for leaks.
+# In our small model a leak of the future also pushed the training loss below what is possible without it, and spoiled the writing.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -88,7 +88,8 @@ assert tokenizer.decode(written) == german
 #
 # To train, we do not let the model write: the right translation is known.
 # So both sides of the arrows can be prepared in advance.
-# The newest token on the left of each line is what the decoder *reads* at that position: together they are `tgt_in`.
+# Each line is a position: its newest token on the left is what the decoder *reads* there.
+# Together these tokens are `tgt_in`.
 # The token on the right is what it must *predict* there: `tgt_out`.
 
 # %% tags=["nbval-check-output"]
@@ -118,7 +119,7 @@ assert (batch.tgt_in[:, 0] == BOS_ID).all() and BOS_ID not in batch.tgt_out
 assert (batch.tgt_in[0] == PAD_ID).sum() == 2
 
 # %% [markdown]
-# The causal mask of lesson [05](05_masks.ipynb) lets each position read up to and including itself: with the shift, that is all that comes before the token to predict.
+# The causal mask of lesson [05](05_masks.ipynb) lets each position read up to and including itself: with the shift, that is everything before the token to predict.
 #
 # **A common mistake**: feeding in the target without the shift.
 
@@ -141,7 +142,7 @@ of_answers.reveal(seen["tgt_out"], because="the mask hides no position from itse
 assert seen == {"tgt_in": 0, "tgt_out": 7}
 
 # %% [markdown]
-# Lesson [08](08_transformer.ipynb) trains such a model, and shows that all it learns is to copy.
+# Lesson [08](08_transformer.ipynb) trains models without the shift: all they learn is to copy.
 #
 # ## Attention between two sentences
 #
@@ -186,10 +187,10 @@ assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 
 # %% [markdown]
 # The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
-# (The last section counts how often this holds.)
+# (We count further down how often this holds.)
 #
 # The map is square by accident: the two lengths need not agree, and the German side grows by one row at each step.
-# The two widths need not agree either.
+# The widths of decoder and memory need not agree either.
 # In this small example every size is different, so that each shape tells where it comes from.
 # `random` draws the numbers.
 
@@ -227,11 +228,12 @@ assert weights.shape == (3, 7) and context.shape == (3, 5)
 # The result has one row for each *query*: it is as long as the target, whatever the length of the source.
 # W_Q fits the decoder's width, W_K and W_V fit the memory's.
 # Only d_k must be the same on both sides, because a query and a key meet in a dot product.
-# (In the paper's base model, both widths are 512. The folded cell computes the same with loops, and with the library.)
+# (In the paper's base model, both widths are 512. The folded cell checks `context` with loops and the library.)
 #
 # ## The decoder layer
 #
-# A decoder layer has three sub-layers. At each position, each has a question of its own:
+# A decoder layer has three sub-layers.
+# At each position, each answers one question:
 #
 # 1. *self-attention*: what has been written so far? (queries, keys and values from the target)
 # 2. *cross-attention*: what in the source matters now? (queries from the target, keys and values from the memory)
@@ -295,7 +297,7 @@ assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
 assert out.shape == (1, 3, 16)
 
 # %% [markdown]
-# The weights are drawn for one head; residual paths and norms, which change no shape, are left out.
+# The figure shows one head's weights; it leaves out residual paths and norms, which change no shape.
 # x comes out with the shape that it had, so layers can be stacked.
 #
 # Each attention has its own mask.
@@ -333,7 +335,8 @@ class OurDecoderLayer(nn.Module):
 
 
 # %% [markdown]
-# We compare it with the library's layer and with `torch.nn.TransformerDecoderLayer`, on the padded batch: once post-norm, with weights of `fresh`, and once pre-norm, with weights of the translator.
+# We compare it with the library's layer and with `torch.nn.TransformerDecoderLayer`, on random inputs with the batch's masks.
+# Post-norm, the weights are from `fresh`; pre-norm, from the translator.
 
 # %% tags=["hide-input"]
 from course_lib.checks import copy_into_torch
@@ -413,7 +416,7 @@ assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
 
 # %% [markdown]
 # The memory is the output of the *last* encoder layer (section 3.2.3; in a pre-norm model like ours, after the final norm).
-# What differs is the projection: each decoder layer has its own W_K and W_V.
+# Only the projections differ: each decoder layer has its own W_K and W_V.
 # So the encoder runs once for each sentence, and hands over one tensor.
 #
 # **A common mistake**: "keys and values come from the corresponding encoder layer."
@@ -437,7 +440,7 @@ assert stays == [True, False, False]
 #
 # The decoder ends with a vector for each target position.
 # The **generator** multiplies it by a matrix of d_model × vocab, which gives one logit for each token of the vocabulary (section 3.4 of the paper).
-# In our translator, as in the paper, this is the transpose of the matrix of the embeddings (weight tying, lesson [08](08_transformer.ipynb)).
+# In our translator, as in the paper, this is the transposed embedding matrix (weight tying, lesson [08](08_transformer.ipynb)).
 # A softmax turns the logits into probabilities.
 # We feed in `tgt_in`, and look at the most probable token at each position.
 
@@ -461,13 +464,14 @@ assert 0.8 < top.values.min() and top.values.max() < 0.97
 assert logits.softmax(dim=-1)[0].topk(2).values[:, 1].max() < 0.0015
 
 # %% [markdown]
-# The translator is right everywhere. Why does it give its top token only about 90 %?
-# It does not look like doubt between two words: no other token gets more than about 0.1 %.
+# The translator is right everywhere.
+# Why does it give its top token only about 90 %?
+# It is not doubt between two tokens: no other gets more than about 0.1 %.
 # The likely reason is label smoothing (lesson [09](09_training.ipynb)), a training target that asks for about 0.9 and not for 1.
 # To be sure, one would train the same translator without it.
-# The folded cells train tiny models, which learn 32 short pairs by heart, with targets of 100, 90 and 80 % (three seeds each).
+# In a smaller test (folded), tiny models learn 32 short pairs by heart, with targets of 100, 90 and 80 % (three seeds each).
 # Their top tokens get about 100, 89 and 77 %, and nearly all of them are right.
-# Greedy decoding looks only at which token is on top.
+# Greedy decoding is unaffected: it asks only which token is on top.
 
 # %% tags=["hide-input"]
 from course_lib import ModelConfig
@@ -507,7 +511,8 @@ for smoothing, mean_top in told.items():
 
 # %% [markdown]
 # Figure 1 ends with a softmax, but our `Transformer` returns logits: the loss, `F.cross_entropy`, has a softmax inside.
-# With a second softmax nothing crashes, but even a perfect model stays at a loss of 6.60, where giving all tokens the same probability has 7.60 (folded cell).
+# With a second softmax nothing crashes, but even a perfect model has a loss of 6.60.
+# Equal probabilities for all tokens would have 7.60 (folded cell).
 
 # %% tags=["hide-input"]
 right = torch.tensor(tgt_out)
@@ -520,7 +525,7 @@ assert abs(math.log(tokenizer.vocab_size) - 7.60) < 0.005
 # %% [markdown]
 # ## One pass or many?
 #
-# Look again at the table: all seven predictions came out of *one* pass.
+# All seven predictions of the last section came out of *one* pass.
 # Writing took seven passes, each one token longer.
 # Feeding in the true tokens, whatever the model would have written, is called **teacher forcing** [@williams1989].
 # Does one pass over the true tokens give the same logits as seven?
@@ -566,18 +571,19 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# The logits are the same, and so (in the folded cell, without dropout) is the gradient: that of one pass equals the sum over the seven.
+# The logits agree up to rounding.
+# So does the gradient (folded cell, without dropout): that of one pass is the sum over the seven.
 # The reason is the causal mask: position *t* cannot tell whether later tokens exist.
 # So a model can be trained on all positions of a sentence at once.
 # In translation this does not help: the next token is not known until it is written.
 #
-# Of the 28 positions, 21 are computed again; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
+# Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
 #
 # ## Teacher forcing against free running
 #
 # For our sentence, both ways gave the same tokens.
 # They can part only after a mistake, a predicted token that differs from the reference.
-# Here is one, with the four positions from the mistake on:
+# Here is one, and what both ways read and predict from there on (four positions):
 
 # %% tags=["hide-input"]
 # Some of the sentences may stand in the training part; here it does not matter.
@@ -617,14 +623,15 @@ assert slips["forced"] == [("▁zu", "▁in")]
 assert slips["free"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
 
 # %% [markdown]
-# Both predict *in*, where the reference has *zu*.
+# Both ways predict *in*, where the reference (`tgt`) has *zu*.
 # At the next position they part.
 # Teacher forcing is handed the true *zu*, and goes on with *diesem*.
 # Free running has to read its own *in*, and goes on with *diesen*, the form that goes with *in* here.
 # So the teacher-forced line is not a translation: its *diesem* goes with a *zu* that it did not write.
 #
 # Up to the first mistake, both ways read the same tokens.
-# So both must get the same sentences right. We count in 200 sentences of the course corpus:
+# So both must get the same sentences right, that is, as in the reference.
+# We count in 200 sentences of the course corpus:
 
 # %% tags=["hide-input"]
 print(f"right: {sum(forced_right)} teacher forced, {sum(free_right)} free running")
@@ -639,16 +646,17 @@ for number in missed:
 # **A common mistake**: scoring a translator by how many tokens it predicts right with teacher forcing.
 # The reference corrects it after each mistake; in use nothing does.
 #
-# A model that was trained on true tokens only has never read a mistake of its own; in use it must go on from them.
+# A model trained only on true tokens has never read its own mistakes; in use it must go on from them.
 # This is called **exposure bias** [@ranzato2016].
-# How much harm it does, one sentence cannot tell.
+# One sentence cannot tell how much harm it does.
 #
 # ## Does anything leak?
 #
 # A forgotten mask raises no error.
 # So we test: if one input vector moves a little, which answers feel it?
-# The gradient tells us for all pairs at once: where it is exactly 0, a small change is not felt.
-# We test three decoders of two layers, with the weights of `fresh`: the right one; one without the causal mask; and one with its cross-attention the wrong way round, but *with* the causal mask.
+# The gradient tells us for each input and answer: where it is exactly 0, a small change is not felt.
+# We test three decoders of two layers, with the weights of `fresh`.
+# One is right, one lacks the causal mask, and one has its cross-attention the wrong way round, but *with* the causal mask.
 # Source and target have seven tokens each, so no shape warns us.
 
 
@@ -707,23 +715,25 @@ assert all((each[future] > 0).all() for each in of_wrong)
 # %% [markdown]
 # The right decoder has exact zeros above the diagonal.
 # The swapped one leaks everywhere, although its self-attention is masked.
-# In it, the keys and values of cross-attention come from the target. The only mask there is the one for source padding, and it hides none of them: each position reads all target tokens.
+# The keys and values of its cross-attention come from the target.
+# The only mask there is for source padding, and our sentence has none: each position reads all target tokens.
 #
 # ## Which token does a row explain?
 #
-# At the bottom of the decoder, a position is the vector of the token that it *reads*.
-# At the top, it is the vector from which the *next* token is predicted.
-# In between, one becomes the other, so each row of a cross-attention map could carry either label.
-# In the map of our sentence, the label that fits is the token predicted: the row `▁Die → ▁Katze` looks at *cat*, the row `▁Katze → ▁sieht` at *sees*.
+# At the bottom of the decoder, a position holds the vector of the token that it *reads*.
+# At the top, it holds the vector from which the *next* token is predicted.
+# In between, one becomes the other, so either token could label a row of a cross-attention map.
+# In our map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*, the row `▁Katze → ▁sieht` at *sees*.
 #
-# **A common mistake**: drawing a map without saying which of the two labels its rows have.
-# With the wrong one, `▁Katze` seems to look at *sees*.
+# **A common mistake**: drawing a map without saying which of the two tokens labels its rows.
+# Labeled by the token read, `▁Katze` seems to look at *sees*.
 #
 # One sentence proves little.
 # The course corpus records which source and target words belong together, its links.
 # In the 200 sentences we take the source token with the largest weight in each row (again in the mean of the last layer's heads).
 # Is it linked to the token that the row must predict, or to the one that it reads?
-# We count the rows where both have a link. Chance is a source token drawn at random.
+# We count only rows where both have a link.
+# Chance is a source token drawn at random.
 
 
 # %% tags=["hide-input"]
@@ -787,7 +797,6 @@ for layer in many_maps.cross:
 #
 # Now step through a translation, this one or your own.
 # On the left is what the decoder looks at among its own tokens, on the right what it looks at in the source.
-# The rows are labeled by what they predict.
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
@@ -805,7 +814,7 @@ with written_for(english, stepper.text):
 # The position that predicts `▁Hund` looks at *dog*.
 # The one that predicts `▁den` gives 0.77 to *the*, and 0.23 to *dog* as well.
 # (A German article must agree with its noun, so this may be the reason.)
-# The 0.23 comes from head 0 alone, which puts 0.92 on *dog*; the mean of the four heads hides it.
+# The 0.23 comes from head 0 alone, which puts 0.92 on *dog*: a quarter of that is left in the mean.
 # (Layer 1 is the last: we count from 0.)
 
 # %% tags=["hide-input"]
@@ -847,9 +856,10 @@ Predictions()
 # ## Summary
 #
 # The decoder reads `<s>` and the target shifted right, and predicts the target up to and including `</s>`.
-# Each of its layers has masked self-attention, attention to the memory, and a feed-forward network, each in a residual path with a norm.
-# In the attention to the memory, queries come from the decoder, and every layer projects keys and values of its own from the encoder's final output.
-# Thanks to the causal mask, one pass over known tokens gives the same as one pass for each token. So training is parallel; only translation goes token by token.
+# Each of its layers has masked self-attention, cross-attention and a feed-forward network, each in a residual path with a norm.
+# In cross-attention, queries come from the decoder, and every layer projects keys and values of its own from the memory, the encoder's final output.
+# Thanks to the causal mask, one pass over known tokens gives the same as one pass for each token.
+# So training is parallel; only translation goes token by token.
 # In our translator, the largest weight in row *t* of a cross-attention map usually fits the token that position *t* must predict, and seldom the one that it reads.
 #
 # **Practice**: [assignment 07](assignments/release/07_decoder/07_decoder.ipynb): exercises that are checked at once, and a question to answer in words.

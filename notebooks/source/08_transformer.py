@@ -7,7 +7,7 @@
 #
 # 1. write the Transformer class, and give the shape at every station between an English sentence and the logits of the German tokens;
 # 2. test a newly assembled model on one batch, and tell a good loss from one that is too good;
-# 3. work out the parameters, FLOPs and training memory of the paper's two models from their sizes in table 3 and the vocabulary, and compare the activations with them.
+# 3. work out the parameters and FLOPs of the paper's two models from their sizes in table 3, and compare the training memory of parameters and activations.
 #
 # **You need** the parts: batches and embeddings ([01](01_text_to_tensors.ipynb)), positions ([02](02_position.ipynb)), attention ([03](03_attention.ipynb), [04](04_multi_head.ipynb)), masks ([05](05_masks.ipynb)), encoder ([06](06_encoder.ipynb)) and decoder ([07](07_decoder.ipynb)).
 # **Time**: {minutes} minutes to read, about a minute to run.
@@ -51,7 +51,8 @@ pairs = [
 
 # %% [markdown]
 # Both languages share one vocabulary of subwords, as in lesson [01](01_text_to_tensors.ipynb) (section 5.1 of the paper).
-# We allow 160 subwords. Training stops at 135, because by then every word is one token.
+# We allow 160 subwords.
+# Merging stops at 135, because by then every word is one token.
 
 # %% tags=["nbval-check-output"]
 from course_lib.data import encode_pairs, make_batch
@@ -91,7 +92,8 @@ assert torch.equal(one.tgt_in[0, 1:], one.tgt_out[0, :-1])
 # This is the map of a small model for the pair above.
 # Data flows upward.
 # White boxes, the memory and the logits show their shapes, without the batch.
-# The other boxes show numbers of parameters, in a stack for one layer; the yellow boxes share theirs, which are written once.
+# The other boxes show numbers of parameters, in a stack those of one layer.
+# The yellow boxes share theirs, so the number is written once.
 
 # %%
 from course_lib import ModelConfig, Transformer
@@ -153,7 +155,7 @@ class OurEmbedding(nn.Module):
 
 # %% [markdown]
 # Encoder and decoder are stacks of the layers of lessons 06 and 07.
-# One class does for both: what differs is the layer, and what each layer gets beside x.
+# One class serves both: only the layer differs, and what it gets beside x.
 # Our models are post-norm, as the paper's; with `norm_first` they would be pre-norm (lesson [06](06_encoder.ipynb)).
 
 
@@ -212,12 +214,12 @@ assert whole.generator.weight is whole.src_embedding.table.weight
 # `src_embedding` and `tgt_embedding` are two names for one object, and the generator's weight is its table: the three yellow boxes are one matrix.
 # `forward` climbs the map: first the left side up to the memory, then the right side.
 # The target's mask hides later positions and padding.
-# `src_mask` is used twice, in the encoder and in cross-attention, because the keys of both are source tokens.
+# `src_mask` is used twice, in the encoder and in cross-attention, because in both the keys come from source tokens.
 # The memory is the output of the *last* encoder layer, and every decoder layer reads it: decoder layer 1 does not read encoder layer 1.
 #
 # The paper does not say how the weights are initialized.
-# We start matrices Xavier-uniform [@glorot2010] and biases at 0, as `course_lib` does.
-# The shared matrix gets a standard deviation of 1/√d_model, which suits the embedding: times √d_model, a token has variance 1 (lesson 01).
+# We start matrices Xavier-uniform [@glorot2010], larger ones in a narrower range, and biases at 0, as `course_lib` does.
+# The shared matrix gets a standard deviation of 1/√d_model, which suits the embedding: times √d_model, a token's numbers have variance 1 (lesson 01).
 
 
 # %%
@@ -371,7 +373,7 @@ assert isinstance(ours.encoder.norm, nn.Identity)
 # One matrix has one gradient.
 # What is it made of?
 # `course_lib.Transformer` can also have three separate matrices (`tie_weights=False`).
-# Such a model gets three copies of the same matrix.
+# Such a model gets three copies of the tied matrix.
 
 # %% tags=["nbval-check-output"]
 untied = Transformer(replace(small, tie_weights=False)).double()
@@ -473,7 +475,7 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # The softmax takes e to the power of each logit: logits of 1 and −1 become 2.72 and 0.37, on average 1.54; two logits of 0 become 1.
 # So unequal logits make the sum in the softmax larger, and the loss with it: for normal logits of variance 1, by half a nat.
 # That gives 7.60 + 0.50 = 8.10.
-# A logit varies by about 1, so the mean over our 256 targets typically varies by 1/√256 = 1/16: 8.21 is nothing unusual.
+# A logit varies by about 1, so the mean over our 256 targets typically varies by 1/√256 = 1/16: 8.21 is less than twice that away.
 #
 # **Why 226?**
 # Without `initialize`, the numbers of the shared matrix have a standard deviation of 1, because `nn.Embedding` fills it so.
@@ -481,8 +483,8 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # The normalized vector that enters the generator has length 16, too.
 # If the two point the same way, their product is 16 · 16 = 256; if they are unrelated, it is about ±16.
 # Residual paths carry the row of the token just read up to the generator, where the same matrix compares it with every row.
-# So this token gets 225, and the largest of all others 55: the model is sure that the token just read comes next.
-# The targets are random, with logits of about 0 on average, so the loss is about 225 − 0; 226 was measured.
+# So this token's logit is 225, and the largest of all others 55: the model is sure that the token just read comes next.
+# The sum in the softmax is about e²²⁵, and random targets have logits of about 0, so the loss is about 225 − 0; 226 was measured.
 #
 # With `initialize` a row has length 1, so its product with the vector is at most about 1 · 16 = 16.
 # Position and layers move the vector away from the row, and the token just read gets about 4, about as much as the largest of all others.
@@ -490,8 +492,8 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # ## Can it learn at all?
 #
 # The next test needs a little training: **overfit one batch**, that is, let the model learn eight sentences by heart.
-# Try a few learning rates. If it fails with all of them, suspect the wiring or the initialization; more data will not help.
-# Dropout is off, because here we want it to memorize.
+# If it fails at several learning rates, suspect the wiring or the initialization; more data will not help.
+# Dropout is off, because here the model should memorize.
 # In a training step `zero_grad` deletes the old gradient, `backward` computes the new one, and the optimizer Adam moves each parameter a little against it (lesson [09](09_training.ipynb)).
 
 # %%
@@ -616,7 +618,7 @@ assert all(bad[0] < even - 0.2 for bad in too_good)
 assert all(run[-1] < 0.01 for run in losses + too_good)
 
 # %% [markdown]
-# While they train, the broken models have the lower loss, and at the end one about as low.
+# While they train, the broken models have the lower loss; at the end the losses are about equal.
 # What do they write?
 
 # %%
@@ -650,7 +652,6 @@ for read, predict in zip(one.tgt_in[0].tolist(), one.tgt_out[0].tolist(), strict
 #
 # If that is so, two things must hold.
 # A copier's loss stays low with wrong source sentences, and a copier repeats even random German tokens.
-# We test both.
 
 # %%
 german_ids = sorted(set(batch.tgt_out.flatten().tolist()) - {PAD_ID, EOS_ID})
@@ -669,7 +670,7 @@ def examined(model, tgt_in):
 
 
 # %% [markdown]
-# `print_mean` (folded) prints the means over the seeds, under the heads in `columns`, first for the sound models.
+# `print_mean` (folded) prints means over the seeds; `columns` holds the titles of the columns.
 
 
 # %% tags=["hide-input"]
@@ -699,12 +700,13 @@ for loss, swapped, right, repeated in of_copiers:
 
 # %% [markdown]
 # With wrong sources the loss of the sound models rises to about 2 on average, so they use the source.
-# Without the shift the loss stays near 0, so on this batch these models do not need the source; and they repeat nearly all random tokens, so they copy.
+# Without the shift the loss stays near 0, so on this batch these models do not need the source.
+# They repeat nearly all random tokens, so they copy.
 # On a corpus there is a plainer sign of such a leak: one source has several right translations, so a loss near zero on unseen sentences is too good to be true.
 #
 # In the figure, the models without the shift are ahead even before the first step.
 # An untrained model already favors the token just read ([above](#How-does-it-start?)), and here this token is the answer.
-# Lesson [15](15_alternatives.ipynb#An-echo) tests this explanation.
+# Lesson [15](15_alternatives.ipynb#An-echo) tests whether this habit slows learning.
 #
 # ## Break it: forget √d_model
 #
@@ -733,7 +735,7 @@ for rows in (of_sound, of_unscaled):
 
 # %% [markdown]
 # They do not: the unscaled models pass them all (the first loss is checked in the folded cell).
-# They only need, on average, more than twice as many steps at this learning rate.
+# These models only need, on average, more than twice as many steps at this learning rate.
 #
 # | test | sound model | what it found here |
 # |---|---|---|
@@ -744,11 +746,12 @@ for rows in (of_sound, of_unscaled):
 # | random target tokens | repeats almost none | no shift: repeats 99 % |
 #
 # Every model that we trained, sound or broken, reached a low loss.
-# So look at more than the final loss; and even a model that passes all five tests, like the one without √d_model, can have a fault.
+# So look at more than the final loss.
+# Even a model that passes all five tests can have a fault, like the one without √d_model.
 #
 # ## Where do the parameters go?
 #
-# Two rows of table 3 define the paper's two models, *base* and *big*; section 5.1 gives the vocabulary, about 37,000 subwords.
+# Two rows of table 3 define the paper's two models, *base* and *big*; section 5.1 gives the English-German vocabulary, about 37,000 subwords.
 
 # %% tags=["nbval-check-output"]
 from course_lib import model_preset
@@ -769,7 +772,7 @@ assert (big.d_model, big.num_heads) == (2 * base.d_model, 2 * base.num_heads)
 # Here is a map like [the first one](#The-class), with the sizes of base and 7 tokens on each side (click on a box for its shapes, or change the sizes).
 # In a stack, a box shows the number for one of six layers; the FLOPs in the title come [later](#Where-do-the-FLOPs-go?).
 # One feed-forward network has 2.1 million parameters, one attention half as many, and the yellow matrix counts once.
-# Which kind holds the most?
+# Which part holds the most?
 # Count the boxes.
 
 # %% id="architecture-map"
@@ -865,10 +868,10 @@ assert count_by_hand(0, 512, 2048, 1)["all feed-forward networks"] == 2 * 2_099_
 # %% [markdown]
 # The paper prints 65 million for base and 213 for big; we count 63.1 and 214.2.
 # Our base is too small and our big too large, so no single vocabulary size explains both.
-# Neither do separate matrices, or attention without biases (each checked alone, in the folded cells).
-# The paper does not say what it counts, so a gap of 3 % and of less than 1 % stays unexplained.
+# Neither do separate matrices, or attention without biases (each checked alone, in folded cells).
+# The paper does not say what it counts, so the gaps, 3 % and less than 1 %, stay unexplained.
 #
-# And what does a size bring?
+# Do larger models translate better?
 # Lesson [14](14_cost_and_memory.ipynb#What-does-a-size-bring?) repeats the paper's table 3 in miniature, one change at a time.
 
 # %% tags=["hide-input"]
@@ -904,7 +907,7 @@ assert 0 < big.num_parameters / 213e6 - 1 < 0.01
 # Now take 30 source and 30 target tokens.
 # Every matrix meets 30 tokens.
 # The encoder's matrices meet the source, and so do the key and value matrices of cross-attention; all others meet the target.
-# (The shared matrix works once, as the generator; looking up a row takes no product.)
+# (The shared matrix counts once, as the generator; looking up a row takes no product.)
 # Both lengths are 30, so the forward pass should take 2 · 30 · parameters.
 # `ModelConfig.flop_counts` adds up all matrix products.
 # How good is the rule?
@@ -940,12 +943,13 @@ assert 1.8 < of_long / (2 * 3000 * base.num_parameters) < 1.95
 # It counts biases and norms, which are in no matrix product.
 # And it leaves out the products without parameters: queries with keys, and attention weights with values.
 #
-# How large are these products?
+# What do these products cost?
 # Take one token in a self-attention over *n* tokens, with *d* for d_model.
 # Its four projections take 2 · 4 · *d*² = 8*d*² FLOPs, however long the sentence is.
-# Its scores are *n* products of *d* numbers, all heads together: 2*nd*.
+# Its scores are *n* dot products of *d* numbers, all heads together: 2*nd*.
 # The weighted sum takes 2*nd* more.
-# So for one token 4*nd* grows with the sentence, and 8*d*² does not; all *n* tokens together take *n* times as much, 4*n*²*d* and 8*nd*².
+# So for one token 4*nd* grows with the sentence, and 8*d*² does not.
+# All *n* tokens take *n* times as much, 4*n*²*d* and 8*nd*².
 
 # %%
 crossing = Predict(
@@ -1017,14 +1021,14 @@ assert all(abs(few[kind] - share) < 1 for kind, share in parameters.items())
 assert many["attention"] > 50 > few["attention"]
 
 # %% [markdown]
-# At 3,000 tokens attention takes more than half, and the whole takes nearly twice what the rule says (checked in a folded cell).
+# At 3,000 tokens attention takes more than half, and the whole forward pass nearly twice what the rule says (folded above).
 # (Rounded shares can add up to 101.)
 #
 # ## Where do the bytes go?
 #
 # Training keeps four numbers for each parameter: the weight, its gradient, and Adam's two moments.
 # The moments are running averages, one of the gradient and one of its square.
-# In float32 that is 16 bytes.
+# In float32 the four take 16 bytes.
 # We look into our small model after one step of training.
 
 # %% tags=["nbval-check-output"]
@@ -1052,9 +1056,11 @@ for paper in (small, base, big):
 # If the loss changes by g when y changes by 1, it changes by g · x when w changes by 1.
 # So the gradient of w needs x, the number that came in, and the forward pass must keep it.
 # What it keeps are the **activations**.
-# They grow with every token of the batch.
+# Every token of the batch adds to them.
 #
-# At 30 tokens a sentence, an encoder layer of base keeps about 15 · d_model numbers for each token: 4 · d_model hidden ones of the feed-forward network, 3 · d_model of queries, keys and values, and about 8 · d_model that go in and out of the other steps.
+# At 30 tokens a sentence, an encoder layer of base keeps about 15 · d_model numbers for each token.
+# Hidden units of the feed-forward network are 4 · d_model; queries, keys and values are 3 · d_model.
+# About 8 · d_model go in and out of the other steps.
 # In six layers that is 6 · 15 · 512 numbers of 4 bytes: about 184 kB for one source token.
 # A decoder layer, with its second attention, keeps more.
 #
@@ -1070,7 +1076,8 @@ of_activations = Predict(
 of_activations
 
 # %% [markdown]
-# We measure with PyTorch's hooks for saved tensors (folded, parameters left out), for one source token and one target token together (`per_pair`):
+# We measure with PyTorch's hooks for saved tensors (folded, without parameters).
+# `per_pair` is for one source token and one target token together:
 
 
 # %% tags=["hide-input"]
@@ -1162,7 +1169,7 @@ Predictions()
 #
 # A new model is tested by its first loss, by one batch that it learns by heart, by what it writes when it reads only its own output, and by wrong sources and random target tokens.
 # Without the shift the loss falls even faster, but the model only copies.
-# Without √d_model all these tests are passed.
+# A model without √d_model passes all these tests.
 #
 # Four formulas count 63.1 million parameters in base and 214.2 million in big; feed-forward networks hold the largest share.
 # At 30 tokens a sentence, FLOPs go where the parameters are.

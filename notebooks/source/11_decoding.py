@@ -37,7 +37,7 @@ pad_id, bos_id, eos_id = model.config.pad_id, model.config.bos_id, model.config.
 
 # %% [markdown]
 # With the finished translator of the course, greedy decoding and a beam write the same for nearly all sentences of its grammar.
-# So we take it from an early point of its training, where the searches differ.
+# So we use an early checkpoint, where the searches differ.
 #
 # ## All that a search can ask
 #
@@ -71,7 +71,7 @@ unsure = next_log_probs(src, tokenizer.encode("Ich sang")).cpu()
 probs, order = unsure.exp().sort(descending=True)
 others = 100 * probs[6:].sum().item()
 bars(
-    [*map(tokenizer.token, order[:6].tolist()), f"{len(probs) - 6:,} others"],
+    [*map(tokenizer.token, order[:6].tolist()), f"{(probs > 0).sum() - 6:,} others"],
     [*(100 * probs[:6]).tolist(), others],
     xlabel="probability of the token after Ich sang (%)",
     title="Two tokens compete, and the wrong one is ahead",
@@ -85,7 +85,7 @@ assert 0.65 < probs[0] < 0.67 and 0.24 < probs[1] < 0.26
 
 # %% [markdown]
 # `▁vor` is right, and the model gives it 25 %. But `▁drei` has 66 %.
-# Which one do we write? The simplest answer is: the first bar.
+# The simplest choice is the first bar.
 #
 # ## Greedy: the most probable next token
 #
@@ -147,7 +147,7 @@ assert ids[: len(theirs.ids)] == theirs.ids and len(theirs.ids) < 10
 # It repeats itself until we stop it.
 # So every search needs a *maximum length*, in case `</s>` never comes.
 # The paper allows 50 tokens more than the source has, and so does `course_lib` by default.
-# An output that hits the limit is *unfinished*, and the search must say so:
+# An output that reaches the limit without `</s>` is *unfinished*, and the search must say so:
 
 # %% tags=["hide-input", "nbval-check-output"]
 for max_len in (3, 5, 6):
@@ -193,7 +193,7 @@ assert math.isclose(sums[0], sang_greedy.log_prob, abs_tol=1e-4)
 # Greedy decoding never looks back.
 # So we need a search that keeps `▁vor` alive for a while.
 #
-# Before that, one measure of how good greedy decoding is: 200 sentences that this translator has never seen, the test part of its corpus.
+# Before that, we measure greedy decoding on 200 test sentences, which this translator has never seen.
 
 # %%
 from course_lib.data import load_course, pad
@@ -267,7 +267,7 @@ at_6 = [node.total for node in tree.nodes if node.step == 6 and node.fate == "ke
 assert math.isclose(min(at_6), -9.09, abs_tol=0.01)
 
 # %% [markdown]
-# (The boxes of one parent stand together, so their order from top to bottom is not their rank.)
+# (The boxes of one parent stand together, so their order is not their rank.)
 #
 # This is **beam search**.
 # It keeps *beam_size* beginnings, its *hypotheses*. One step goes like this:
@@ -276,7 +276,7 @@ assert math.isclose(min(at_6), -9.09, abs_tol=0.01)
 # 2. Look at the beam_size best candidates. Those that end in `</s>` are finished; put them aside.
 # 3. Of the candidates that do not end in `</s>`, the beam_size best go on. All others are dropped for good.
 #
-# The search is over when beam_size outputs have finished.
+# The search is over when beam_size outputs have finished, or at the maximum length.
 
 
 # %%
@@ -298,7 +298,7 @@ def beam_by_hand(src, beam_size, max_len=30, scores=next_log_probs):
 
 # %% [markdown]
 # Why one candidate more than beam_size from each?
-# It may be that the whole beam comes from one hypothesis, and that `</s>` is among the best of that one.
+# All that go on may come from one hypothesis, and `</s>` may be among its best.
 
 # %% tags=["nbval-check-output"]
 for total, ids, _ in beam_by_hand(src, beam_size=2):
@@ -323,18 +323,19 @@ for text in (shirt, sang, *sources[:4]):
 #
 # ### When may a beam stop?
 #
-# Not at the first `</s>`: at step 6 the wrong sentence has finished, with −2.47, but −2.16 is still alive, and it wins.
+# Not at the first `</s>`.
+# At step 6 the wrong sentence has finished with −2.47, but the right one is alive at −2.16, and it wins.
 #
-# A total can only fall.
+# A total can only fall, because the logarithm of a probability is never positive.
 # So when a finished output beats every live hypothesis, none of them can overtake it any more.
 # Here that is at step 7: −2.28 against −9.29.
 # Our rule is simpler: wait until beam_size have finished.
-# (With a length penalty, below, a score can rise.)
 #
 # ### Whose error is it?
 #
 # Is a more probable output a better one?
-# Try *He was not clever.*, with a beam of 4. The top row is greedy's way.
+# Try *He was not clever.*, with a beam of 4.
+# The top row is the path of greedy decoding.
 
 # %%
 from course_lib.widgets import BeamTreeExplorer
@@ -378,7 +379,8 @@ assert way[1:] == [parents.index(index) for index in way[:-1]]  # the top row
 #
 # In the first row the model prefers the right output, and the search missed it: a **search error**.
 # In the second row the model itself prefers the wrong output: a **model error**.
-# A wider beam can mend only a search error. Here it was the wider beam that found the wrong output.
+# A wider beam can mend only a search error.
+# In the second row the wider beam found the wrong output.
 #
 # Now we compare each wrong output with its reference in this way, for greedy decoding and for three beams (`search_with`).
 
@@ -438,18 +440,19 @@ one, other = (  # with the finished translator
 assert sum(a.ids == b.ids for a, b in zip(one, other, strict=True)) >= 97
 
 # %% [markdown]
-# As the search errors go, the model errors grow, and hardly fewer outputs are wrong.
+# As the search errors vanish, the model errors grow, and nearly as many outputs are wrong.
 # (Some of these "errors" are good translations in other words.)
 #
 # ### Search everything
 #
-# A reference reveals a search error only if the model prefers just that output.
+# A reference reveals a search error only if the reference itself is more probable than the output.
 # What is the most probable output of *all*?
 #
-# There are too many to score, but we need not score them. A total can only fall.
+# There are too many to score, but we need not score them all.
+# A total can only fall.
 # So once a beginning is below some finished output, nothing that begins so can win, and the whole branch is cut [@stahlberg2019].
-# `exact` tries the most probable token first, and starts from the best output that we have.
-# Will it write better translations than a beam of 8?
+# `exact` tries the most probable token first, starts from the best output that we have, and gives up after 1,000 calls.
+# Will it translate 100 sentences better than a beam of 8?
 
 
 # %%
@@ -501,7 +504,7 @@ darf = sum(token_log_probs(encode(unasked), tokenizer.encode("Er darf?")))
 assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 
 # %% [markdown]
-# It finds more probable ones: a beam of 8 has missed a few, greedy decoding about one in three.
+# It finds more probable outputs: a beam of 8 has missed a few, greedy decoding about one in three.
 # But read what was missed.
 # For *He may invite a neighbor who loves the blue flower.* the beam writes the whole sentence, with one word doubled.
 # The most probable output is *Er darf?*, "He may?".
@@ -512,7 +515,8 @@ assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 #
 # ## Every further token costs
 #
-# *Er war nicht klug.* has one token more than *Er war klug.*, and every token has its price: the logarithm of a probability is never positive, so each further token lowers the total. The short output wins wherever the model does not charge enough for stopping early.
+# *Er war nicht klug.* has one token more than *Er war klug.*, and each further token lowers the total.
+# The short output wins wherever the model does not charge enough for stopping early.
 # What do wider and wider beams do to the length?
 
 
@@ -581,9 +585,9 @@ assert all(0.2 < each < 0.5 for each in lost)
 # BLEU does not follow: a beam of 8 gains no more than a beam of 2.
 #
 # How sure are these gains?
-# We draw the 200 sentences again and again, with replacement, and score both sides on each draw: **paired bootstrap resampling** [@koehn2004] gives the 95 % intervals.
+# We draw the 200 sentences again and again, with replacement, and score both searches on each draw: **paired bootstrap resampling** [@koehn2004] gives the 95 % intervals in brackets.
 # About a third of the gain comes from three sentences whose greedy output runs to the limit (such as *Sppp…*).
-# Without them, the intervals reach zero or nearly: that a beam translates the others better is not shown.
+# Without them, the intervals reach zero or nearly, so a gain on the other sentences is not shown.
 #
 # ### The length penalty
 #
@@ -627,8 +631,9 @@ for alpha in (0.0, 0.6, 2.0):
 
 # %% [markdown]
 # Which α? The paper took 0.6 with a beam of 4, "chosen after experimentation on the development set" (section 6.1).
-# We choose on the first half of our texts, and report on the second.
-# BLEU lowers the score of too short outputs by a factor, its brevity penalty; we also print the score without it (`bare`).
+# With the beam of 8, we choose on the first half of our sentences and report on the second.
+# BLEU lowers the score of too short outputs by a factor, its brevity penalty.
+# We also print the score without it (`bare`).
 
 
 # %% tags=["hide-input"]
@@ -670,7 +675,8 @@ assert (len(short), len(long)) == (5, 6) and sum(short) > sum(long)
 assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 
 # %% [markdown]
-# The interval lies above 0: the length penalty raises BLEU. But most of the gain is only that BLEU's own brevity penalty takes less.
+# The interval lies above 0: the length penalty raises BLEU.
+# But most of the gain is only that the brevity penalty takes less.
 # Without it the second half gains little and the first half loses: the outputs have become longer, but their words are not shown to be better.
 # These sentences cannot tell us which α is best: several score nearly the same.
 #
@@ -680,7 +686,7 @@ assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 #
 # **A common mistake**: beam search that adds raw logits (`raw_logits`).
 # If all logits of a step grow by 7, the probabilities stay the same, but the sum does not.
-# And each token whose logit is positive makes an output look *better*.
+# And each further token with a positive logit makes an output look *better*.
 #
 # **A common mistake**: beam search that drops what has finished, `finished = …` in place of `finished += …` (`beam_that_drops`).
 # Then only the outputs that finish in the last step are left.
@@ -765,9 +771,9 @@ assert lower["beam 2"] >= 1 and lower["beam 8"] <= lower["beam 2"]
 #
 # So far we looked for one output, the most probable.
 # Sometimes we want many different ones: ten ways to say it, or a story.
-# Then we do not search at all. We draw.
+# Then we do not search: we draw each token with the probability that the model gives it.
 #
-# We draw each token with the probability that the model gives it, and write a thousand outputs for one sentence.
+# We write a thousand outputs for one sentence.
 # What share of them will be *Das Hemd liegt dort.*, whose probability was 0.44?
 
 # %%
@@ -791,7 +797,7 @@ assert len(rare) > 200
 # %% [markdown]
 # About as large as its probability says.
 # Each of the rare outputs is improbable, but there are very many of them.
-# How much probability lies outside the five most probable tokens, step by step along the greedy output?
+# How much probability lies outside the five most probable tokens, in the *tail*, at each step of the greedy output?
 
 # %%
 tails = []
@@ -814,13 +820,13 @@ assert 0.1 < 1 - log_probs.softmax(dim=-1).topk(5).values.sum().item() < 0.12
 # On average, a step leaves about a tenth to the tail. That seems little.
 # But the sentence has six steps, and one bad draw is enough: nearly half of the outputs are hit.
 #
-# Where does the tail come from? Much of it is asked for: label smoothing (lesson [09](09_training.ipynb)) trains the model to give about 10 % to all other tokens.
+# Where does the tail come from? Much of it is asked for: label smoothing (lesson [09](09_training.ipynb)) trains the model to give all other tokens together about 10 %.
 # So more training does not remove it: at the full stop of this sentence, the finished translator still leaves 11 % outside the first five.
 #
-# Before we draw, we change the distribution.
+# So we change the distribution before we draw.
 # A *temperature* divides the log-probabilities before the softmax, as it divided the scores in lesson [03](03_attention.ipynb).
 # Dividing by 0.5 doubles each logarithm: it *squares* each probability, and the softmax makes the sum 1 again.
-# Squaring hurts the small ones most: a token with 0.2 % ends below 0.001 %, so the tail is gone.
+# Squaring shrinks the small ones most: a token with 0.2 % ends below 0.001 %, so the tail is nearly gone.
 # But the lead of `▁drei` over `▁vor` grows from 2.7 : 1 to 7 : 1.
 #
 # The other way is to cut the tail off.
@@ -896,7 +902,7 @@ for each in places.values():
     assert (each / 1000).softmax(dim=-1).max() < 1.1 / (len(each) - 2)
 
 # %% [markdown]
-# (Near temperature 0, sampling is greedy decoding; at a high one all tokens become alike.)
+# (Near temperature 0, sampling is greedy decoding; at a high one all tokens become equally probable.)
 #
 # The whole loop:
 
@@ -915,7 +921,8 @@ def sample_by_hand(src, change, generator, max_len=20):
 
 
 # %% [markdown]
-# The library's `sample` does the same for many rows at once. Here are 300 draws for each of two sentences:
+# The library's `sample` does the same for many rows at once.
+# Here are 300 draws for each sentence and way:
 
 # %%
 shares, answers = {}, {shirt: "Das Hemd liegt dort.", sang: "Ich sang vor drei Tagen."}
@@ -997,16 +1004,16 @@ for each in (top_k, top_p):
 assert 10 < right_of["drawn"] < 30 and 90 < right_of["greedy"]
 
 # %% [markdown]
-# (Three draws each.)
+# (Three draws a row.)
 # The higher the temperature, the worse the translation; the coolest draws are about as good as greedy decoding.
-# Cutting the tail wins back more than half of what temperature 1 loses. Both cuts still draw among several likely tokens, and where one is nearly certain, top-k 5 keeps four of the tail.
-# The finished translator has the same tail: with greedy decoding nearly all of 100 sentences are right, with a draw from all tokens one in five.
+# Cutting the tail wins back more than half of what temperature 1 loses. Both cuts still draw among the likely tokens, and top-k 5 keeps four others even where one is nearly certain.
+# The finished translator has such a tail, too: greedy decoding gets nearly all of 100 sentences right, a draw from all tokens one in five.
 #
 # For open-ended text, such as a story, the opposite is reported: the most probable text repeats itself, and top-p sampling does better [@holtzman2020].
 #
 # ## The key-value cache
 #
-# Greedy decoding writes *Ich sang drei Tagen*. What does the decoder compute at each step?
+# Greedy decoding writes *Ich sang drei Tagen*. What does the decoder compute at the first four steps?
 #
 # | step | it reads | without a cache it computes | with a cache |
 # |---|---|---|---|
@@ -1063,9 +1070,10 @@ torch.testing.assert_close(torch.cat(outputs, dim=1), at_once, rtol=1e-9, atol=1
 # With one new token at a time, the future is not there yet, so there is nothing to hide. (Several new tokens at once, such as a given beginning, need a mask among themselves.)
 # But a token that comes alone must still get its own position, t and not 0, or the outputs change without a crash.
 #
-# `model.new_cache` does this for every layer.
-# It also keeps the keys and values of the memory, which are the same at all steps.
-# We feed in a whole output token by token, with and without it (`write`). The logits agree:
+# `model.new_cache` keeps the keys and values of every layer.
+# It also keeps those of the memory, which are the same at all steps.
+# We feed in a whole output token by token, with and without the cache (`write`).
+# The logits agree:
 
 
 # %% tags=["hide-input"]
@@ -1096,7 +1104,7 @@ lengths = src.shape[1] + tgt_in.shape[1]
 assert numbers == 2 * model.config.num_layers * model.config.d_model * lengths
 
 # %% [markdown]
-# The price is memory (lesson [14](14_cost_and_memory.ipynb)).
+# The price is space for the cache (lesson [14](14_cost_and_memory.ipynb)).
 #
 # For 64 tokens the table's last row becomes 2,080 positions against 64: 32 times fewer. Is it 32 times as fast?
 
@@ -1176,7 +1184,7 @@ of_rows.reveal({(False, True): "the first"}.get((*right,), "others"))
 assert right == [False, True]
 
 # %% [markdown]
-# The first row reads *sieht*, but its cache remembers *Die Katze*.
+# The first row reads *sieht*, but its cache remembers *Die Katze*; the second has its own beginning.
 # All shapes are right, so nothing crashes.
 #
 # ## Teacher-forced or free-running?
@@ -1187,7 +1195,7 @@ assert right == [False, True]
 # - Teacher-forced, the model is given `▁vor` all the same, and gets the rest right.
 # - Running free, it reads its own `▁drei` and writes *Tagen.* Place by place, all the rest is wrong, because it comes one place too early. If we align the two rests, *Tagen.* is right again.
 #
-# Now for all 200 sentences:
+# Now for all 200 sentences, without the full stop and `</s>`:
 
 # %%
 from course_lib.data import encode_pairs, make_batch
@@ -1249,10 +1257,11 @@ assert 16 < after["free", "place"] < 28 and 50 < after["free", "aligned"] < 72
 
 # %% [markdown]
 # After its first error, the teacher-forced model gets four tokens in five right.
-# Running free it gets about one in five by place, but more than half aligned: most of the gap between the two modes is only a shift.
+# Running free it gets about one in five by place, but more than half aligned.
+# So most of the gap between the two modes is only a shift.
 #
 # Neither measure is fair: in German a wrong place can be a real error, and both count a good translation in other words as wrong.
-# So the exposure bias of lesson [07](07_decoder.ipynb) is only a part of the gap.
+# Exposure bias (lesson [07](07_decoder.ipynb)) is only a part of the gap.
 #
 # ## One output, many scores
 #
@@ -1293,7 +1302,7 @@ assert bleu(["Wer schläft?"], ["Wer schläft?"]).score == 0  # three tokens
 # The first three differ in what they call a token: words and punctuation (13a), whatever stands between spaces (none), or characters (char).
 #
 # The fourth is a mean over sentences.
-# No signature says that it is a mean, it gives a short sentence the weight of a long one, and a perfect sentence of three tokens gets 0, because it has no 4-gram.
+# No signature says so, a short sentence weighs as much as a long one, and a perfect sentence of three tokens gets 0, because it has no 4-gram.
 #
 # **A common mistake** is the fifth: BLEU of the teacher-forced argmax.
 # No one can produce this output without the reference, because the reference corrects it at every step.
@@ -1328,14 +1337,14 @@ print(f"  hyphens, split {bleu(*by_paper, tokenize='none').score:5.1f}")
 # %% [markdown]
 # Each part that is right counts, and the same sentence gets 73.5 in place of 53.7.
 # Quotation marks matter, too: 13a does not split off the typographic ones, intl does.
-# So sacreBLEU has given lower numbers for the same kind of output [@post2018].
-# Neither is wrong; comparing them is.
+# So sacreBLEU gives other numbers for the same output [@post2018].
+# Neither number is wrong; comparing them is.
 #
 # With a score, report the signature and the search: beam size, α, maximum length.
 #
 # ## Which search for what?
 #
-# All searches once more, on the same sentences and with the same translator.
+# Five searches once more, on the same sentences.
 
 # %%
 draw = partial(sample, generator=torch.Generator(device).manual_seed(0))
@@ -1372,7 +1381,7 @@ best_two = scores["beam 4, α = 0"], scores["beam 4, α = 0.6"]
 assert scores["greedy"] < min(best_two) and abs(best_two[0] - best_two[1]) < 2
 
 # %% [markdown]
-# (One draw each for sampling.)
+# (Length is relative to the references, time to greedy decoding.)
 # For translating, the beams score best, partly because of greedy decoding's three outputs that run to the limit. Drawing costs BLEU and buys variety.
 
 # %% [markdown]
@@ -1398,11 +1407,11 @@ Predictions()
 # ## Summary
 #
 # The log-probabilities of an output's tokens add up to that of the output.
-# Greedy decoding takes each favorite; a beam keeps several beginnings and finds outputs that greedy decoding misses; sampling draws.
+# Greedy decoding takes the most probable token; a beam keeps several beginnings and finds outputs that greedy decoding misses; sampling draws.
 # As far as references can tell, what a wide beam gets wrong is mostly the model's error; exact search shows that the most probable output can be short and wrong.
-# A length penalty, chosen on other sentences than it is reported on, makes outputs longer; here that raises BLEU mostly through its brevity penalty.
+# A length penalty, chosen and reported on different sentences, makes outputs longer; here that raises BLEU mostly through its brevity penalty.
 # The key-value cache keeps what cannot change, so that each position is computed once, with the same logits.
-# A BLEU score means something if it is of free-running output, over the whole corpus, with its signature.
+# A BLEU score means something only if it is of free-running output, over the whole corpus, with its signature.
 #
 # **Practice**: [assignment 11](assignments/release/11_decoding/11_decoding.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -53,7 +53,7 @@ for kind, weights in maps.items():
 # | decoder | the German token that it *predicts* | a German token that was *read* |
 # | cross | the German token that it *predicts* | an English token |
 #
-# (Rows sum to 1, so sums show whether a map is transposed. No sum shows whether the labels are right.)
+# (Each row sums to 1, so row sums reveal a transposed map. They cannot reveal wrong labels.)
 # %% tags=["hide-input"]
 from matplotlib.patches import Rectangle
 
@@ -117,7 +117,7 @@ for keys in (first, one_word):
 # So how does the model know that it must be *Die*?
 #
 # Perhaps the encoder has an answer.
-# Look for a head whose work you can describe in one sentence.
+# Of its eight heads, one has a task that fits in one sentence.
 
 # %%
 framed = [(5, 0, 2), (5, 5, 6), (5, 7, 9)]  # of 1.1: three articles, and their nouns
@@ -148,11 +148,10 @@ assert all(src[column] == nouns[row] for _, row, column in framed)
 # | Does the decoder read it there? | swap the vector |
 # | Does 1.1 bring it there? | switch off the others |
 #
-# The table comes back near the end, with the answers.
-# Where a head comes back, parentheses remind you of it: encoder 1.1 (article → noun).
+# Parentheses remind you what a head does: encoder 1.1 (article → noun).
 #
 # The third kind of map is the decoder's: its rows and columns are both German, and no row looks at a token that is not yet written.
-# The explorer opens with one of them.
+# The explorer opens with decoder 0.3.
 # Explore this sentence or another: point at a token or at a cell of the map.
 # Click a German token to see its alternatives, and choose one: how does the sentence continue?
 
@@ -179,8 +178,9 @@ assert (maps["decoder"].triu(1) == 0).all()
 # The grammar of the course corpus builds a tree of phrases and expresses it in both languages.
 # So it knows which English word belongs to which German word: the gold links of lesson 04.
 # We take 1,000 trees whose sentences the model has never seen: `tree_of[n]` is a tree, `pairs[n]` its two sentences.
-# We *choose* on the first half (which head is best?) and *report* on the second: on the sentences that chose it, the winner looks better than it is.
-# (Where heads win by far, we use the second half for both.)
+# We *choose* the best head on the first half, and *report* its score on the second.
+# On the sentences that chose it, the winner looks better than it is.
+# (Where the winner is far ahead, we use the second half for both.)
 
 # %% tags=["hide-input"]
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -200,7 +200,7 @@ choosing, reporting = range(half), range(half, len(pairs))
 print(len(pairs), "sentences; the last:", pairs[-1].src, "→", pairs[-1].tgt)
 
 # %% [markdown]
-# The model reads the true German sentence (teacher forcing), and `record` keeps its cross-attention.
+# The model reads the true German sentence (teacher forcing), and `record` keeps the cross-attention.
 # But links connect words and weights connect tokens: *shows* is `▁show` and `s`. (`spans` finds the tokens of each word.)
 # If a key word has two tokens, we add their weights; if a query word has two, we average their rows [@clark2019, section 4.1].
 # The weight on `</s>` gets a column of its own: "no word".
@@ -247,7 +247,8 @@ torch.testing.assert_close(torch.tensor(sum_of_pieces), between[0][1, 2][:, :-1]
 # The largest weight of each row is a link that the head *predicts*, unless it is on "no word".
 # Take cross 1.0 on our sentence: it predicts 9 links, there are 10 gold links, and 5 are in both.
 # Its **alignment error rate** is 1 − 2 · 5 / (9 + 10) = 0.47.
-# In general, for predicted links P and gold links G, it is 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, when no gold link is doubtful]: 0 if they are the same, 1 if they have nothing in common.
+# In general, for predicted links P and gold links G, it is 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, when no gold link is doubtful].
+# It is 0 if P and G are the same, and 1 if they have nothing in common.
 
 # %% tags=["nbval-check-output"]
 from course_lib.grammar import build as grammar
@@ -282,9 +283,9 @@ assert by_formula == alignment_error_rate(predicted, gold) > 0.4
 # **A common mistake**: "row *t* of the cross-attention explains word *t*."
 # Position *t* reads the token y_t and predicts y_{t+1} (lesson [07](07_decoder.ipynb)).
 # Suppose we label the rows by the token that was read.
-# Then *Frau* gets the row that predicted *zeigt*, and the map says *Frau* = *shows*.
+# Then each word gets the row below its own: *Frau* gets the row that predicted *zeigt*, and the map says *Frau* = *shows*.
 # How much does that matter?
-# `rates_of` scores all heads, with rows labeled either way.
+# `rates_of` scores all heads.
 
 # %%
 of_lower = Predict(
@@ -337,18 +338,18 @@ assert rates.argmin() == 6 and rates.min() < 0.1
 assert rates.flatten().sort().values[1] > rates.min() + 0.05  # wins by far
 
 # %% [markdown]
-# With the wrong labels, every head is above 80 %.
+# With the wrong labels, every head's error rate is above 80 %.
 # (In larger translators, @chen2020 found the rows that *read* the token better: measure which label fits.)
 #
 # ## Good compared with what?
 #
 # The best head has an error rate of 9 %. Is that good?
-# We need opponents that have no attention.
+# We need baselines: aligners without attention.
 #
 # - The **diagonal** uses no words: it links each German word to the English word at the same relative position.
 # - **fast_align** [@dyer2013] is a widely used tool. From sentence pairs without any links it learns a table: how likely is this German word for that English word? It also prefers words near the diagonal.
 #
-# (The table alone is **IBM model 1** [@brown1993]. In the folded cells our own versions learn by **expectation maximization**, first for four pairs by hand.)
+# (The table alone is **IBM model 1** [@brown1993]. In the folded cells our versions of both learn by **expectation maximization**, first for four pairs by hand.)
 
 # %% tags=["hide-input"]
 # Expectation maximization learns the table t(German word | English word). Each round:
@@ -503,7 +504,7 @@ for name, found in ways.items():
     )
 
 # %% [markdown]
-# Cross 1.2 was never trained to align, and yet it aligns about as well as fast_align: the interval of the difference is narrow and contains 0.
+# Cross 1.2 was never trained to align, and yet it aligns about as well as fast_align: the 95 % interval of the difference is narrow and contains 0.
 # (The aligners learned from 20,000 pairs, the translator from 60,000.)
 # Against the diagonal alone, seven of the eight heads would have looked like discoveries.
 #
@@ -511,7 +512,8 @@ for name, found in ways.items():
 # Take *Now a doctor is lending a coat to a student.*
 # In German the student comes first: *einem Studenten einen Mantel*.
 # Which *a* is *einem*, and which is *einen*?
-# A table of words gives each *a* the same scores; the diagonal prefers the wrong pairs, and fast_align takes them.
+# A table of words gives each *a* the same scores.
+# The diagonal prefers the wrong pairs, and fast_align takes them.
 # The head finds the right pairs.
 # So `found_share` counts the links of repeated words separately.
 
@@ -578,7 +580,7 @@ assert abs(100 * more.sum() / size.sum() - (twice[2] - twice[1])) < 1e-6 and low
 # %% [markdown]
 # For single words, all three are about equally good.
 # For repeated words, the head finds more links than fast_align: the interval of the difference is above 0.
-# (Perhaps because its keys come from vectors that have seen the whole English sentence, its query from one that has seen the German words so far.)
+# (Perhaps the reason is that its keys have seen the whole English sentence, and its query the German words so far.)
 #
 # ## When does a head learn to align?
 #
@@ -624,7 +626,7 @@ assert (above[level:].diff() < 0).all() and course_film.best[-1] == (1, 2)
 # %% [markdown]
 # At step 100 most rows look at the same two tokens.
 # At step 382, after 7 % of the training, five of the twelve rows are right.
-# The best head of that moment (another one) is level with the diagonal: both have an error rate of 41 %.
+# The best head of that moment (not this one) is level with the diagonal: both have an error rate of 41 %.
 # From then on the best head improves, to 9 % at the end. (Here each German word chooses again. The folded cells have all checkpoints.)
 #
 # ## Tasks of heads
@@ -632,7 +634,8 @@ assert (above[level:].diff() < 0).all() and course_film.best[-1] == (1, 2)
 # Back to *The* and *woman*: does encoder 1.1 take articles to their nouns in many sentences?
 # The paper says that heads "clearly learn to perform different tasks" (section 4), and shows examples.
 # An example can be chosen to suit a claim, so we count.
-# Our trees know which words belong together: a verb and its subject, for example, or a determiner (an article, or a word in its place, such as *their*) and its noun.
+# Our trees know which words belong together: a verb and its subject, for example, or a determiner and its noun.
+# (A determiner is an article, or a word in its place, such as *their*.)
 
 # %% tags=["nbval-check-output"]
 from course_lib.analysis import goals
@@ -651,7 +654,7 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 # A share alone says as little as an error rate alone, so each head must beat two opponents:
 #
 # - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one token to the right of the row" finds many nouns without knowing any;
-# - the **control rows**: rows that have no reason to look at this word. If they look at *man* as often as *The* does, the head likes *man*, whoever asks. (They are all rows but *The*, *man* and *likes*, whose subject it is; in the decoder, the rows between the two words.)
+# - the **control rows**: rows that have no reason to look at this word. If they look at *man* as often as *The* does, the head likes *man*, whoever asks. (Here: all rows but those of *The*, *man* and its verb *likes*. In the decoder: the rows between the two words.)
 #
 # For each relation we take the best head and the best distance of the first half, and count on the second.
 # We call a role *confirmed* if the head is more than 15 points ahead of both opponents; the 15 are our choice.
@@ -746,7 +749,7 @@ assert least > 0.55 and pronoun.distance < 0.35
 # A head may look at the right place and still be useless.
 # So we remove it and measure what breaks. This is called **ablation**; @michel2019 and @voita2019 did it with larger models.
 #
-# The context of a head enters the rest of the model through its columns of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
+# The context of a head enters the rest of the model through its slice of W_O, and nowhere else (lesson [04](04_multi_head.ipynb)).
 # With zeros there, the head is off.
 # `ablate_heads` does the same without touching the weights.
 
@@ -853,7 +856,7 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 # Yes, the model needs it: without encoder 1.1 (article → noun) about a third of the sentences are lost.
 # Without decoder 0.3, about as many; the difference between the two may be chance.
 # Neither can align anything: encoder 1.1 sees only English, decoder 0.3 only German.
-# (More than half of the rows of decoder 0.3 look at the token just read, at the row's own position.
+# (More than half of the rows of decoder 0.3 look at their own position.
 # The residual path passes on that vector anyway, so the map does not tell why this head costs so much.)
 #
 # ### One at a time is not the whole story
@@ -901,7 +904,7 @@ assert alone[5].max() < 0.35
 # Look at the last two bars, of the cross-attention's layer 1: by the single costs at least about 70 % of the sentences should be left, and none is.
 # In five of the six pairs the blue bar is clearly shorter than the gray one: the loss is larger than the sum.
 # So a small single cost does not mean "not needed".
-# (With *one* head of that layer on, a test by @michel2019, at most 22 % are right: folded cell.)
+# (With only *one* head of that layer on, as @michel2019 tested it, at most 22 % are right: folded cell.)
 #
 # ### Two heads that look alike
 #
@@ -928,9 +931,9 @@ for head in (1, 3):
 
 # %% [markdown]
 # By this number the two look like twins. Does the model need both?
-# We switch off one of them and count the sentences with such an *it* that *break*: right before, wrong now.
-# These sentences have two clauses, so the control is others of two clauses.
-# (About three quarters of these pronouns are *it*. The others are *they* and *them*, whose German forms are the same for all genders.)
+# We switch off one of them, and count how many sentences with such an *it* *break* (right before, wrong now).
+# The control is other sentences of two clauses, as these have two.
+# (About three quarters of the 86 pronouns are *it*. The others are *they* and *them*, whose German forms are the same for all genders.)
 
 # %%
 of_twin = Predict(
@@ -1013,7 +1016,7 @@ assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total <
 # %% [markdown]
 # Determiners, first of all: a quarter of them are now wrong, but only one pronoun in eight.
 # Of the 34 sentences that break, 29 have a wrong determiner.
-# So even these sentences break mostly at determiners.
+# So for most pronouns the model does not need 1.1.
 # (Perhaps the decoder takes the gender of most pronouns from the true article before them: *die Stadt, weil sie*. Why the control breaks less often, we have not tested.)
 # Ablation tests a pattern, but only if you look at what breaks.
 #
@@ -1027,7 +1030,7 @@ assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total <
 # In our first figure, cross 0.3 looks like a good dictionary: ten of its twelve rows are right.
 # If its weights are the reason for the output, other weights should give another output.
 # So we scramble them, as Jain and Wallace did with text classifiers.
-# We *permute* each row: it keeps its weights, but on keys drawn at random.
+# We *permute* each row: it keeps its weights, but puts them on keys drawn at random.
 # For comparison, we do so with cross 1.2 (the best aligner).
 
 # %% tags=["hide-input"]
@@ -1115,7 +1118,7 @@ assert (mixed[~allowed] == 0).all() and not torch.equal(mixed, given)
 assert torch.equal(right(), all_right)  # nothing is permuted any more
 
 # %% [markdown]
-# - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head. Its map is neat, but the model hardly needs it.
+# - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head: the model hardly needs it.
 # - Cross 1.2 (the best aligner): scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
 # - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
 #
@@ -1125,12 +1128,12 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 #
 # In our first figure, cross 0.1 puts nearly all its weight on `</s>` to predict *zeigt*.
 # A row must sum to 1, even where a head has nothing to look for; perhaps that is why.
-# Such a token is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
+# A token that gets weight in this way is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
 #
 # How much does a head bring from there?
 # It adds weight times value [@kobayashi2020], and the value may be short.
-# We measured the vectors that the heads of the cross-attention's layer 0 add.
-# In rows whose largest weight is on a punctuation mark or `</s>`, they are on average between a fifth and a half shorter than in other rows of words (folded cell).
+# We measured the vectors that each head of the cross-attention's layer 0 adds, in the rows that predict words.
+# Where the largest weight is on punctuation or `</s>`, they are on average between a fifth and a half shorter than elsewhere (folded cell).
 # So the map alone does not tell how much a head brings.
 
 # %% tags=["hide-input"]
@@ -1179,14 +1182,13 @@ assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 # The third question: is the gender really at *The*?
 # The decoder looks at *The* when it writes *Die*, but it does not see words.
 # It sees the memory, one vector a token, in which the encoder has mixed the words.
-# So what does the vector at *The* hold?
 #
-# A **probe** can tell: a small classifier that is trained to read a property off the vectors of a layer.
+# A **probe** can tell what a vector holds: a small classifier that is trained to read a property off the vectors of a layer.
 # Ours is linear (`fit_probe` is multinomial logistic regression).
 # At every *the* we ask it for the gender of the noun: feminine for *the woman* (*die Frau*), masculine for *the boy* (*der Junge*).
 #
 # We collect the vectors of all English words at the embedding, after layer 0 and after layer 1, from our model and from an untrained one.
-# (`vectors[name][2]` are those after layer 1. `in_first` marks the words of the first half of the sentences. `where(condition)` gives the numbers of the words that meet a condition.)
+# (`words` lists each word's noun and its gender. `vectors[name][2]` are the vectors after layer 1. `in_first` marks the words of the first half of the sentences. `where(condition)` gives the numbers of the words that meet a condition.)
 
 # %%
 from course_lib import Transformer
@@ -1195,6 +1197,7 @@ from course_lib.analysis import fit_probe, layer_states, word_labels
 torch.manual_seed(0)
 models = {"trained": model, "random": Transformer(model.config).to(device).eval()}
 words = [label for tree in tree_of for label in word_labels(tree)]
+print("word       its noun and its gender")
 for word in words[-8:]:
     print(f"{word.word:10}", word.noun, word.gender)
 
@@ -1251,7 +1254,7 @@ assert correct[plural].float().mean() < guess[plural].float().mean() + 0.2
 # (In the singular it is nearly always right. In the plural, German has one article for all genders, and the probe is not much better than guessing.)
 # Does the model know gender, then?
 # Careful: a probe learns, too.
-# So we ask for the gender at the *nouns*, before any layer, in both models. (`table_of` probes every layer.)
+# So we ask for the gender at the *nouns*, at the embedding, in both models. (`table_of` probes every layer.)
 
 # %% tags=["hide-input"]
 from course_lib.analysis import control_labels
@@ -1321,7 +1324,7 @@ assert (
 # A probe can memorize: this vector is *woman*, so feminine.
 # So the 97 % of the trained model say nothing about the model: its probe may have memorized, too.
 #
-# Memorizing must not help: we hide a third of the nouns from the *probe* (three times over), and test it on these.
+# Memorizing must not help: we hide a third of the nouns from the *probe* (each third once), and test it on these.
 
 # %% tags=["hide-input"]
 unmet, guessed = {}, []  # (property, model) → accuracies at each depth, for each third
@@ -1382,10 +1385,10 @@ assert all(abs(sum(each) / 3 - 46) < 3 for each in (guessed[:3], guessed[3:]))
 assert averages["“the”", "trained"].diff().min() > 10
 
 # %% [markdown]
-# Now the two models differ. (The bars are the worst and the best third; plurals included.)
+# Now the two models differ. (The error bars show the worst and the best third; plurals included.)
 #
 # - At the noun (blue), the trained model has the gender from the start (90 %), and the random model does not (38 %): training has grouped the embeddings of nouns by gender.
-# - At *the* (orange), the embedding gives no more than guessing. After layer 0 it is 61 %, after layer 1 it is 88 %; in the random model it never rises.
+# - At *the* (orange), the embedding gives no more than guessing. After layer 0 the probe is right for 61 %, after layer 1 for 88 %; in the random model it never gets better.
 #
 # So after layer 1 a probe can read the gender at both places.
 # (Another control is the **control task** [@hewitt2019]: each noun gets a random class, which a probe can only memorize. At *the*, after layer 1, its probe is about 30 points worse: folded cell.)
@@ -1399,7 +1402,7 @@ assert averages["“the”", "trained"].diff().min() > 10
 # This is **activation patching**: one vector of a run is replaced with that of another run, to see whether the output follows [@vig2020].
 #
 # We do it for 754 sentences of this form, in `short_batch`.
-# Each gets a donor: a sentence whose subject has another gender. (`donors` holds their numbers, `article` the correct first token of each sentence.)
+# Each gets a donor: a sentence with the same object, and a subject of another gender. (`donors` holds their numbers, `article` the correct first token of each sentence.)
 
 # %% tags=["hide-input"]
 from itertools import permutations
@@ -1512,9 +1515,9 @@ assert followed["the"] > 0.99 and followed["object"] < 0.01
 assert 0.65 < mean_rows[4, 3, 4] < 0.85
 
 # %% [markdown]
-# No other position alone gives the article the donor's gender.
-# The article of the *object* gives the same result: all 754 follow the vector at its *the*, and none follows that at its noun.
-# Here a map would have misled us: to predict this article, cross 1.0 (which looks at nouns) puts three quarters of its weight on the noun (folded cell).
+# All 754 articles follow the vector at *The*, and none follows that of another position.
+# The article of the *object* does the same: all 754 follow the vector at its *the*, and none that at its noun.
+# Here a map would have misled us: to predict this article, cross 1.0 (adjective → noun) puts three quarters of its weight on the noun (folded cell).
 #
 # The last question: did encoder 1.1 (article → noun) bring the gender to *The*?
 # We switch off each head of the encoder, alone and together with 1.1, and count the articles that are still right.
@@ -1536,7 +1539,7 @@ for head in the_rest:
     print(f"without {head[1]}.{head[2]} {carried[head][0]:.0%}", end="; ")
     print(f"without both {carried[head][1]:.0%}")
 alone_on, none_on = right_articles(the_rest), right_articles([*the_rest, this_head])
-print(f"with 1.1 alone {alone_on:.0%}; without any head {none_on:.0%}")
+print(f"with 1.1 alone {alone_on:.1%}; without any head {none_on:.1%}")
 
 # %% tags=["hide-input"]
 assert min(one for one, _ in carried.values()) > 0.99 and alone_on > 0.99
@@ -1550,8 +1553,8 @@ assert (left == tokenizer.encode("Die")[0]).all() and none_on < 0.4
 assert max(cost[head] for head in the_rest) < 0.13
 
 # %% [markdown]
-# Read the first and the last line: without 1.1, 72 % of the articles are right; with 1.1 alone, all of them.
-# So 1.1 is enough. No other head is missed when only that one is off.
+# Without 1.1, 72 % of the articles are right; with 1.1 alone, all of them.
+# So 1.1 is enough, and no other head is missed when it alone is off.
 # But others can do part of its work, above all 1.0 and 0.1: without 1.1 and one of these two, only about 40 % are right.
 # (Without any head every article is *Die*.)
 #
@@ -1578,7 +1581,7 @@ assert max(cost[head] for head in the_rest) < 0.13
 # | Does the model need 1.1? | switch it off | yes, a third of the sentences are lost; another head of the encoder costs about 10 points at most |
 # | Is the gender at *The*? | probe, on new nouns | yes, 88 %; guessing about 46 %, random model 34 % |
 # | Does the decoder read it there? | activation patching | yes, in these sentences: all articles follow the vector at *The*, none that of another position |
-# | Does 1.1 bring it there? | switch off the others | it can: all articles right; without it 72 % still are, so others do a part |
+# | Does 1.1 bring it there? | switch off the others | with 1.1 alone all articles are right; without it 72 % still are, so other heads can do a part |
 #
 # ## Your predictions
 

@@ -32,7 +32,7 @@ def apart(a, b):
 
 # %% [markdown]
 # The task is that of lesson 02: **who was named last?**
-# A story is a row of random words, a quarter of them nouns, the first one always.
+# A story is a row of random words; about a quarter of them are nouns, and the first word always is one.
 # At each word that is no noun, the model must say which of eight nouns was named last.
 # Here is a story of 16 words, with the answers in brackets:
 
@@ -83,7 +83,7 @@ assert max(scores_added) - min(scores_added) > 1
 #
 # The mixed parts change from place to place: that is what we see here. With W_Q and W_K in between, the last part changes too.
 # A vector of its own for each place is an **absolute position**.
-# A model *can* learn to use only the distances in it; nothing makes it do so.
+# From such vectors a model *can* learn to use only the distances; nothing makes it do so.
 #
 # The three encodings of this lesson leave the model no choice.
 # They act on the score itself, in every layer. When both words move on together, the score stays the same.
@@ -96,7 +96,7 @@ assert max(scores_added) - min(scores_added) > 1
 # | rotary | turned q · turned k / √d_k | nothing |
 #
 # Such an encoding is a **relative position**.
-# (A whole model may still find out where a word stands: a text has ends, and with a causal mask early words see few keys.)
+# (A whole model may still find out where a word stands, as a text has ends.)
 #
 # ## One learned number for each offset
 #
@@ -106,7 +106,7 @@ assert max(scores_added) - min(scores_added) > 1
 
 # %% tags=["nbval-check-output"]
 words = ["and", "it", "sleeps", "."]
-numbers = {-3: 0.1, -2: 0.4, -1: 0.9, 0: 0.0, 1: -0.5, 2: -0.7, 3: -0.8}
+numbers = {-3: 0.6, -2: -0.1, -1: 0.2, 0: -0.4, 1: 0.5, 2: 0.3, 3: -0.7}
 by_hand = torch.zeros(4, 4)  # (queries, keys)
 for query in range(4):
     for key in range(4):
@@ -117,11 +117,11 @@ for word, row in zip(words, by_hand.tolist(), strict=True):
 # %% [markdown]
 # Each diagonal has one number.
 # Left of the main diagonal are keys before the query, right of it keys after it.
-# (We made these numbers up; what a reader learns may look quite different.)
+# (We made these numbers up; what a model learns may look different.)
 #
 # What about an offset that has no number, because no training text was long enough?
 # We clip: all offsets beyond the farthest one share its number.
-# T5 [@raffel2020] learns such numbers, too, and puts far offsets into ever wider buckets, which share a number each. @shaw2018 learn vectors, added to keys and values.
+# T5 [@raffel2020] learns such numbers, too; it puts far offsets into ever wider buckets, with one number for each bucket. @shaw2018 learn vectors, added to keys and values.
 # Here is the whole class. `MultiHeadAttention` calls it with the queries and keys of all heads, and adds the third returned value, the bias, to the scores.
 
 
@@ -149,7 +149,7 @@ torch.testing.assert_close(found[0], by_hand)
 
 # %% [markdown]
 # What does such a table learn?
-# `Reader` is two encoder layers with d_model = 64 and the encoding that we ask for; `train_reader` gives it new stories of 16 words until it no longer improves on validation stories.
+# `Reader` is two encoder layers with d_model = 64 and the encoding that we ask for; `train_reader` gives it new stories of 16 words until its accuracy on validation stories is above 99 % or no longer rises.
 
 # %%
 of_biases = Predict(
@@ -203,7 +203,7 @@ assert biased_shares[0] > 0.98
 # %% [markdown]
 # Among the words before the query, the reader prefers near ones to far ones (on average over its heads).
 # Among those after the query, the nearest are pushed down most, and the curve rises again.
-# The next encoding has a preference for what is near built in.
+# The next encoding prefers near words without any training.
 #
 # ## A number that needs no learning: ALiBi
 #
@@ -214,7 +214,7 @@ assert biased_shares[0] > 0.98
 #
 # ALiBi was made for decoders, where a causal mask hides all keys after the query.
 # An encoder sees those too, and the paper does not say what they cost.
-# We give the keys *after* the query the slopes of the heads in reverse order: that is this course's choice, and it will turn out to be the weak spot of our ALiBi.
+# We give the keys *after* the query the slopes of the heads in reverse order. That is this course's choice, and it will turn out to be the weak spot of our ALiBi.
 
 
 # %%
@@ -244,7 +244,7 @@ figure = panels(
         Panel(bias[0], sentence, sentence, name="head 0", xlabel="key", ylabel="query"),
         Panel(bias[3], sentence, sentence, name="head 3", xlabel="key", ylabel="query"),
     ],
-    title="ALiBi: head 0 discounts what lies behind it, head 3 what lies ahead",
+    title="ALiBi: head 0 discounts what lies behind the query, head 3 what lies ahead",
     words={"signed": "bias, never above 0"},
 )
 figure.axes[-1].set_xlim(bias.min().item(), 0)  # of the key to the colors
@@ -317,8 +317,8 @@ assert gaps[0] < 1e-12 and gaps[1] > 1e-3
 #
 # Lesson 02 draws each pair of dimensions as the hand of a clock, and adds hands to words.
 # Rotary adds nothing.
-# It takes the features of a query or key two by two. Each pair is a point in the plane, so a hand of a clock.
-# Rotary *turns* that hand: at position *m* by *m* times a fixed angle θ.
+# It takes the features of a query or key two by two. Each pair is a point in the plane: the tip of a hand.
+# Rotary *turns* that hand counterclockwise: at position *m* by *m* times a fixed angle θ.
 #
 # Try it by hand. θ is 30°, and query and key are both the hand (1, 0).
 #
@@ -410,13 +410,14 @@ assert abs(turn(3, 0) - turn(11, 8)) < 1e-6 and abs(turn(3, 0) - turn(3, 6)) > 3
 #
 # $$R_m = \begin{pmatrix} \cos m\theta & -\sin m\theta \\ \sin m\theta & \cos m\theta \end{pmatrix}$$
 #
-# In the product of the two, R_m is transposed, and the transposed matrix of a turn turns back.
+# In the product of the two, R_m is transposed, and the transpose of a rotation turns back.
 # Turning back by mθ and on by nθ is turning by (n − m)θ:
 #
 # $$(R_m q) \cdot (R_n k) = q^\top R_m^\top R_n\, k = q^\top R_{n-m}\, k$$
 #
-# This happens behind W_Q and W_K, so no learned matrix comes between the two turns.
-# Here it is as a class. It returns turned queries and keys, and no bias.
+# Rotary comes after W_Q and W_K, so no learned matrix stands between the two turns.
+# Each pair *i* has its own θ, as in the sinusoids: base^(−2i/d_k), usually with the base 10,000.
+# Here is rotary as a class. It returns turned queries and keys, and no bias.
 
 
 # %%
@@ -448,7 +449,7 @@ lengths = it.norm(), rotary.rotate(its)[43].norm()
 print("length of the query: {:.4f}, turned {:.4f}".format(*lengths))
 
 # %% [markdown]
-# Let query and key both be a row of ones. Then their product is twice the product of two sinusoids, PE(m) · PE(n), that lesson 02 studied.
+# Let query and key both be a row of ones. Then the product of the turned rows is twice the product of two sinusoids, PE(m) · PE(n), that lesson 02 studied.
 # All three classes of this lesson give the library's results (asserted in the folded cells).
 
 # %% tags=["hide-input"]
@@ -481,12 +482,12 @@ library = Rotary(64, d_k).double()  # its table of sines is float32
 assert apart(attend(text, rotary), attend(text, library)) < 1e-6
 
 # %% [markdown]
-# So rotary positions keep what is useful in sinusoids, without the mixed parts. And the words themselves decide how much each pair counts, and at which offset it peaks.
+# So rotary positions keep what is useful in sinusoids, without the mixed parts. And the words themselves decide how much each pair counts, and at which offset its part of the score peaks.
 # The *values* are not turned: the offset decides who is listened to, not what is said.
 #
 # **A common mistake**: mixing two layouts.
 # We pair features 0 and 1, 2 and 3, …, as @su2021 do; GPT-NeoX and Llama's code in Hugging Face pair feature *i* with feature *i* + d_k/2.
-# Both are right, and weights trained with one are wrong for the other.
+# Both are right, but weights trained with one are wrong for the other.
 
 
 # %% tags=["hide-input"]
@@ -514,7 +515,7 @@ assert apart(other, scores) > 0.1 and apart(moved, scores) < 1e-9
 # Here are the scores of one query and one key at all pairs of 64 positions.
 # Slide the shift, and both move on together along a diagonal, from one circle to the other.
 # For which encodings does the score stay?
-# *relative bias* shows what our reader above learned, one head at a time; *words + sinusoids* is the paper's way.
+# *relative bias* (what our reader above learned) and *ALiBi* show the bias alone, one head at a time; *words + sinusoids* is the paper's way.
 
 # %%
 from course_lib.widgets import OffsetExplorer
@@ -529,7 +530,7 @@ for encoding in ("rotary", "relative", "alibi", "sinusoids", "words"):
 
 # %% [markdown]
 # Only *words + sinusoids* changes with the shift.
-# Along one row, ALiBi falls evenly with the distance; rotary and the sinusoids come and go.
+# Along one row, ALiBi falls evenly with the distance on each side; rotary and the sinusoids rise and fall.
 #
 # ## The race
 #
@@ -584,7 +585,7 @@ def mean(side, place, of=results):
 # %% tags=["hide-input"]
 # Chosen on separate validation stories of all three lengths: the learning rate of each,
 # the slopes of ALiBi, the size of the learned table's first numbers (0.7, not 0.1).
-# Each trains until its accuracy no longer rises; then the rate falls to 0.
+# Each trains until its accuracy passes 99 % or stops rising; then the rate falls to 0.
 race = {  # name to side of the record
     "none": "none",
     "sinusoidal": "sinusoidal, d_k 16, base 10000",
@@ -628,12 +629,12 @@ assert round(100 * mean(race["ALiBi, published"], 2)) == 75
 # %% [markdown]
 # Look at the two lines of rotary positions. The task, the encoding and the base are the same; only the heads differ.
 # At 64 words readers with 4 heads of 16 features are right in 43 of 100 cases, those with 8 heads of 8 in 97.
-# That is the riddle of this lesson.
+# Why? That is the riddle of this lesson.
 #
 # Every encoding solves the trained length. Without one, the reader does about as well as someone who always names the story's most frequent noun (the last line).
 # And this is not a ranking: ALiBi's slopes were tuned on stories of up to 64 words, rotary's base was not. With the published slopes ALiBi has 75 %.
 #
-# Where in a story of 64 words do they fail? (ALiBi with the steep slopes, rotary with 4 heads of 16.)
+# Where in a story of 64 words do the readers fail? (ALiBi with the steep slopes, rotary with 4 heads of 16.)
 
 # %% tags=["hide-input"]
 drawn = ["ALiBi", "relative bias", "rotary", "sinusoidal"]
@@ -675,7 +676,7 @@ assert biased_fours[:, -1].min() > biased_fours[:, 1:8].max() + 0.1
 # %% [markdown]
 # There are two patterns.
 #
-# - With sinusoids, words up to place 16 are mostly right; after place 20 the answers are hardly better than a guess. That points to late *places*.
+# - With sinusoids, the answers at the first 16 words are mostly right; after 20 words they are hardly better than a guess. That points to late *places*.
 # - Rotary positions and learned biases have no such edge. They already fail among the first words, which see keys 16 and more words ahead. The learned bias even gets better towards the end, where a word has fewer words ahead of it. That points to far *offsets*.
 #
 # ## Two things that training has not shown
@@ -687,8 +688,8 @@ assert biased_fours[:, -1].min() > biased_fours[:, 1:8].max() + 0.1
 #
 # We need interventions that remove one suspect at a time.
 #
-# *Rows*: train again, each batch of 16 words at a random place in 0 to 63, so that all rows are trained, as SHAPE does [@kiyono2021].
-# *Offsets*: after the training, let each word of a long story see only the words up to 15 away, by a mask.
+# *Rows*: train again, each batch of stories starting at a random position, so that all 64 rows are trained, as SHAPE does [@kiyono2021].
+# *Offsets*: after the training, mask in a long story all words more than 15 away from the query.
 
 # %%
 of_suspects = Predict(
@@ -722,20 +723,20 @@ assert mean("sinusoidal, random start", 2, windowed) > 0.95
 assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 
 # %% [markdown]
-# One intervention alone leaves both encodings far below their accuracy at 16 words.
+# One intervention alone leaves sinusoids and learned tables far below their accuracy at 16 words.
 # Both together bring the sinusoids nearly back: 98.5 %, against 99.9 % at 16 words.
 # The learned table has 86 %, with a wide spread.
 # Rotary positions have no rows, so one intervention is enough.
 #
 # Two cautions.
 #
-# - The mask also hides most of the other nouns, and in a long story all nouns take a share of the attention. So there is a third suspect: **dilution**. For rotary positions we test it below; for sinusoids and tables we have not.
+# - The mask also hides most of the other nouns, and in a long story more nouns share the attention. So there is a third suspect: **dilution**. For rotary positions we test it below; for sinusoids and tables we have not.
 # - An untrained offset *need not* do harm. ALiBi with steep slopes, and rotary positions with 8 heads of 8, meet the same offsets and do not fail at 64 words.
 #
 # ## Which offsets do the harm?
 #
 # Now the riddle: rotary positions fail with heads of 16 features and work with heads of 8.
-# The wavelengths differ: a pair of features turns once around in 2π · base^(2i/d_k) words (lesson [02](02_position.ipynb)).
+# The wavelengths differ: pair *i* of the features turns once around in 2π · base^(2i/d_k) words (lesson [02](02_position.ipynb)).
 
 
 # %% tags=["nbval-check-output"]
@@ -748,9 +749,9 @@ for width in (8, 16):
     print(f"d_k {width:<3} once around in {', '.join(short)} …")
 
 # %% [markdown]
-# Heads of 16 have a pair that is around after 20 words. Why should that do harm?
+# Heads of 16 have a pair that turns once around in 20 words. Why should that do harm?
 #
-# Think of a head that looks for the word two places back, and uses one pair for it.
+# Think of a head that looks for the word two places back, and uses a single pair to find it.
 # Its score is a wave over the offsets, with a peak at −2.
 
 # %%
@@ -842,7 +843,7 @@ assert [len(peaks) for peaks in all_peaks[1:]] == [7, 1] and len(all_peaks[0]) >
 # 3. Does a reader with another wavelength in place of the 20 words do better?
 #
 # *Test 1.* We take the head of the second layer whose score varies most before the query.
-# Each pair of features adds its part to that score. How much does the part change within the trained offsets? (The mean over all queries and all keys that are nouns; the first three pairs.)
+# Each pair of features adds its part to that score. How much does the part change within the trained offsets? (We take the mean over all queries and all keys that are nouns, and show the first three pairs.)
 
 # %% tags=["hide-input"]
 # A rotary score is a sum of waves in the offset, A_i cos(ω_i (n − m) + φ_i), one for
@@ -989,7 +990,7 @@ assert score_at[1] > low + 0.3 * (peak - low)
 # ### Hide the aliases, change the wavelength
 #
 # Now the other way round: the usual reader sees all words except those near the aliases.
-# We sort the 96 far offsets by their distance from an alias, and hide the nearer half. As a control we hide the other half.
+# We sort the 96 far offsets by their distance from the nearest alias, and hide the nearer half. As a control we hide the other half.
 # (`offset_of` holds the offset of each query and key. `share_right` tells how many answers are right if only the keys that we name are seen.)
 
 # %%
@@ -1014,7 +1015,7 @@ assert abs(without_others - all_seen) < 0.03
 
 # %% [markdown]
 # With the aliases hidden, nearly all lost answers come back.
-# Hiding the other 48 changes almost nothing, so dilution is not what breaks the usual reader.
+# Hiding the other 48 offsets changes almost nothing, so dilution is not what breaks the usual reader.
 #
 # *Test 3.* We train new readers, like the usual one but for one wavelength: 20 words become 10, 30, 40 or 200. These are the *changed readers*.
 # As a control, one more reader keeps the 20 words; its 199 words become 2,000.
@@ -1073,8 +1074,6 @@ assert all(abs(one - other) < 0.06 for one, other in both)
 #
 # That answers the riddle. With the base 10,000, heads of 16 have a pair with 20 words, and it gives far nouns at its aliases a high score. Heads of 8 do not have this pair.
 #
-# How far does the rule reach: to longer texts, to other readers, to a repair after training?
-#
 # ### What happens at 96 words?
 #
 # Take the changed reader with 200 words. It still has a pair with 63 words.
@@ -1103,7 +1102,7 @@ assert limit[0] > 0.88 and limit[1] < 0.75 and limit[2] < 0.6
 #
 # ### Do the other cells agree?
 #
-# Here are readers with other bases and other widths of a head, three seeds each, and their wavelengths up to 64 words. The fourth line has the d_k and the base of the usual reader. The second line has heads of 16, too.
+# Here are readers for more combinations of base and d_k (the *cells* of our experiment), three seeds each, with their wavelengths up to 64 words. The fourth line has the d_k and the base of the usual reader. The second line has heads of 16, too.
 
 # %% tags=["hide-input"]
 rotary_cells = {
@@ -1145,9 +1144,9 @@ assert few + 0.05 < more < many
 # - Here readers without any wavelength between 7 and 62 words do best. Readers with 20 and few others do worst. Readers with many lie between; the rule does not foresee that.
 # - At d_k 16 both a larger base *and* a smaller one do better than 10,000. @liu2024 find the same for Llama 2, when they continue its training with other bases.
 #
-# *Does longer training help?* No. After four times as many steps, readers like line four have 38 % at 64 words, against 43 %. No story of 16 words has a key 18 words away, so none corrects that score directly.
+# *Does longer training help?* No. After four times as many steps, readers like line four have 38 % at 64 words, against 43 %.
 #
-# *Does a causal mask help*, as in language models? Yes: then readers like line four have 91 %. That the aliases ahead are hidden is only a part of the reason: the usual reader without far words ahead stays below 75 %. The rest we have not explained.
+# *Does a causal mask help*, as in language models? Yes: then readers like line four have 91 %. Such a mask hides the aliases ahead, but that is only a part of the reason: with all far words ahead hidden, the usual reader stays below 75 %. The rest we have not explained.
 #
 # ### Repair it after training?
 #
@@ -1162,12 +1161,12 @@ for base in (10_000, 500_000):
     print(f"{64 - below - above} between, {above} above 16,384")
 
 # %% [markdown]
-# The suspects are those between. A larger base removes few of them (9 become 7). It adds pairs that never come round (9 become 25).
+# The suspects are those between. With the larger base none of the 9 is suspect any more, but 7 others are. And far more pairs never come round (25 instead of 9).
 # On which pairs such a large model relies, the rule cannot say.
 #
 # Code Llama changes the base after training, from 10,000 to a million, and then continues the training on long texts [@roziere2023].
 # @chen2023 propose another way, **position interpolation**: divide all positions of a text that is four times as long by four.
-# The largest offset, 63, becomes 15¾: hardly beyond the trained 15. But most offsets now fall between two trained ones, such as 2¼.
+# Our largest offset, 63, becomes 15¾: hardly beyond the trained 15. But most offsets now fall between two trained ones, such as 2¼.
 #
 # Dividing positions by four makes all wavelengths four times as long. Here is the usual reader with its wavelengths times 1, 2 and 4, and no further training:
 
@@ -1193,7 +1192,7 @@ assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 # **NTK-by-parts**, the core of YaRN [@peng2023], therefore leaves fast pairs alone: they come round in training and tell near words apart. It stretches slow pairs wholly, and those in between partly.
 # Our crude form stretches all pairs but the one with 6 words (*slow waves* below).
 #
-# Neither works without more training: with a factor of 4, both have less than 70 % at 16 words. So `train_on` gives the stretched usual reader 400 more steps, on stories of *16 words*. The result is a *repaired reader*.
+# Neither works here without more training: with a factor of 4, both have less than 70 % at 16 words. So `train_on` gives the stretched usual reader 400 more steps, on stories of *16 words*. The result is a *repaired reader*.
 # The control is a *fresh reader*: a new one with the same wavelengths, which gets only these 400 steps.
 
 
@@ -1246,7 +1245,7 @@ assert right_answers(unrepaired, 16).nanmean().item() < 0.7  # before it is trai
 # ### Why does the learned bias fail?
 #
 # Back to the reader of the first figure. All words 15 and more ahead share its number of offset 15.
-# That number is high: higher than the number of −8. It began at 0 and has on average stayed near it: in 16 words only the first word has a key at offset 15, and there we ask nothing.
+# That number is high: higher than the number of −8. It began at 0 and has on average stayed near 0: in 16 words only the first word has a key at offset 15, and there we ask nothing.
 #
 # We lower this number by hand, in each head to the number of offset 1. As a control, the number of −15 goes down by the same amounts. In the last line, all words more than 15 away are hidden:
 
@@ -1281,7 +1280,7 @@ assert max(ahead, behind) + 0.02 < both < 0.93 and average[-1] > average[7] + 0.
 
 # %% [markdown]
 # The control gains about half as much, though the number of −15 was low already. In this reader the high number does more harm.
-# In both cases far words count less, so part of the gain may be dilution.
+# In both cases far words count less, so part of the gain may come from less dilution.
 # Even without any far word this reader is worse than at 16 words; that we have not explained.
 #
 # ### Why does our ALiBi need steeper slopes?
@@ -1323,7 +1322,7 @@ assert unaided == [98.9, 77.4]
 #
 # ## What to take home
 #
-# | encoding | beyond the trained length, here |
+# | encoding | accuracy beyond the trained length, here |
 # |---|---|
 # | sinusoids | lost; back with trained rows *and* near keys only |
 # | learned table | lost; partly back with both |
@@ -1359,7 +1358,7 @@ Predictions()
 #
 # Sinusoids added to words do not make a score depend on the offset alone. Relative biases, ALiBi and rotary positions do.
 # In a longer text three things are new: untrained rows, untrained offsets, and more keys.
-# For sinusoids only trained rows *and* hidden far words brought the accuracy back.
+# For sinusoids only both together, trained rows *and* hidden far words, brought the accuracy nearly back.
 # Our usual rotary reader failed at the aliases of its preferred offset. Hiding the aliases brought most answers back; hiding other offsets did not. A reader trained with one wavelength changed, from 20 to 200 words, is mostly right at 64 words and fails at 96.
 # How well an encoding does depends on the task, the lengths and constants such as a base or a slope. So measure on yours.
 #

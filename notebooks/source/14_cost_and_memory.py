@@ -7,11 +7,11 @@
 #
 # 1. predict the memory of a training step from the sizes of a model, and measure whether you were right;
 # 2. train with less: attention that stores no weights, gradient accumulation, activation checkpointing, bfloat16;
-# 3. translate with less: a smaller cache and int8 weights, and say what int8 changes in quality and time; teach a smaller model with a larger one.
+# 3. translate with less: a smaller cache, int8 weights (and what they change in quality and time), and a smaller model that learns from a larger one.
 #
 # **You need** the whole model and its parameters (lesson [08](08_transformer.ipynb)), a training step ([09](09_training.ipynb)) and the key-value cache ([11](11_decoding.ipynb)).
 # **Time**: {minutes} minutes to read, under 120 seconds to run.
-# **In the paper**: table 1 gives the complexity of a layer, table 2 the FLOPs of the training [@vaswani2017]. Distillation and checkpointing are a little older than the paper; most of the rest came later.
+# **In the paper**: table 1 gives the complexity of a layer, table 2 the FLOPs of the training [@vaswani2017]. Most of the rest came later.
 
 # %%
 import math
@@ -89,7 +89,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # Two FLOPs forward and four backward make six for each parameter and token.
 # A "token" here is one source position together with one target position: each matrix meets one of the two, never both.
 # So the cost of a training run can be estimated in advance: 6 × parameters × tokens.
-# The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸. (Its table 2 says 3.3 · 10¹⁸; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
+# The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸ FLOPs. (Its table 2 prints another number; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
 #
 # (The estimate leaves out products without parameters. In each attention, scores and weighted sums take 4 · length · d_model FLOPs forward for each query token, and twice that backward: little for short sentences. Norms, softmax and Adam are not counted.)
 #
@@ -97,9 +97,8 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 #
 # Lesson [08](08_transformer.ipynb) found four numbers for each parameter: the weight, its gradient and Adam's two moments.
 # Beside these, a training step holds activations: the results of the forward pass that the backward pass needs again.
-# They grow with the batch. Which results are they?
+# They grow with the batch.
 # For *y = x W + b*, the gradient of *W* is computed from *x*, so *x* must be kept.
-# The gradient of a sum needs neither of its terms.
 # `kept_bytes` asks PyTorch what it keeps, without the parameters.
 
 # %% tags=["nbval-check-output"]
@@ -127,9 +126,9 @@ assert list(kept.values())[4:] == [30_720 + 480, 30_720, 3 * 30_720]
 # %% [markdown]
 # A sum keeps nothing: its gradient is passed on unchanged.
 # ReLU and softmax keep their *result*, because their gradient can be computed from it.
-# A product of two activations keeps *both*, a norm its input and two numbers for each token, a linear layer its *input*.
+# A product of two activations keeps *both*, a norm its input and two numbers for each token (mean and deviation), a linear layer its *input*.
 # The last line holds the input of the linear layer and the result of the ReLU, which is twice as wide.
-# (That ReLU and softmax keep the result, not the input, shows only in the next section: products read these results, and each is counted once.)
+# (Here input and result of ReLU and softmax are equally large. That they keep the result shows in the next section: a product keeps it, too, and it is counted once.)
 #
 # ## A layer by hand
 #
@@ -181,11 +180,12 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # At 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
-# By the same rules a decoder layer keeps 14 vectors of d_model, 12 for each target token and 2 (keys and values of cross-attention) for each source token: three norms with their outputs make 6, two attentions make 8.
+# By the same rules a decoder layer keeps 14 vectors of d_model: three norms with their outputs make 6, two attentions make 8.
+# Twelve of them are for each target token, and two (keys and values of cross-attention) for each source token.
 # The last norm of each stack adds two.
 # `mini` has two layers in each stack. So a source token and a target token together keep 2 · 8 + 2 · 14 + 4 = 48 vectors.
 # 48 × 480 tokens × 128 numbers × 4 bytes is the line "vectors" below; "inner vectors" are those of d_ff.
-# Masks are kept as well, and the loss keeps a log-probability for each target token and subword ("logits"). (`mini` is without dropout; dropout keeps masks, too.)
+# Masks are kept as well, and the loss keeps a log-probability for each target token and subword (the line "logits"). (`mini` is without dropout; dropout keeps masks, too.)
 # `course_lib.cost.activation_bytes` counts all of that:
 
 # %% tags=["nbval-check-output"]
@@ -203,7 +203,7 @@ assert told["logits"] == 4 * 16 * 30 * 2000
 assert sum(told.values()) > 4 * 4 * mini.num_parameters == 16 * 919_040
 
 # %% [markdown]
-# This batch of 16 pairs takes more than weights, gradients and moments together (16 bytes × 919,040 parameters = 14.7 million).
+# The activations of these 16 pairs take more than weights, gradients and moments together (16 bytes × 919,040 parameters = 14.7 million).
 # A smaller batch reduces only the activations; a narrower model reduces the others, too.
 #
 # ## The peak of a step
@@ -301,8 +301,8 @@ assert abs(held[turns[2]] / (4 * mini.num_parameters) - 1) < 0.05
 
 # %% [markdown]
 # In the forward pass each layer adds what it keeps.
-# The narrow spike is the loss: the gradient of the log-probabilities briefly takes two more tables of their size.
-# In the backward pass each layer frees what it kept and leaves the gradients of its weights, which are smaller here.
+# The narrow spike belongs to the loss: for the gradient of the log-probabilities two more tables of their size are held briefly.
+# In the backward pass each layer frees what it kept and leaves the gradients of its weights, which take less here.
 # (`fused=True` above makes Adam a single kernel without intermediate tables.)
 #
 # Now the opposite case, a large model and a small batch.
@@ -361,8 +361,8 @@ assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 # So there are three candidates for the peak:
 #
 # - *where the backward pass begins*: all activations and two tables as large as the logits;
-# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding (generator and both embeddings share one matrix; the gradients of generator and target embedding are added up in a third);
-# - *where it ends*: all gradients and one such table, of the source embedding.
+# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding (generator and both embeddings share one matrix: held are its gradient from the generator, that from the target embedding, and their sum);
+# - *where it ends*: all gradients and one more such table, the gradient from the source embedding.
 #
 # `peak_bytes` takes the largest of the three, and adds 12 bytes for each parameter: its weight and two moments. Is that right for small and large models?
 
@@ -424,13 +424,13 @@ for length in (32, 512, 1024, 4096):
 assert 9e9 < entries < 10e9 and entries > 3 * rest
 
 # %% [markdown]
-# Almost 10 GB for one pair: attention weights grow with the square of the length, everything else except the masks grows linearly.
+# Almost 10 GB for one pair; everything else, except the masks, grows only linearly.
 # Must they be stored?
 # The softmax seems to need a whole row of scores at once, because it divides by the row's sum.
 # But the sum can be corrected later.
 # We go through the keys in blocks and keep three running quantities: the largest score so far, the sum of exponentials, and the weighted sum of values.
 # We take exp(score − largest) instead of exp(score): the softmax stays the same, and nothing overflows.
-# When a block has a larger score, exp(old largest − new largest) brings both sums up to date.
+# When a block has a larger score, both sums so far are multiplied by exp(old largest − new largest).
 # This is the **online softmax** [@milakov2018]:
 
 
@@ -469,7 +469,8 @@ assert max(gaps) < 1e-12
 # But PyTorch would still keep each block for the backward pass.
 # FlashAttention [@dao2022] does not: today's version keeps its inputs, its result and one number per query, `largest + total.log()`, the logarithm of the sum of exp(score).
 # The backward pass computes the weights again, block by block, as exp(score − that number).
-# Each pass is one **fused kernel**, with blocks that fit into the fastest memory of the chip: more FLOPs, but arithmetic is cheaper than traffic to main memory.
+# Each pass is one **fused kernel**, with blocks that fit into the fastest memory of the chip.
+# That takes more FLOPs, but less traffic to main memory, which is slower than arithmetic.
 # `F.scaled_dot_product_attention` uses such a kernel where one fits the device, the type, the mask and the dropout.
 # We compare it with attention written out: peak memory and time, forward and backward.
 
@@ -567,7 +568,7 @@ assert sizes[1] == 128 and sizes[4] == 1024 and written[2] > network[2] > fused[
 assert fused[3] > network[3]
 
 # %% [markdown]
-# For short sentences the feed-forward network takes longer. Attention written out overtakes it between 128 and 256 tokens, fused attention between 256 and 512. Both lengths are for this d_model on one CPU.
+# For short sentences the feed-forward network takes longer. Attention written out becomes the slower part between 128 and 256 tokens, fused attention between 256 and 512. Both limits are for this d_model on one CPU.
 #
 # ## The same gradients from less memory
 #
@@ -577,7 +578,6 @@ assert fused[3] > network[3]
 #
 # With **gradient accumulation** (lesson [09](09_training.ipynb)) a batch is cut into micro-batches. Their gradients are added up before one step of the optimizer; the loss of each is divided by the number of tokens in all of them.
 # Only one micro-batch at a time has activations.
-# The FLOPs stay the same.
 # (With dropout each micro-batch draws its own masks, so the gradients are the same only on average.)
 #
 # ### Computing twice
@@ -714,7 +714,7 @@ near = torch.tensor(0.05).bfloat16()
 assert near + 1e-4 == near and 2e-4 < near + 2e-4 - near < 3e-4
 
 # %% [markdown]
-# The next bfloat16 above 1 is 1.0078, so adding 0.001 is rounded away a thousand times. Near 0.05 two neighbors are 0.0002 apart.
+# The next bfloat16 above 1 is 1.0078. Near 0.05 two neighbors are 0.0002 apart.
 # A step of Adam changes a weight by about the learning rate. So where the rate is below 0.0001, early in warm-up or late in a long training, such steps are lost for weights near 0.05 and larger.
 # That is why weights stay in float32 while they *learn*.
 #
@@ -760,7 +760,9 @@ assert kept_bytes(three_readers, parts) == in_float32 + copies
 #
 # *Translating*, from here on: the model is trained. There are no gradients and no moments, and no activations are kept.
 # Beside the weights, memory holds the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
-# For each layer, hypothesis and token these are two vectors of d_model, and two more for each source token, because cross-attention has keys and values of its own. (Ours are copied for each hypothesis; all hypotheses of a sentence could share them.) We measure it for `mini`:
+# In each layer a hypothesis has two vectors of d_model for each of its tokens.
+# Cross-attention has keys and values of its own: two more vectors for each source token. (All hypotheses of a sentence could share these; ours are copied for each.)
+# We measure the cache of `mini`:
 
 # %% tags=["nbval-check-output", "hide-input"]
 from course_lib.cost import cache_bytes
@@ -846,7 +848,7 @@ torch.testing.assert_close(few(x), few.output_proj(torchs.transpose(1, 2).flatte
 assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 
 # %% [markdown]
-# (PyTorch has it built in: `F.scaled_dot_product_attention(…, enable_gqa=True)`. We counted both attentions of the decoder as grouped. What sharing costs in quality, and whether the smaller cache saves time, we did not measure.)
+# (PyTorch has it built in: `F.scaled_dot_product_attention(…, enable_gqa=True)`. The gigabytes count both attentions of the decoder as grouped. What sharing costs in quality, and whether the smaller cache saves time, we did not measure.)
 #
 # With a **sliding window** a layer attends to the latest tokens only, so its cache stops growing [@jiang2023].
 # A *paged* cache is kept in small blocks, so that a sentence wastes at most a part of its last block [@kwon2023].
@@ -874,7 +876,7 @@ class OurInt8Linear(nn.Module):
 
 # %% [markdown]
 # torchao, PyTorch's own package, does the same for all linear layers of a model; our `quantized` returns such a copy.
-# One layer of the translator `course`:
+# We compare the two on one layer of the translator `course`:
 
 # %% tags=["hide-input"]
 from course_lib.compression import quantized, weight_bytes
@@ -960,7 +962,7 @@ assert by_row[3] > by_matrix[3] + 0.3 and by_row[-1] < 0.3
 assert 2 <= 60 * (full - by_matrix[2]) <= 6
 
 # %% [markdown]
-# With one scale per row, four bits lose none of the 60 sentences, and three bits still pass our mark.
+# With one scale per row, four bits lose none of the 60 sentences, and three bits a tenth.
 # With one scale per matrix, four bits lose a few, three nearly all: the largest weight of all decides how coarsely every row is rounded.
 # (Other models may need more bits.)
 #
@@ -989,13 +991,13 @@ assert 0.4 < linear_only / whole < 0.5 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]
-# Now the weights take a quarter of the bytes. (Equal BLEU says little here, because the file of `everyday` was in int8 already. The file of `course` was in float16, and eight bits lost no sentence.)
+# In the last row the weights take a quarter of the bytes. (Equal BLEU says little here, because the file of `everyday` was in int8 already. The file of `course` was in float16, and eight bits lost no sentence.)
 #
 # ### Is int8 faster?
 #
 # It might be: to translate one token, a model mostly reads its weights from memory, and int8 weights are a quarter of the bytes.
-# We time one layer of `everyday`. "int8 weights" is what we have seen; in "int8 products" the activations become int8, too.
-# The second column uses **`torch.compile`**, which records the operators of a function once and, where it can, generates one loop for several. torchao is made to be used with it.
+# We time one layer of `everyday`: "int8 weights" is what we have seen; in "int8 products" the activations become int8, too.
+# Each runs as it is ("eagerly"), and compiled with **`torch.compile`**, which records the operators of a function once and, where it can, generates one loop for several. torchao is made to be used with it.
 
 # %%
 of_speed = Predict(
@@ -1094,14 +1096,13 @@ if compiled:
 # %% [markdown]
 # On our CPU both int8 layers are *slower* than float32, compiled or not.
 #
-# - *int8 weights*: each call converts the whole matrix back to float32, as our class does, and then multiplies. The compiled code converts it, too (checked in the folded cell).
-# - *int8 products*: the integers are multiplied directly, but a scale for each token takes many small operators. Compiling them saves some time; where the rest goes, we have not measured.
+# - *int8 weights*: each call converts the whole matrix back to float32, as our class does, and then multiplies. The compiled code converts it, too.
+# - *int8 products*: the integers are multiplied directly, but finding a scale for each token takes many small operators. Compiling them saves some time.
 #
-# So in this layer int8 saves bytes, and no time. A kernel that reads int8 directly could save time; we have not measured one. (And the 2 MB of this layer in float32 may stay in the processor's cache, where reading less gains little.)
+# So in this layer int8 saves bytes, and no time. A single kernel that did all this could save time; we have not measured one. (And the 2 MB of this layer in float32 may stay in the processor's cache, where reading less gains little.)
 #
 # ## What does a size bring?
 #
-# We know what each size costs. What does it bring?
 # The paper's table 3 starts from base, mostly changes one thing at a time, and compares the BLEU.
 # We do the same with `mini`, now with the paper's dropout and label smoothing, on 20,000 pairs of the course corpus: six epochs, three seeds for each row.
 # (Recorded by `python -m course_lib.experiments table3`. Rows with another d_model or depth, post-norm and the LSTM use the best of three learning rates, chosen with another seed; the others use `mini`'s.)
@@ -1164,11 +1165,11 @@ assert 55 < by_rate[1.0] < 65 and by_rate[1.5] < 30 < 90 < by_rate[0.5]
 assert by_rate[1.0] < min(min(runs) for runs in bleu_of.values())
 
 # %% [markdown]
-# "base" is our `mini`. The letters are those of the paper's rows (F is not in the paper's table); M stands for millions of parameters.
+# "base" is our `mini`. The letters are those of the paper's rows (F is ours; subword dropout splits words in ever new ways); M stands for millions of parameters.
 #
 # - *Size*: untied weights bring as much as `big`, with a quarter of its parameters; d_ff 1,024 is close behind. Twice d_model costs 2.9 times the parameters and brings nothing.
 # - *Recipe*: `mini` is better without dropout; the paper's base loses 1.2 BLEU without it. And an LSTM with attention beats `mini` at equal size and learning rate (lesson [15](15_alternatives.ipynb) asks when).
-# - *Learning rate*: with twice d_model, half of `mini`'s rate did best of three; `mini`'s own reached only 60 BLEU, less than any row.
+# - *Learning rate*: with twice d_model, half of `mini`'s rate did best of three; one run at `mini`'s own reached only 60 BLEU, less than any row.
 #
 # On another corpus the numbers may differ. The method stays: one change at a time, more than one seed, and a learning rate for each size.
 #
@@ -1182,7 +1183,7 @@ assert by_rate[1.0] < min(min(runs) for runs in bleu_of.values())
 # - *Sequence level*: it translates more sentences, and the student learns from these translations as if they were references.
 # - *Word level*: at each position the student's target is the teacher's whole distribution, not one token only.
 #
-# What does a distribution say that a token does not? Here are two sentences, each at the place where the teacher is least sure:
+# What does a distribution say that a token does not? Here are two sentences, each with the teacher's three likeliest subwords where it is least sure:
 
 # %% tags=["hide-input"]
 from course_lib.compression import distillation_loss, translated
@@ -1203,7 +1204,8 @@ for number in (14, 49):
     print(f"{pair.src:46}", *(f"{token_of(i)} {p:.2f}  " for i, p in options))
 
 # %% [markdown]
-# After *put*, the teacher holds *putze* (clean) possible beside *putzte* (cleaned); beside *in der Nacht* (at night), something with *um* or *am*.
+# After *put*, the teacher finds *putze* (clean) possible beside *putzte* (cleaned).
+# *At night* may begin with *in*, but also with *um* or *am*.
 # The loss is again a cross-entropy, with these probabilities as the target:
 
 
@@ -1223,7 +1225,7 @@ torch.testing.assert_close(
 assert min(sure) < 0.7 and sorted(sure)[len(sure) // 2] > 0.85
 
 # %% [markdown]
-# Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true ones or the teacher's. (Recorded by `python -m course_lib.experiments distillation`. For each, the validation part chose one of two learning rates, and whether the teacher's probabilities are half of the loss or all of it.)
+# Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true ones or the teacher's. (Recorded by `python -m course_lib.experiments distillation`. For each, the validation part chose one of two learning rates. The teacher's probabilities are half of the loss with 250 pairs; with 4,000 more the validation part chose all of it over half.)
 
 # %%
 of_student = Predict(
@@ -1278,8 +1280,8 @@ assert 0.3 < max(of_students) / course.model.config.num_parameters < 0.37
 # %% [markdown]
 # With 250 pairs every student fails, with the teacher's probabilities or without.
 # 4,000 more sentences bring the student to 78 BLEU. True translations and the teacher's do equally well: they are nearly always the same.
-# With the teacher's probabilities, too, the student gets to 81.
-# (Is it only that such targets are smooth? No: all others learn with label smoothing. Without it, the 78 of the teacher's translations fall to 74.)
+# With the teacher's probabilities as the targets, the student gets to 81.
+# (It is not only that such targets are smooth: all others learn with label smoothing. Without it, the 78 of the teacher's translations fall to 74.)
 #
 # In natural language a sentence has many translations. A teacher picks a typical one, which is easier to learn [@kim2016]. Our corpus has one translation for each sentence, so it cannot show that.
 
@@ -1315,7 +1317,7 @@ Predictions()
 # Attention weights grow with the square of the length, but need not be stored: with the online softmax, and weights computed again in the backward pass, the memory is linear, while the time stays quadratic.
 # Activation checkpointing gives the same gradients from less memory, and so does accumulation, except that dropout draws other masks; bfloat16 halves some of what is kept, while the weights stay in float32.
 #
-# *Translating.* The cache shrinks with its heads. int8 weights take a quarter of the bytes; with one scale per row, four bits or more lost none of sixty sentences of `course`. In the layer that we timed they were slower than float32, compiled or not.
+# *Translating.* With fewer heads of keys and values the cache shrinks. int8 weights take a quarter of the bytes; with one scale per row, four bits or more lost none of sixty sentences of `course`. In the layer that we timed they were slower than float32, compiled or not.
 #
 # *Sizes.* What a size brings depends on the learning rate, too. In our small table, untied weights brought as much as a model four times as large.
 # 250 pairs were too few for a student; 4,000 sentences translated by its teacher took it to 78 BLEU, as true pairs did, and the teacher's probabilities to 81.

@@ -134,16 +134,16 @@ assert [len(route) - 1 for route in ROUTES.values()] == [1, 6, 3, 6]
 four_ways()
 
 # %% [markdown]
-# Count the blue arrows: 1, 6, 3 and 6. This is how far the fact travels.
+# The fact takes 1, 6, 3 and 6 steps, the blue arrows.
 #
-# These four ways give five competitors: *Transformer* (attention), *LSTM* and *GRU* (two kinds of recurrence), *convolutional* and *state space*.
-# First we build the three new layers. Race 1 is recall, and race 2 is translation. Between them we ask how many facts a state holds, whether attention can have one, and what each side costs.
+# These four ways give the five sides of our races: *Transformer* (attention), *LSTM* and *GRU* (two kinds of recurrence), *convolutional* and *state space*.
+# First we build the three new layers. Race 1 is recall, race 2 is translation. Between them we ask how many facts a state holds, whether attention can have a state, and what each side costs.
 # The [last section](#Where-the-Transformer-loses) puts all results in one table.
 #
 # ## Recurrence: a state that is handed on
 #
 # A **recurrent layer** has one vector, the **state**, that it rewrites with every token.
-# The simplest one is state = tanh(W x + U state).
+# The simplest one is state = tanh(W x + U state), with the token's vector x and learned matrices W and U.
 # Its weakness shows in training.
 # The gradient that tells the fact "you were needed" runs back through every step between question and fact. Each step multiplies it by U and by the slope of tanh.
 # If each step makes the gradient smaller, little is left after many tokens (if larger, it explodes).
@@ -158,10 +158,10 @@ four_ways()
 # For this number, z should be near 0 at *Anna-has-key*, and near 1 at fillers and at the other facts. The gate is computed from the token and the state, so the layer can learn this.
 #
 # The **GRU** [@cho2014] has this *update* gate z for each feature, and a *reset* gate r that says how much of the old state the candidate may see:
-# candidate = tanh(W x + r ⊙ U state). (This is PyTorch's form; the paper has U (r ⊙ state).)
+# candidate = tanh(W x + r ⊙ U state), where ⊙ multiplies feature by feature. (This is PyTorch's form; the paper has U (r ⊙ state).)
 #
-# The older **LSTM** [@hochreiter1997] has a second state, its cells, and three gates, to forget (since @gers2000), to write and to show:
-# cells = forget ⊙ cells + write ⊙ new, and state = show ⊙ tanh(cells).
+# The older **LSTM** [@hochreiter1997] has a second state, its cells, and three gates: to forget (since @gers2000), to write (*input gate*) and to show (*output gate*):
+# cells = forget ⊙ cells + write ⊙ candidate, and state = show ⊙ tanh(cells).
 #
 # Here is the whole GRU.
 
@@ -199,8 +199,8 @@ print(f"ours and torch's: {gap_of_gru:.0e} apart")
 assert gap_of_gru < 1e-5
 
 # %% [markdown]
-# How much is left after 60 tokens?
-# We take untrained layers, give them random texts, and ask how strongly the *last* output depends on each token before it: the norm of the gradient.
+# How much of the gradient is left after 60 tokens?
+# We give random texts to untrained layers and measure, by the norm of the gradient, how strongly the *last* output depends on each token before it.
 # GRU and LSTM are there twice, the second time with a bias of +2 on the gate that keeps (update, forget), so that it starts near 0.9 instead of 0.5.
 
 # %%
@@ -247,11 +247,11 @@ for name, gate in (("GRU", "update"), ("LSTM", "forget")):
 assert 0.87 < left["GRU, update gate open"] ** (1 / 59) < 0.91
 
 # %% [markdown]
-# Where does 5e-13 come from? On average each token leaves 62 % of the gradient (about half through the gate, the rest through the candidate), and 0.62 to the power of 59 is 6e-13.
+# Where does 5e-13 come from? On average each token leaves 62 % of the gradient (the gate alone would leave half, the candidate adds the rest), and 0.62 to the power of 59 is 6e-13.
 # With the GRU's gate open, each token leaves about 89 %, which is close to the gate itself: sigmoid(2) = 0.88.
-# Training may open the gates further; but it has to do so through the very gradient that fades.
+# Training may open the gates further, but only through the very gradient that fades.
 #
-# The other weakness can be read in the loop: token t cannot begin before token t − 1 is done, in training as well.
+# The other weakness is the loop in `OurGRU`: token t cannot begin before token t − 1 is done, in training as well.
 #
 # ## Convolution: a window that slides
 #
@@ -319,8 +319,8 @@ assert needed == 10
 # Each layer adds k − 1, so a distance of n takes about n / (k − 1) layers.
 #
 # **A common mistake**: "a stack of convolutions sees exponentially far".
-# It does if the tokens of its windows stand further and further apart: 1, 2, 4, 8 places (**dilated** convolutions [@kalchbrenner2016]).
-# The paper's table 1 counts log_k(n) layers for those (if the spacing grows by k each time), and its text n / k for windows without gaps, like Gehring's.
+# It does if the tokens of a window stand further apart from layer to layer: 1, 2, 4, 8 places (**dilated** convolutions [@kalchbrenner2016]).
+# The paper's table 1 counts log_k(n) layers for those (if the spacing grows k-fold each time), and its text n / k for windows without gaps, like Gehring's.
 #
 # Beyond the receptive field the gradient is not small but exactly 0, and no training changes that.
 #
@@ -332,7 +332,7 @@ assert needed == 10
 #
 # Take a = ½ and the tokens 4, 0, 2. Token by token, the state is 4, then 2, then 3.
 # Or read the last state off all at once: 1 · 2 + ½ · 0 + ¼ · 4 = 3. Each token counts by its age, with the weights 1, ½, ¼.
-# So it is *one layer, two ways to compute it*. The first is a recurrence that keeps one number. The second is a convolution whose window is the whole text, and no token waits for another.
+# So there are *two ways to compute one layer*. The first is a recurrence that keeps one number. The second is a convolution whose window is the whole text, and no token waits for another.
 # The list 1, ½, ¼, … is the **kernel**.
 #
 # A positive number a below 1 can only shrink the state.
@@ -360,7 +360,6 @@ class OurStateSpace(nn.Module):
 
 # %% [markdown]
 # Both ways should agree, because every step is linear and the same: how much a token counts depends only on its age.
-# (In a GRU it also depends on the gates, so a GRU has no kernel.)
 # Here is the kernel of four hands, what a token adds to the output 0, 1, 2, … tokens later. (Hand 0 does not turn.)
 
 # %%
@@ -385,7 +384,7 @@ for token in (4, 0, 2):
 assert states == [4, 2, 3] and 1 * 2 + 0 / 2 + 4 / 4 == states[-1]
 
 # %% [markdown]
-# Do the ways agree? For training there is a third one, the Fourier transform: it takes n log n operations instead of the window's n².
+# For training there is a third way, the Fourier transform, with about n log n operations instead of the window's n². Do all three agree?
 
 
 # %%
@@ -448,10 +447,10 @@ assert 1e-3 < left["state space"] < left["attention"] and left["attention"] > 0.
 assert len(gradients["4 convolutions"]) == 9
 
 # %% [markdown]
-# Attention is flat: 60 tokens back is as near as one.
+# Attention is flat: it knows no positions here, so 60 tokens back is as near as one.
 # The state space falls slowly: the library starts some hands with hardly any decay.
 #
-# What does this cost? The kernel is the same for every text. It weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
+# But the kernel is the same for every text. It weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
 # Mamba [@gu2023] gives the choice back: a, and what enters and leaves the state, are computed from the token, but not from the state. So each step stays linear in the state.
 # The kernel and the Fourier form are lost. But linear steps can still be combined in pairs, in log₂ n rounds: a *parallel scan*.
 #
@@ -465,7 +464,7 @@ assert len(gradients["4 convolutions"]) == 9
 # Each side has two layers and 34,000 parameters, and trains for six seconds of processor time. A side that computes faster takes more steps.
 # Validation stories picked each side's learning rate; then it ran with three other seeds.
 # The convolutions are 5 wide.
-# We test on stories of 64 tokens, and of 256, with distances that no training had.
+# We test on stories of 64 and of 256 tokens.
 
 # %%
 of_cliff = Predict(
@@ -579,13 +578,13 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # %% [markdown]
 # The figure shows the stories of 256 tokens. Right of the vertical line are distances that no training had.
 #
-# **Answer.** The Transformer wins by far, and distance hardly matters to it. (It has no positions here; rotary ones have about 80 % on the long stories.)
+# **Answer.** The Transformer wins by far, and distance hardly matters to it. (It has no positions here; with rotary ones, about 80 % are right on the long stories.)
 # The task is made for attention: a question needs one token of the whole text, found by *what it says*.
 #
 # The others fail in two ways:
 #
-# - *Convolution*: in these long stories, up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time, far more often than any layer with a state. Beyond that it guesses.
-# - *LSTM, GRU and state space* must keep all four facts, because nobody has asked yet, and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. At more than 128 tokens the GRU and the LSTM still know something; the state space is close to guessing.
+# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time in the long stories, far more often than any layer with a state. Beyond that it guesses.
+# - *LSTM, GRU and state space* must keep all four facts and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. At more than 128 tokens the GRU and the LSTM still know something; the state space is close to guessing.
 #
 # <details><summary>Was the choice fair, and other details</summary>
 #
@@ -632,8 +631,8 @@ assert all(min(map(min, runs)) > 0.95 for runs in longer.values())
 assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.values())
 
 # %% [markdown]
-# They needed more time. With four times as much, both answer practically every question on the short stories, and at least 98 % on the long ones, on average over the seeds.
-# With four facts, a state that has learned to keep them hardly fades over 256 tokens.
+# They needed more time. With four times as much, both answer practically every question on the short stories, and on average at least 98 % on the long ones.
+# A state that has learned to keep four facts hardly loses them over 256 tokens.
 #
 # ## How many facts does a state hold?
 #
@@ -642,7 +641,7 @@ assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.va
 # One of eight things is 3 bits, so 16 facts are 48 bits, and two ordinary numbers of 32 bits could hold them. (One could not; @jelassi2024 prove such a bound for copying.)
 # An LSTM with 64 cells keeps 128 numbers, far more than enough. Does it learn to use them?
 #
-# We take stories of 32 tokens: the first half tells 2, 4, 8 or 16 facts, each about another of 16 names, and fillers take the places left. The second half asks 16 times.
+# We take stories of 32 tokens: the first half tells 2, 4, 8 or 16 facts, each about a different one of 16 names, and fillers take the places left. The second half asks 16 times.
 # Readers of one layer learn from all four kinds at once: LSTMs with 8 and 64 cells, a state space with 512 numbers, and attention.
 # They take 2,000 steps, the Transformer 500 (it needs no more).
 #
@@ -650,7 +649,6 @@ assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.va
 #
 # Each has 30,000 parameters: a wider feed-forward network makes up for a smaller state.
 # Each took the best of three rates (the Transformer of two), and ran with three seeds (`python -m course_lib.experiments many_facts`).
-# The record also has LSTMs with 32 cells, which lie in between.
 #
 # </details>
 
@@ -732,8 +730,8 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
 
 # %% [markdown]
 # **Answer.** With 16 facts, only attention answers everything. For that it keeps 2,048 numbers, a key and a value of 32 for each of 32 tokens.
-# After 2,000 steps, the LSTM with 64 cells is right about a third of the time: there is room for the facts, but it has not yet learned to use it.
-# Time helps: with four times the steps it is 77 %. Size helps, too: then every run with 64 cells is far ahead of every run with 8, at 8 and at 16 facts.
+# After 2,000 steps, the LSTM with 64 cells is right about a third of the time: its state has room for the facts, but it has not yet learned to use that room.
+# Time helps: after four times the steps it is 77 %. Size helps, too: among these longer runs, each with 64 cells is far ahead of each with 8, at 8 and at 16 facts.
 # In the record, the state space gained less than five points on average after step 600, though its state is larger than the LSTM's. We do not know why.
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
@@ -776,16 +774,16 @@ assert (q @ torch.outer(k, v)).tolist() == [50, 0]
 
 # %% [markdown]
 # This is **linear attention** [@katharopoulos2020], whose authors also make queries and keys positive and divide by the sum of the weights.
-# It trains at once like attention and writes with a fixed state like a recurrence. It gives up the sharp look-up: everything was added into one matrix before the question came.
+# Like attention, it trains on all tokens at once; like a recurrence, it writes with a fixed state. It gives up the sharp look-up: everything was added into one matrix before the question came.
 # If that matrix also shrinks with each token, by a factor computed from the token, it is a state space again, Mamba-2's [@dao2024].
 #
 # ## What a decoder keeps while it writes
 #
-# **Question.** How many numbers does each decoder keep while it writes, beside the encoder's output, which all keep?
+# **Question.** How many numbers does each decoder keep while it writes, besides the encoder's output, which all keep?
 #
 # Here and in race 2, the five are whole translators, each with about 200,000 parameters:
 #
-# - the Transformer of lesson 08;
+# - the Transformer of lesson 08 (pre-norm in race 2);
 # - LSTM and GRU, with an encoder that reads from both ends;
 # - Gehring's convolutions;
 # - state space: a Transformer with state spaces in place of self-attention.
@@ -805,7 +803,7 @@ models = {"Transformer": Transformer(config)}
 models |= {name: model_like(name, config) for name in ALTERNATIVES}
 
 # %% [markdown]
-# The folded cell writes 100 tokens with each, checks that the outputs are those of reading all at once, and counts.
+# The folded cell feeds each decoder 100 tokens one by one, checks that its outputs are those of reading all at once, and counts.
 
 
 # %% tags=["hide-input"]
@@ -991,7 +989,7 @@ assert apart(*both) < 1e-3
 # - *Convolution* has 9 calls in a row at every n, but one layer does not reach the end: for 16 tokens it takes 8 layers, so the path is 8 · 9 = 72, and twice that for 32.
 # - *State space* has the choice: fewest operations and n steps in sequence, or more operations and a chain that does not grow.
 #
-# By the terms of the table, n² d against n d², attention is cheaper as long as n < d.
+# By the terms of the table, n² d against n d², attention is cheaper than a recurrence as long as n < d.
 # The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because it leaves out the projections.
 #
 # ## Time per token against length
@@ -1048,7 +1046,7 @@ assert 64 < crossing <= 1024
 # The state space's time changes least, but it is high: each of its features has eight hands and a Fourier transform.
 #
 # The crossing with the LSTM is not at n = 64.
-# Beside its 4 n² d, attention has four projections, 8 n d². An LSTM has eight matrices, 16 n d², four times the recurrence of the table.
+# Besides its 4 n² d, attention has four projections, 8 n d². An LSTM has eight matrices, 16 n d², four times the recurrence measured above.
 # So they take equally many operations at n = 2 d = 128.
 
 # %%
@@ -1073,7 +1071,7 @@ assert all(0.5 < each < 2 for each in off[3:])
 # **Question.** Does the winner of race 1 win again, when the task is translation?
 #
 # The five translators from above learn from some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for eight seconds of processor time.
-# Each side has the best of two or three learning rates, chosen on validation sentences, and ran with three other seeds.
+# Each side ran with three seeds, at the best of two or three learning rates, chosen on validation sentences with another seed.
 # We score greedy translations of unseen sentences.
 
 # %%
@@ -1136,7 +1134,7 @@ assert {run["choices"]["rate"]: run["results"]["steps"] for run in chose}[0.01] 
 # %% [markdown]
 # **Answer.** No. The LSTM wins, and the Transformer is far behind it with each of three seeds.
 #
-# Replay it; the viewer shows next tokens right, on validation sentences. Who leads at first, and when does the LSTM take over?
+# Replay it; the viewer shows how many next tokens are right on validation sentences. Who leads at first, and when does the LSTM take over?
 
 # %%
 second = RaceViewer({"translation": histories}, moment=1)
@@ -1169,7 +1167,7 @@ second.moment = 1
 #
 # **Question.** Why does a new Transformer learn so little from each step?
 #
-# Lesson [08](08_transformer.ipynb#Break-it:-forget-the-shift) met a suspect. An untrained Transformer mostly repeats what it reads: the residual path carries a token's row up to the generator, whose tied matrix finds that same row again. Perhaps training must first unlearn this **echo**.
+# Lesson [08](08_transformer.ipynb#Break-it:-forget-the-shift) met a suspect. An untrained Transformer mostly repeats what it reads: the residual path carries a token's embedding up to the generator, whose tied matrix gives the same token a high score. Perhaps training must first unlearn this **echo**.
 #
 # A plain LSTM has no such path and no echo. So we can test the suspect:
 #
@@ -1230,9 +1228,11 @@ assert round(100 * middle["state space"]) == 70
 #
 # <details><summary>What does not fit</summary>
 #
+# In the runs of 400 steps the LSTMs all took the highest rate that we tried, 0.02.
+#
 # The record has runs of 1,600 steps, too. There the Transformer is three points behind the LSTM, but the LSTM with a path is 16. So the echo alone does not explain both; we do not know what does.
 #
-# The state space echoes more than the Transformer (96 % of the tokens before training) and still learns faster (70 % after 400 steps, in the same record).
+# The state space echoes more than the Transformer (96 % of the tokens before training) and still learns faster (70 % after 400 steps).
 #
 # </details>
 #

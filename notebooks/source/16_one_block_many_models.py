@@ -26,7 +26,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 
 # %% [markdown]
 # **How to read the scores.** Each model meets a cheap baseline, which takes a few lines and no Transformer.
-# `58 % (54–62)` means: three trainings with different seeds gave 58 % on average, and 54 to 62 is the 95 % confidence interval of that mean, cut off at 0 and 100. These trainings are in a record, which `python -m course_lib.experiments families` makes again.
+# `40 % (35–45)` means: three runs with different seeds gave 40 % on average, and 35 to 45 is the 95 % confidence interval of that mean, cut off at 0 and 100. The trainings are in a record, which `python -m course_lib.experiments families` makes again.
 # `seeds(side, name)` reads one of its results, seed after seed, and `told` prints mean and interval. (Both are folded.)
 # A score without an interval is one training, seed 0, or a simple rule that needs none.
 
@@ -199,7 +199,7 @@ assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 #
 # We give it English sentences of the course corpus, one character at a time, and ask at each character for the next.
 # There is no second text: the target is the text itself, shifted by one position.
-# That is a **language model**, and it needs nothing but text.
+# Such a model is a **language model**; it needs nothing but text.
 
 # %%
 from course_lib.experiments import CHARACTERS, sentences_to_write, train_writer
@@ -335,7 +335,7 @@ assert sum(each.numel() for each in writer.parameters()) == 70_976
 # After 600 steps our writer is far behind the counts of five characters. After 3,000 steps, where the record stops, the two are about equal.
 # A small corpus made by a grammar repeats itself, and there a table is hard to beat.
 #
-# Drawn at temperature 0.7, how many of the words are real, and how many sentences copied?
+# Drawn at temperature 0.7, how many words occur in the training texts, and how many sentences are copied?
 
 # %%
 for steps, side in WRITERS.items():
@@ -349,11 +349,11 @@ assert 0.6 < min(shares[0]) < max(shares[0]) < 0.8 < 0.9 < min(shares[1])
 assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied")) < 0.1
 
 # %% [markdown]
-# After 600 steps, a third of the words do not exist in the corpus; after 3,000 steps almost all do, though the sentences are still odd.
+# After 600 steps, two thirds of the words occur in the training texts; after 3,000 steps almost all do, though the sentences are still odd.
 #
 # ### Today's block
 #
-# Our writer has two layers and 71,000 parameters. What do Llama 3 or a chat model have that it has not?
+# What do Llama 3 or a chat model have that our writer has not?
 # Size and data, first of all. Then there are changes to the block, and two more trainings.
 # The plan of the block is still ours: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
 # The parts changed:
@@ -444,7 +444,7 @@ assert (near - near[0]).abs().max() < 1e-4
 #
 # ### From a language model to an assistant
 #
-# Our writer may continue a question with another question: it continues text, that is all.
+# Our writer continues text, that is all: it does not answer a question.
 # A very large model can be led by its text: put a few solved examples of a task in front, and it often solves the next one. This is **in-context learning** [@brown2020]; no weight changes.
 # For an assistant, two more trainings follow.
 #
@@ -502,7 +502,7 @@ assert abs(masked / number - 0.8) < 0.03 and abs(stayed / number - 0.1) < 0.03
 
 # %% [markdown]
 # Three tokens are asked for, and they show the three things that can happen. *nine* became `<mask>`. *the* became a random word, *four*. The period stayed as it is, but is asked for, too.
-# In the long run, 15 % of the tokens are asked for. Of these, 80 % become `<mask>`, 10 % a random token, and 10 % stay. (A short sentence may have no blank.)
+# In the long run, 15 % of the tokens are asked for. Of these, 80 % become `<mask>`, 10 % a random token, and 10 % stay.
 # Why not always `<mask>`? Later texts have none. The model should have something to say about ordinary words, too: any of them may be wrong.
 #
 # The step of training is the one above, without a shift: `cross_entropy(model(blanks).flatten(0, 1), wanted.flatten())`.
@@ -521,13 +521,13 @@ for sentence, odd in labeled_sentences(12, seed=3)[4:]:
 # %% [markdown]
 # Half are odd, so guessing gives 50 %. The new noun may happen to make sense, so 100 % is out of reach.
 #
-# Take *the shirt that she likes is hungry*. It is odd, and we know why: boys are hungry, shirts are not.
-# Could a model learn this from 100 labeled sentences? In the record's three sets of 100, at most two have a shirt, at most four have *hungry*, and none has both.
+# Take *the shirt that she likes is hungry*. It is odd, and we know why: boys can be hungry, shirts cannot.
+# Could a model learn this from 100 labeled sentences? In each of the record's three sets of 100, at most two sentences have *shirt*, at most four *hungry*, and none both.
 # But a model that fills in *the boy is `<mask>`* and *the shirt is `<mask>`* in thousands of texts has to learn which words go with boys and which with shirts. And nobody had to label these texts.
 # So first we train on blanks, the **pretraining**. Then we put a linear layer on the vector of the first token, `<s>`, and train on with a few labels, here for 200 steps of 32: **fine-tuning**.
 # The result is a classifier, `TextClassifier` in the library. With `x = text_encoder(ids)`, its step is `cross_entropy(head(x[:, 0]), classes)`.
 #
-# The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence, with the same labels.
+# The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence, with the same labels. (For the Transformers, 1,000 other labeled sentences chose one of two learning rates.)
 
 # %%
 of_labels = Predict(
@@ -637,19 +637,19 @@ assert abs(sum(each.numel() for each in filler.parameters()) - 110_000) < 1000
 assert max(more_after[100]) < 0.65 and 0.8 < ceiling < 0.86
 
 # %% [markdown]
-# Read down the column of 1,000 labels, from the Transformer without pretraining: 53, 59, 72. The labels are the same. The number of sentences with blanks grew: 0, 4,000, 40,000, and with the last ones the number of training steps, too.
+# Read down the column of 1,000 labels, from the Transformer without pretraining: 53, 59, 72. The labels are the same. The number of sentences with blanks grew: 0, 4,000, 40,000; the last ones also had ten times the steps.
 # The pretrained classifiers beat word pairs with every seed.
 # With 100 labels nothing is clearly better than guessing.
 # Is 72 % good? Word pairs with 80,000 labels are right on four of five sentences, so at least that much can be known.
 #
-# The last column asks the pretrained model itself: if the third word is hidden, how often does it find it?
+# The last column asks the pretrained model itself: how often does it find the third word, if that is hidden?
 # The baseline guesses the word that it has met most often between the same two neighbors. (If it never met these together, the word it met most often after the left one; failing that, the most frequent third word.)
 # With 4,000 sentences the model is no better than these counts. With 40,000 it is far ahead.
 # (BERT's pretraining had 3.3 billion words to read [@devlin2019, section 3.1].)
 #
 # ## Patches instead of words
 #
-# A picture becomes a sentence when it is cut into **patches**, small squares, read row by row [@dosovitskiy2021].
+# A picture becomes a sequence when it is cut into **patches**, small squares, read row by row [@dosovitskiy2021].
 # Here is one of scikit-learn's handwritten digits, 8 × 8 pixels.
 # We cut it into patches of 2 × 2 in a loop.
 
@@ -670,6 +670,7 @@ print("patches:", len(by_hand), "of", len(by_hand[0]), "numbers each")
 # An embedding table turns the id of a word into a vector.
 # A patch has no id; it *is* four numbers, so a linear layer takes the table's place.
 # In front we put one more learned vector, the **class token**: its output stands for the whole picture, as that of `<s>` did for a sentence.
+# `table` holds learned positions.
 # Such a model is a **vision transformer**, and this is all of it but `cut`, which follows:
 
 
@@ -739,7 +740,7 @@ print(f"nearest training picture:        {100 * nearest_share:.0f} %")
 assert min(seeds("digits", "test")) >= 0.97 and nearest_share > 0.98
 
 # %% [markdown]
-# A draw, on this one split of the digits. (A random one: most writers have digits in both parts.)
+# A tie, on this one random split. (Most people who wrote the digits are in both parts.)
 # With so few and so small pictures, nothing is gained over the nearest neighbor, which needs no training at all.
 # @dosovitskiy2021 saw something similar with far more pictures. After 1.3 million, their models were still behind convolutional networks, which are built to treat neighboring pixels together. With 14 to 300 million they caught up and won.
 # A vision transformer is not told which patches are neighbors: its position vectors have to learn it.
@@ -801,7 +802,7 @@ for token in brackets:
 # %% [markdown]
 # The row is a **linearized tree**.
 # Section 6.3 of the paper lets the model translate sentences into such rows, as @vinyals2015 did.
-# The step, without training:
+# The loss of a step, before any training:
 
 # %%
 from course_lib.experiments import WordIds
@@ -819,8 +820,8 @@ print(f"loss of an untrained parser: {loss:.2f}")
 assert logits.shape == (1, len(brackets) + 1, len(vocabulary)) and loss > 1
 
 # %% [markdown]
-# **Labeled F1** is its measure.
-# A constituent is right if its label, its first and its last word are right.
+# **Labeled F1** measures the trees.
+# A constituent, a labeled pair of brackets, is right if its label, its first and its last word are right.
 # Precision is right / said, recall is right / wanted, and F1 is their harmonic mean, 2 · right / (said + wanted).
 # In this example the second NP is missing:
 
@@ -877,9 +878,9 @@ assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 
 
 # %% [markdown]
 # On short sentences the parser is well ahead of its baseline.
-# But look at what "unseen" meant. Four of five of the new short sentences have a tree that occurs in training: only their words are new. A sentence of 11 words has a new tree, of course, and there the model mostly fails.
+# But look at what "unseen" meant. Four of five of the new short sentences have a tree that occurs in training: only the choice of words is new. A sentence of 11 words has a new tree, of course, and there the model mostly fails.
 #
-# What is wrong? One error of each kind, and a count:
+# What is wrong? One short sentence, one longer one, and a count:
 
 # %% tags=["nbval-check-output", "hide-input"]
 sentence, said, right = seeds("parser", "wrong, test")[0][0]
@@ -902,10 +903,10 @@ too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
 assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 
 # %% [markdown]
-# In the first, *to* got no XX, and the PP is missing. The second ends early, as nearly four in five longer sentences do.
+# In the first, the second *to* got no XX, and the PP is missing. The other tree lacks an XX, as nearly four of five trees of longer sentences do.
 # Where every word has its XX, more than four of five trees are perfect.
 # So the parser mostly seems to lose count: it never had to count beyond ten. (It never saw the later positions either, lesson [13](13_positions_past_the_paper.ipynb).)
-# (The paper reaches an F1 of 91.3 on the Wall Street Journal [@vaswani2017, table 4]; its real sentences and our made-up ones cannot be compared.)
+# (The paper's F1 of 91.3 is on real sentences, of the Wall Street Journal [@vaswani2017, table 4]; ours cannot be compared with it.)
 #
 # ## A picture in, a sentence out
 #
@@ -932,7 +933,7 @@ def our_captioner(pictures, tgt_in):
 # %% [markdown]
 # What does it say about a picture of ours?
 # Lesson 11's `greedy` decodes it, unchanged.
-# Change the things, the relation, and the row and column of each thing's upper left pixel (0 to 10).
+# Change the things, and the row and column of each thing's upper left pixel (0 to 10).
 
 # %%
 from course_lib.data import Scene, draw_scenes
@@ -953,7 +954,7 @@ with torch.no_grad():
 assert sum(each.numel() for each in captioner.parameters()) == 184_256
 
 # %% [markdown]
-# Where does each word look?
+# Where does the model look when it predicts a word?
 # `record_weights` listens to any attention module, as `record_attention` did to a Transformer's.
 # We take the cross-attention of the last layer, averaged over its heads; `draw_looks` draws it under the outlines of the things.
 
@@ -1035,7 +1036,7 @@ assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() ==
 # %% [markdown]
 # Equal weights would put about 30 % on each thing. Nobody showed the model which patches a word is about.
 #
-# Does the word *depend* on these patches, too? In the same 200 pictures we paint patches in the dark gray of the background, without its noise. How often does that change the model's first shape word, given the right words before it?
+# Does the word *depend* on these patches, too? In the same 200 pictures we paint two patches in the dark gray of the background, without its noise. How often does that change the model's first shape word, given the right words before it?
 
 # %% tags=["hide-input"]
 import random
@@ -1091,7 +1092,7 @@ assert off < 0.05 < 0.3 < others < top and top > 0.45
 # | yellow | ✓ | ✓ | ✓ | ✗ | ✓ |
 # | white | ✓ | ✓ | ✓ | ✓ | ✗ |
 #
-# Look at the yellow square. The model has seen yellow in four shapes, and squares in four colors. Never a yellow square.
+# The model has seen yellow in four shapes and squares in four colors, but never a yellow square.
 #
 # All test pictures are new, but in three ways:
 #
@@ -1184,7 +1185,7 @@ for wrong, wanted in seeds("captions", "wrong, new thing")[0][:3]:
 #
 # On known things and new pairs the captioner is far ahead of the nearest picture, which never gives a new caption. On new things it is mostly wrong.
 # A person who knows *yellow* and *square* can say *yellow square*; this model mostly cannot.
-# What it has not (yet) learned is **compositional generalization**: combining known parts in a new way [@lake2018].
+# What it has not learned is **compositional generalization**: combining known parts in a new way [@lake2018].
 # A single number, "96 % on unseen pictures", would have hidden it.
 #
 # Is it always the shape? We ask about many pictures of one thing.
@@ -1212,7 +1213,7 @@ assert min(right["new thing"][0], *right["known"]) > 0.95
 assert right["new thing"][1] < 0.4
 
 # %% [markdown]
-# The color is right, and the shape mostly is not. Take a yellow square that is called *a yellow circle*. Where did the square get lost? There are two places.
+# On new things the color is right, and the shape mostly is not. Take a yellow square that is called *a yellow circle*. Where did the square get lost? Two places are possible.
 #
 # 1. *In the encoder.* The memory does not tell a yellow square from a yellow circle.
 # 2. *In the decoder.* The memory does tell them apart, but the decoder met squares in other colors only, and does not recognize this one.
@@ -1222,7 +1223,7 @@ assert right["new thing"][1] < 0.4
 # - *Probe A* learns from pictures of all 25 things, yellow squares, too. It is tested on other pictures of yellow squares. If A succeeds, their shape is in the memory.
 # - *Probe B* learns from the other 24 things. It has met squares, but no yellow one, just like the decoder.
 #
-# We do this for each of the five new things and, to compare, for the known ones. And we do it all again with a captioner that was never trained.
+# We do this for each new thing and, to compare, for each known one, and again with a captioner that was never trained.
 
 # %%
 of_probe = Predict(
@@ -1306,11 +1307,11 @@ assert there[1] > there[0] - 0.1 and unread[0] > 0.35
 assert abs(unread[1] - never_unread[1]) < 0.08
 
 # %% [markdown]
-# *Probe A* reads new things nearly as well as known ones, and far better than in an untrained memory. So the shape of a yellow square is in the memory. The first explanation is out.
+# *Probe A* reads new things nearly as well as known ones, and far better than in an untrained memory. So the shapes of new things are in the memory. The first explanation is out.
 #
 # *Probe B* fails on new things. Is this the decoder's problem? Careful: it fails in the untrained memory as well. A probe that met yellow in every shape but the square may learn "yellow, so no square".
-# The telling comparison is between the columns. For known things, training lifted probe B from 10 % to 44 %: for these, a square has become partly the same thing in every color. For new things it lifted nothing.
-# We take this as a sign that the memory has the new shapes in a code of their own, which a reader must have met. (This is one training, of seed 0.)
+# The telling comparison is between the columns. For known things, training lifted probe B from 10 % to 44 %: for these, a shape has become partly the same code in every color. For new things it lifted nothing.
+# We take this as a sign that each new thing has a code of its own in the memory, which a reader must have met. (This is one training, of seed 0.)
 #
 # Are these errors a limit of the model, or of its 1,000 steps?
 # The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000: more pictures of the same known things.
@@ -1346,15 +1347,15 @@ assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3])
 assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 
 # %% [markdown]
-# After the longest training every known thing and every new pair of the test is right, and so are three of four new things, though no training picture shows one.
+# After the longest training every caption of known things and new pairs is right, and three of four with new things, though no training picture shows one.
 # Look down the right column. Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures, as many steps: 63 %. Three times the steps on these: 74 %.
-# A quarter is still wrong; what would come after 12,000 steps, we have not measured.
+# A quarter is still wrong; longer trainings we have not measured.
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
 # ## Which shape is it?
 #
-# Six models, one block. What did it gain over the cheap baselines?
+# Six models, one block. What did they gain over the cheap baselines?
 
 
 # %% tags=["hide-input"]
@@ -1395,8 +1396,8 @@ assert gained[6] > gained[5] > 0.1 + max(gained[:5])
 
 # %% [markdown]
 # Where the circles lie on each other, the nearest example or a table of counts is as good.
-# They are farthest apart with known things and new pairs. There the rule has 0 % by construction: it can only repeat a caption of the training part.
-# (The captioner's rows are those of 1,000 steps. The writer, measured in bits, lost to the counts after 600 steps and drew level after 3,000.)
+# They are farthest apart for the captioner's known things and new pairs. On anything new its baseline has 0 % by construction: it can only repeat training captions.
+# (The captioner's rows are those of 1,000 steps. The writer, measured in bits, is left out.)
 #
 # And elsewhere?
 #
@@ -1431,7 +1432,7 @@ Predictions()
 # - **bits per character**: mean of log₂(1 / probability of the right character).
 # - **in-context learning**: doing a task from examples in the text, without training.
 # - **instruction tuning**: training a language model on conversations with good answers.
-# - **preference learning**: training it with pairs of answers of which people prefer one.
+# - **preference learning**: training a language model with pairs of answers of which people prefer one.
 # - **masked language model**: an encoder-only model trained to fill in blanks.
 # - **pretraining**: training on much data without labels, before fine-tuning.
 # - **fine-tuning**: further training of a trained model on another task.
@@ -1442,15 +1443,15 @@ Predictions()
 # - **compositional generalization**: being right about new combinations of known parts.
 # - **linear probe**: a linear layer trained to read a property from a model's vectors.
 # - **constituency tree**: labeled brackets around the words that belong together.
-# - **linearized tree**: the same as a row of tokens.
+# - **linearized tree**: a constituency tree as a row of tokens.
 # - **labeled F1**: 2 · right / (said + wanted), over constituents.
 
 # %% [markdown]
 # ## Summary
 #
-# A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models, and six models needed no new attention class.
-# What such a model does is decided by its mask, by what is cut into tokens, and by its target. Today's language models have other norms, positions and gates, and fewer keys, in the same plan.
-# That the blocks fit a task does not make them the best choice: counts were about as good as the writer after 3,000 steps and as the model of 4,000 sentences with blanks, and the nearest picture as the vision transformer.
+# A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models. None of the six models needed a new attention class.
+# What such a model does is decided by its mask, its tokens and its target. Today's language models have other norms, positions and gates, and fewer keys, in the same plan.
+# That the blocks fit a task does not make them the best choice. Counts were about as good as the writer (3,000 steps) and the blanks model (4,000 sentences), and the nearest picture was as good as the vision transformer.
 # With 1,000 labels, pretraining on blanks helped the classifier, and more pretraining helped it more.
 # "Unseen" can mean a new picture, a new pair or a new thing. After a short training the captioner is wrong on most new things, though their shape is in its memory; after a long one it is right on most.
 #

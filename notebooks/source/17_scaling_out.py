@@ -33,7 +33,7 @@ folder = Path(temporary.name)
 # ## Your own sentences
 #
 # A corpus of your own is a text file with two columns: a sentence, a tab, its translation.
-# We pretend that this is yours: a thousand pairs of the course corpus, saved as `mine.tsv`.
+# We pretend that a thousand pairs of the course corpus are yours, saved as `mine.tsv`.
 # Replace it with your own file, in any two languages: the commands stay the same.
 
 # %%
@@ -119,7 +119,7 @@ with written_for(1000, len(lines)):
 # The model is small (one layer, d_model 64).
 # For each size we train it three times, and test it on the same thousand new sentences.
 #
-# (The three seeds differ in the pairs, drawn from the same 32,000, the subwords, the first weights and the order. Each size had the better of two learning rates, tried in one run each. It was always the higher one. `python -m course_lib.experiments corpus_size` makes the record again, in less than half an hour on one core.)
+# (The three seeds differ in the pairs (drawn from the same 32,000), the subwords, the first weights and the order. Each size had the better of two learning rates, tried in one run each. It was always the higher one. `python -m course_lib.experiments corpus_size` makes the record again, in less than half an hour on one core.)
 
 # %%
 of_data = Predict(
@@ -156,12 +156,12 @@ assert {run["choices"]["seen"] for run in record["runs"]} == {32_000, 128_000}
 
 # %% [markdown]
 # Up to 4,000 pairs, each doubling helps.
-# Beyond 4,000 the means differ by less than 1.5 BLEU, and three runs with the *same* 32,000 pairs differ by 2.7.
+# From 4,000 on, the means differ by less than 1.5 BLEU, and three runs with the *same* 32,000 pairs by 2.7.
 # So three runs cannot tell such a gain from chance.
 #
 # Are 4,000 pairs enough, then? Or was the training too short to learn from more?
 # Now we change the other thing: three of the corpora are read for four times as long, 128,000 pairs in all.
-# (The peak rate stays; its linear decay takes four times as long.)
+# (The peak learning rate stays; the linear decay takes four times as long.)
 
 # %%
 of_longer = Predict(
@@ -193,20 +193,20 @@ assert 0.043 < statistics.mean(exact["1,000 pairs"]) < 0.05
 assert 0.38 < statistics.mean(exact["32,000 pairs, longer"]) < 0.42
 
 # %% [markdown]
-# Start at the top left, at 30 BLEU.
+# Start at the table's top left, at 30 BLEU.
 # One row down is four times the pairs for the same computing: it brings 11.
 # One column to the right is four times the computing for the same pairs: it brings 7.
 #
 # Now start at 4,000 pairs.
 # Eight times the pairs bring 1. Four times the reading brings 23.
-# And after that reading, eight times the pairs bring 7.
+# After that longer reading, eight times the pairs bring 7.
 #
-# So at 32,000 pairs read, this model could not use more data. (With a still higher rate, that might begin at another size.)
-# What limits you depends on where you stand: try both, one at a time.
+# So at 32,000 pairs read, this model could not use a corpus of more than 4,000. (A still higher learning rate might move this limit.)
+# What limits you depends on where you stand: try more pairs and longer training, one at a time.
 #
 # (How good is 30 BLEU? One of about twenty test sentences is translated exactly as in the reference. At 72 BLEU, two of five are.)
 #
-# Here are all sizes in one figure, with a line that is fitted to the first three.
+# The figure has all sizes, and a line fitted to the first three.
 
 # %% tags=["hide-input"]
 import numpy as np
@@ -240,18 +240,17 @@ assert max(bleu[3:]) - bleu[2] < 2 and min(longest[2]) > max(longest[1]) + 3
 assert line[-1] > bleu[-1] + 15 and line[1] < short[1].min()
 
 # %% [markdown]
-# Somebody who has measured only the first three sizes may be tempted by the line.
+# Somebody who has measured only the first three sizes might trust the line.
 # At 32,000 pairs it is 16 BLEU too high. There was a hint: at 2,000 it passes below all three runs.
-# To test a fit, keep back a point that it has not seen.
+# To test a fit, keep back a point.
 #
 # And our own file?
 # Its two epochs read fewer than 2,000 pairs.
-# Here, a smaller model with 1,000 pairs came to 30 BLEU after 32,000.
-# So we would train longer first: it needs no new sentences.
+# In the table, a smaller model with 1,000 pairs came to 30 BLEU after reading 32,000.
+# So we would train longer first: this needs no new sentences.
 #
-# Longer training takes hours.
+# With so small a model, longer training takes minutes.
 # The paper's base model would keep one core busy for weeks or months; its authors' eight GPUs took twelve hours. (We count this at the end.)
-# So we get help.
 #
 # ## Two processes, one step
 #
@@ -259,7 +258,7 @@ assert line[-1] > bleu[-1] + 15 and line[1] < short[1].min()
 # **Data parallelism** is the simplest way to let several of them train one model:
 #
 # 1. each process has a whole copy of the model, with the same weights;
-# 2. of each batch, each takes a **share**: some of its rows;
+# 2. of each batch, each takes a *share*: some of its rows;
 # 3. each computes the loss of its share and the gradients of that loss;
 # 4. the gradients are combined over all processes, and everyone gets the result;
 # 5. all take the same optimizer step, so that the copies stay equal.
@@ -306,7 +305,7 @@ of_means.reveal(of_means.choices[2])
 #
 # The gradient of a sum is the sum of the gradients.
 # So what is right for the loss is right for the gradient.
-# We check both ways with real pairs, here in the notebook: three short ones for one process, three long ones for the other.
+# We check both divisors with real pairs, here in the notebook: three short ones for one process, three long ones for the other.
 
 # %%
 from course_lib.data import encode_pairs, load_corpus, make_batch
@@ -320,7 +319,7 @@ print("of the shares:", [share.num_tokens for share in shares])
 
 # %% [markdown]
 # How far is each result from the gradient of the whole batch?
-# (A distance of 1 would be as far as that gradient is long.)
+# (The unit is the length of that gradient.)
 
 # %%
 from course_lib.training import BatchLoss
@@ -350,18 +349,18 @@ with written_for(1000, len(lines)):
     assert 5.5 < shares[1].num_tokens / shares[0].num_tokens < 6.5
 
 # %% [markdown]
-# Here a token of the short share counts 100 / 16, about six times, as much as one of the long share.
+# In the mean of the means, a token of the short share counts 100 / 16 ≈ 6 times as much as one of the long.
 #
 # **A common mistake**: the mean of the means.
 # Nothing warns you: the shapes are right, and no error is raised.
 # For pictures the same code is correct, as long as the shares are equal, because every picture counts as one.
 # For text it is wrong. Hugging Face's trainer made this mistake in gradient accumulation until October 2024 [@debut2024]; lesson [09](09_training.ipynb) avoided it.
 #
-# So each process must know T, the target tokens of the whole batch.
+# So each process must know T, the number of target tokens in the whole batch.
 # Ours do, because each builds the whole batch. Otherwise they add up their counts with an all-reduce.
 #
 # One trap is left.
-# Many wrappers take the *mean* of the gradients, not the sum.
+# Many tools, PyTorch's too, take the *mean* of the gradients, not the sum.
 # With two processes, the mean is half of what we want, so each process doubles its loss first.
 # With N processes it multiplies by N (Lₖ is the sum of the losses of share k):
 #
@@ -372,7 +371,7 @@ with written_for(1000, len(lines)):
 # ## What a wrapper does
 #
 # Now with processes.
-# PyTorch's `DistributedDataParallel`, DDP for short, is a module around a module: its `forward` calls that of the inner one, and after `backward` each gradient is the mean over all processes.
+# PyTorch's `DistributedDataParallel`, DDP for short, is a wrapper, a module around a module: its `forward` calls the inner one's, and after `backward` each gradient is the mean over all processes.
 # The core of it fits on the page.
 
 # %% tags=["hide-input"]
@@ -424,7 +423,7 @@ save("ours.py")
 
 # %% [markdown]
 # The next cell says what each process does: it takes its rows of one batch and computes the gradient.
-# A folded cell does this in several ways and compares each with the gradient of the whole batch.
+# A folded cell calls it in several ways and compares each result with the gradient of the whole batch.
 
 
 # %%
@@ -479,8 +478,7 @@ with process_group("cpu"):
 save("gradients.py", cells=2, before=imports, after=start)
 
 # %% [markdown]
-# `torchrun` starts the processes, tells each its rank and the world size, and connects them.
-# It comes with PyTorch.
+# `torchrun` comes with PyTorch: it starts the processes, tells each its rank and the world size, and connects them.
 # A folded cell has written all this to `gradients.py`, with a batch of seven pairs: the three shortest of our corpus and the four longest.
 # Seven rows cannot be divided evenly.
 
@@ -495,12 +493,11 @@ assert float(far["mean of means"]) > 1e-3
 
 # %% [markdown]
 # Ours and PyTorch's agree with a single process up to rounding.
-# The mean of the means does not, though here each process has long and short sentences.
+# The mean of the means is far off, though here each process has long and short sentences.
 #
 # ## The same command, twice as many processes
 #
-# The library's training does all this by itself.
-# The command is the same, with `torchrun` in place of `python`:
+# The library does all this by the same command, with `torchrun` in place of `python`:
 
 # %%
 two_said = run(f"torchrun --nproc-per-node 2 -m course_lib train {OPTIONS} --out two")
@@ -519,14 +516,14 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 
 # %% [markdown]
 # The losses agree up to rounding.
-# As far as they can show, it is the same training, shared by two processes.
+# As far as losses can show, it is the same training, shared by two processes.
 # (`mini` has no dropout. With dropout, each process would draw its own zeros, so the losses would differ slightly.)
-# The loss is added up over both processes, but only rank 0 prints, translates the validation part and writes files.
+# The printed loss is added up over both processes, but only rank 0 prints, translates the validation part and writes files.
 #
 # **A common mistake**: every process writes the checkpoint, to the same file.
 # It works until two writes overlap, and then the file may be broken.
 #
-# With GPUs, leave out `--device cpu`: each process takes a GPU of its own, and they communicate through *nccl* instead of *gloo*.
+# With GPUs, leave out `--device cpu`: each process takes a GPU of its own, and they communicate through the library *nccl* instead of *gloo*.
 # With several machines, each one runs the command with `--nnodes` and an address where they meet:
 #
 # ```
@@ -543,7 +540,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 # When one process is gone, the others cannot go on: they wait for its gradients until an error or a time limit ends them.
 # `torchrun` watches them.
 # If a process dies, it ends all others and starts all of them again, up to `--max-restarts` times (without that option, never).
-# They load the newest checkpoint and continue.
+# The new ones load the newest checkpoint and continue.
 #
 # In our test, one process kills itself as soon as there is a checkpoint (a folded cell starts this in rank 1, the first time only):
 
@@ -603,7 +600,7 @@ assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 # %% [markdown]
 # Not one bit is different.
 # A checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the position in the epoch, and the state of *every* process's random generator, which dropout uses.
-# (Our test has no dropout, so it does not check the generators; the library's own tests do. On GPUs, do not expect equal bits: their kernels may add in another order each time. On CPUs, keep the number of processes and threads.)
+# (Our test has no dropout, so it does not check the generators; the library's own tests do. On GPUs, do not expect equal bits: their kernels may add in another order each time. On CPUs, equal bits need the same number of processes and threads.)
 # What was computed after the checkpoint is lost: here at most an epoch.
 # Save often enough that repeating the lost work does not hurt.
 #
@@ -626,13 +623,13 @@ print(f"speed-up: {rates[2] / rates[1]:.2f}")
 assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 
 # %% [markdown]
-# These numbers depend on the machine, and on what else it is doing.
+# These numbers depend on the machine and its other work.
 # With two free cores, expect a speed-up below 2: some work is not divided.
 # Each process prepares the whole batches and updates all weights, and they wait for each other and for the exchange.
 #
 # How far can more processes take us?
 # Suppose a step takes one process 10 seconds, and 1 of these seconds cannot be divided.
-# Two processes take 1 + 9/2 = 5.5 seconds: 1.8 times as fast. That looks splendid.
+# Two processes take 1 + 9/2 = 5.5 seconds: 1.8 times as fast.
 # Ten take 1.9 seconds. A thousand take 1.009.
 # However many there are, the one second stays, so they are never ten times as fast.
 #
@@ -646,7 +643,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 # (Waiting and exchange do not exist with one process, but they end up in this s.)
 #
 # But is it the right law?
-# Suppose instead that everything is divided, and each further process adds a constant cost of communication: 1/N + cost · (N − 1).
+# Suppose instead that everything is divided, and each further process adds a constant cost of communication: N processes take 1/N + cost · (N − 1).
 # This law, too, has one free number, and our measurement gives it.
 
 # %%
@@ -724,8 +721,8 @@ assert round(25_000 / 8, -2) == 3100 and round(25_000 / 64, -1) == 390
 
 # %% [markdown]
 # Both curves go through both of our points. Then they part.
-# At best, eight processes need 1/8 of the time. The second law adds four times as much to that as the first.
-# A law with one free number fits one speed-up exactly, so our two points cannot show that it is wrong (unless the number is impossible, such as an s above 1). Measure N = 4.
+# To the ideal time of eight processes, 1/8, the second law adds four times as much as the first.
+# A law with one free number fits one speed-up exactly, so our two points cannot show that it is wrong (unless the number is impossible, such as an s above 1). A third can: measure N = 4.
 # What two points *can* tell is how much is lost with two processes, on this machine, with this model and batch.
 #
 # What matters most is how much each process has to do between two exchanges.
@@ -738,7 +735,7 @@ assert round(25_000 / 8, -2) == 3100 and round(25_000 / 64, -1) == 390
 # ## When the model does not fit
 #
 # In data parallelism each device holds everything: the 16 bytes for each parameter of lesson [08](08_transformer.ipynb).
-# The paper's models are small: even `big` needs only 3.4 GB. A model of 7 billion parameters is not.
+# The paper's models are small: even `big` needs only 3.4 GB. A model of 7 billion parameters needs far more.
 # What if each of 8 processes held an eighth?
 
 # %% tags=["nbval-check-output"]
@@ -804,9 +801,10 @@ assert 9e17 < by_hand < 1e18
 assert abs(6 * base.num_parameters * 100_000 * 25_000 / by_hand - 1) < 0.05
 
 # %% [markdown]
-# Nearly all the operations are products with weights, 6 for each weight and target token (if the source is as long as the target), so the length of the sentences hardly matters here.
+# Nearly all the operations are products with weights: 6 for each weight and target token, if the source is as long as the target.
+# So the length of the sentences hardly matters here.
 #
-# Is that much? We measure what this machine can do with one matrix product.
+# Is that much? We measure how fast this machine computes a matrix product.
 
 # %%
 left, right = torch.randn(2, 1024, 1024)
@@ -852,10 +850,10 @@ assert 3 < could / by_hand < 4
 assert paper_utilization("base") < paper_utilization("big")
 
 # %% [markdown]
-# Hours times devices times operations per second gives exactly what the paper prints: 3.3 · 10¹⁸.
+# Hours times devices times operations per second gives what the paper prints: 3.3 · 10¹⁸.
 # The paper says so in section 6.1: it *estimates* the cost from what the GPUs can sustain, and does not count what was computed.
 # Both numbers are right, about different things.
-# Their quotient is the **utilization**: the part of the peak that a training uses (here, of what the paper says its GPUs sustain).
+# Ours divided by the paper's is the **utilization**: the part of the peak that a training uses (here, of what the paper says its GPUs sustain).
 # It is less than a third for base and more for big: larger matrices probably keep a GPU busier. The rest may go into products that run below the peak, padding (computed, and not counted here), all that is not a matrix product, and the exchange; the paper does not say how much each takes.
 #
 # **A common mistake**: dividing FLOPs by the peak on a data sheet.
@@ -866,7 +864,7 @@ assert paper_utilization("base") < paper_utilization("big")
 # The widget plans this training for other devices.
 # It starts with the paper's 8 P100, at 29 % of their peak.
 # The straight line has no serial share: twice the devices, half the hours; 8 of them take the paper's 12 hours.
-# The other line has 5 %: it flattens, and 8 devices take 16 hours. (The 29 % already contain what 8 GPUs lost, so 5 % on top is pessimistic.)
+# The other line has 5 %: it flattens, and 8 devices take 16 hours. (The 29 % already include what 8 GPUs lost, so 5 % on top is pessimistic.)
 # Try other devices, and fill in the price of a device-hour: prices differ by provider, year and contract.
 
 # %%
@@ -885,7 +883,7 @@ with written_for((("base", 100_000, "P100", 8), 5.0), (shown_plan, planner.seria
 # Here are three plans with A100s.
 # They assume bfloat16, with the data sheet's peak of 312 · 10¹², and again 29 % of it.
 # That is optimistic: so small a model probably keeps a faster GPU less busy, and with 64 devices each gets only 390 tokens of the batch.
-# The price of 2 for a device-hour, in any currency, is a number to replace.
+# The price of 2 for a device-hour is yours to replace.
 
 # %%
 from course_lib.training import Budget
@@ -906,7 +904,7 @@ assert PEAKS["A100"] == 312e12
 # %% [markdown]
 # What took eight GPUs half a day in 2017 takes one GPU three hours, if the assumptions hold.
 #
-# Without a serial share, 64 devices cost as much as one: you buy time, and pay nothing for it.
+# Without a serial share, 64 devices cost as much as one: you save time, and pay nothing for it.
 # With 5 %, they cost four times as much.
 # During the serial 5 %, 63 of the 64 devices bring nothing, and you pay for them: N devices cost 1 + (N − 1) s times as much as one, here 1 + 63 · 0.05 = 4.15.
 #
@@ -936,8 +934,8 @@ assert round(best / 1e6) == 89 and 35 < paper[1] / paper[0] < 45
 assert abs(6 * best * 20 * best / by_hand - 1) < 1e-9
 
 # %% [markdown]
-# A model of 89 million parameters, with fewer tokens.
-# The paper's model read twice as many for each parameter as the rule asks for.
+# The rule asks for a larger model and fewer tokens.
+# The paper's model read twice as many for each parameter.
 #
 # But the rule is for language models that read new text at every step. The paper's model reads its 4.5 million pairs again and again.
 # And the rule counts only the training.

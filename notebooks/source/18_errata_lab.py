@@ -11,7 +11,7 @@
 #
 # **You need** lessons 01 to [12](12_reading_attention.ipynb), and for a few claims [13](13_positions_past_the_paper.ipynb) to [15](15_alternatives.ipynb): nothing here is new, except that you judge.
 # **Time**: {minutes} minutes to read, about 20 more for the tables and the verdicts, under 60 seconds to run. The [bench](#The-bench) is optional and not counted.
-# **In the paper**: sections 3 and 4 with table 1, and section 5.3. A few claims are about things that it does not describe, such as the key-value cache.
+# **In the paper**: sections 3 and 4 with table 1, and section 5.3. A few claims are about things that the paper does not describe, such as the key-value cache.
 
 # %%
 import math
@@ -42,7 +42,7 @@ def weights(query, key):
 # Right, half right or wrong? Decide now.
 #
 # It sounds right: zero times anything is zero.
-# And it predicts a number: however many zeros stand behind four real keys, they get 0 % of the attention.
+# And it predicts a number: however many keys of zeros follow the four real keys, they get 0 % of the attention.
 # So we count.
 
 # %%
@@ -66,7 +66,7 @@ book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 # Wrong, and the more padding, the worse: 16 zeros take 80 %.
 # A score of 0 is not a small score.
 # The softmax turns it into e⁰ = 1, and a score of −3 into 0.05.
-# So a zero gets more than each word with a negative score.
+# So a key of zeros gets more weight than any word with a negative score.
 # (In a whole model the keys of padding are not even 0: positions and biases are added.)
 #
 # Every experiment below has these three parts:
@@ -75,9 +75,9 @@ book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 # - the **knob**, the one quantity that we vary (here the number of zeros: the columns);
 # - the **measure**, a function that takes a value of the knob and returns numbers (here the share of the zeros: the rows).
 #
-# A row called *predicted* is what the claim forces.
-# *Done as said* is what comes out when we follow the claim's own recipe.
-# 2e-16 means 0 up to rounding.
+# A row called *predicted* shows what must come out if the claim holds.
+# A row called *done as said* shows what comes out when we follow the claim's own recipe.
+# A number such as 2e-16 is 0 up to rounding.
 #
 # The next 24 claims stand in six rounds, one for each way to test.
 # A round starts with its claims; judge them before you scroll on:
@@ -86,9 +86,10 @@ book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 # - *half right*: one part, or one common case, is true, and another is not;
 # - *wrong*: what it says or advises fails in the usual case, even if a special case saves it.
 #
-# Then comes, for most claims, a reason to believe or to doubt it, and what its table must show if it holds.
-# Under the table a line opens: *What is right?*
-# One counterexample refutes "always", but no table proves it, so a verdict *right* also gives the reason.
+# Then, for most claims, comes a reason to believe or to doubt the claim, and what its table must show if it holds.
+# Under the table, click *What is right?* for the verdict.
+# One counterexample refutes "always", but no table proves it.
+# So a verdict *right* also gives the reason.
 # For three claims you design the experiment before you open ours (its table and verdict are in the closed cell, too).
 # (Closed cells hold the longer experiments, and names such as `batch`.)
 # Of the first 25 claims, 7 are our own; [the list](#The-whole-list) says what kind of text the others come from.
@@ -136,7 +137,6 @@ page = book.judge(zeros=("wrong", "05_masks", right_version))
 #
 # Three claims about an amount: of vectors, of parameters, of multiplications.
 # The cheapest experiment is to count.
-# It needs no training (claim 2 takes a trained translator because it is at hand).
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -218,7 +218,7 @@ book.test("more_heads", parameters, values=(1, 8, 64))
 # %% [markdown]
 # *Claim 4, the price of attention.* For n words and the width d, the paper's table 1 compares n²·d (self-attention) with n·d² (recurrent).
 # For n < d the first is smaller.
-# If that is all, the row *attention* has the smaller number in each column left of 64, the width.
+# If these are all the multiplications, *attention* needs fewer than *recurrent layer* in each column left of 64, the width.
 
 # %% tags=["nbval-check-output"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -315,15 +315,15 @@ page = book.judge(
 # %% [markdown]
 # *Claim 5, the flipped text.* Attention takes means, and a mean does not ask for the order.
 # So we flip a text end to end.
-# Take three words, and write a′ for the row that came out for a:
+# Take three words, and write dog′ for the row that came out for dog:
 #
 # | place | 1 | 2 | 3 |
 # |---|---|---|---|
 # | dog bites man | dog′ | bites′ | man′ |
 # | man bites dog | ? | ? | ? |
 #
-# *Invariant* would mean that each place keeps its row: dog′ bites′ man′ again ("place by place" is 0).
-# *Equivariant* would mean that each word keeps its row: man′ bites′ dog′ ("word by word" is 0).
+# *Invariant* would mean that each place keeps its row: dog′ bites′ man′ again (then the change *place by place* is 0).
+# *Equivariant* would mean that each word keeps its row: man′ bites′ dog′ (then the change *word by word* is 0).
 
 # %% tags=["hide-input"]
 # our experiment for claim 5
@@ -346,7 +346,7 @@ book.test("invariant", flipped, values=(2, 5, 10, 50))
 
 # %% [markdown]
 # *Claim 6, the flipped source.* Can "dog bites man" and "man bites dog" get the same translation?
-# Your design (double-click here, and write before you open the closed cell): which order would you try on the source, and which number would tell?
+# Your design (double-click here, and write before you open the closed cell): in which order would you put the source words, and which number would tell?
 #
 # - *knob*:
 # - *measured*:
@@ -374,8 +374,9 @@ book.test("order", reordered, values=(2, 5, 10, 50))
 # %% [markdown]
 # *Claim 7, longer texts.* The formula of the sinusoids gives a row for position 1,000 as easily as for position 10.
 # Is a row enough?
-# `train_reader` trains one encoder layer on texts of 16 random words: for each word it names the word *before* it, and nothing but position can help.
-# Then the layer reads longer texts: we count its first 7 answers, at places that every training text had, and its last one.
+# `train_reader` trains one encoder layer on texts of 16 random words: for each word it names the word *before* it, and only the position can help.
+# Then the layer reads longer texts.
+# We measure how often its last answer is right, and how often its first 7 are, at places that every training text had.
 # If the formula were enough, the last answer would stay at 100 %.
 
 # %% tags=["hide-input"]
@@ -447,7 +448,7 @@ longer_figure()
 
 # %% [markdown]
 # The last answer falls right after the gray band.
-# (Without a GPU, each curve is the mean of only two readers: do not read much into the ups and downs behind 20.)
+# (Without a GPU, each curve is the mean of only two readers: do not read much into the ups and downs from 20 words on.)
 #
 # *Claim 8, the wrong axis.* In PyTorch's tutorial x is (length, batch, d_model), so `x.size(0)` is the length.
 # Copied into a batch-first model, it is the number of sentences.
@@ -594,9 +595,9 @@ book.test("key_bias", biased, values=(0.1, 1, 10, 100))
 
 # %% [markdown]
 # *Claim 12, without 1/n.* A batch that the memory cannot hold is cut into n small ones, and their losses are added up.
-# Not divided by n, they have gradients n times as large, but Adam divides each step by the size of the gradients.
+# Without the division by n, the gradients are n times as large, but Adam divides each step by the size of the gradients.
 # A small regression (`fitted`) takes 50 steps, once with each loss divided by n, once without.
-# If Adam settles it, both rows of Adam are 0.
+# If Adam does not mind, both of its rows are near 0, the one with clipped gradients too.
 # (The last row: how many times as long the first step of SGD gets without the division.)
 
 # %% tags=["hide-input"]
@@ -652,7 +653,7 @@ assert adam.max() < 1e-6 and clipped[0] < 1e-12 and clipped[1:].min() > 0.01
 # %% [markdown]
 # ## Round 4: would you notice?
 #
-# Here are six claims about masks, the wires between the stacks and the learning rate.
+# Six claims about masks, the wires between the stacks and the learning rate.
 # Ask of each: if it were wrong, at which size would you notice?
 
 # %% tags=["hide-input"]
@@ -687,8 +688,8 @@ page = book.judge(
 # %% tags=["hide-input"]
 # more verdicts of round 4: they open under the tables
 page = book.judge(
-    shape=("wrong", "05_masks", "Usually torch does raise an error, but not with as "
-    "many sentences as words. Then query i of each sentence gets the mask of sentence "
+    shape=("wrong", "05_masks", "Torch raises an error, unless there are as many "
+    "sentences as words. Then query i of each sentence gets the mask of sentence "
     "i: here 14 to 24 % of the attention of real words goes to padding, and other "
     "real words are hidden. Make the mask (batch, 1, 1, keys) for scores with heads."),
     corresponding=("wrong", "07_decoder", "Every decoder layer reads the output of the "
@@ -718,8 +719,7 @@ book.test("masked", padded_more, values=(1, 10, 100))
 
 # %% [markdown]
 # *Claim 14, zeros written by hand.* A weight of 0 is what we want, so why not write it?
-# Three keys have the weights 0.665, 0.245 and 0.090; hide the first, and 0, 0.245 and 0.090 stay.
-# If that works, the other weights sum to 1, and a change of a hidden score changes nothing.
+# If that works, the visible ones of our six weights sum to 1, and a change of a hidden score moves none of them.
 # (*Leak*: by how much a visible weight moves when the hidden scores alone grow by 3.)
 
 # %% tags=["hide-input"]
@@ -739,7 +739,7 @@ book.test("afterwards", zeroed, values=(0, 1, 3, 5))
 
 # %% [markdown]
 # *Claim 15, a very small number.* Beside ordinary scores, −1e9 gives a weight of exactly 0, as −∞ does.
-# Your design: at which number of hidden keys would you look?
+# Your design: of five keys, how many would you hide?
 #
 # - *knob*:
 # - *measured*:
@@ -758,7 +758,7 @@ book.test("minus", minus_1e9, values=(0, 1, 3, 4, 5))
 
 # %% [markdown]
 # *Claim 16, a mask of the wrong shape.* Torch complains about shapes that do not fit, so no error sounds like a good sign.
-# Take two sentences with two places: A has two real words, B has one.
+# Take two sentences with two places each: A has two real words, B has one.
 # The scores are (batch, queries, keys), so torch reads the first axis of the mask as *queries*:
 #
 # ```text
@@ -768,7 +768,7 @@ book.test("minus", minus_1e9, values=(0, 1, 3, 4, 5))
 # ```
 #
 # Query 1 of B, a real word, now sees padding, and query 2 of A loses word 2.
-# In larger batches, too, each sentence has one word less than the one before it.
+# Our larger batches, too, have as many places as sentences, and each sentence has one word less than the one before it.
 # How much of the attention of real words goes to padding?
 # The claim predicts 0, or an error.
 
@@ -794,7 +794,7 @@ book.test("shape", two_axes, values=(2, 4, 8, 16))
 # last encoder layer for all:  encoder 2 → decoder 1    encoder 2 → decoder 2
 # ```
 #
-# `wired` connects the layers of a fresh `nn.Transformer` both ways by hand, and compares the output with that of the whole.
+# `wired` connects the layers of a fresh `nn.Transformer` both ways by hand, and compares the output with that of the whole model.
 # If the claim holds, the first row is 0 in every column.
 
 # %% tags=["hide-input"]
@@ -820,7 +820,6 @@ book.test("corresponding", wired, values=(1, 2, 4, 6))
 # %% [markdown]
 # *Claim 18, one letter.* As in the paper, it is a minimum of two terms, and one grows with the step i.
 # `paper_rate` is equation 3: if the claim is the paper's formula, the two rows agree in every column.
-# (Both are drawn [further down](#All-of-them,-to-play).)
 
 # %%
 from course_lib.training import paper_rate
@@ -873,8 +872,8 @@ assert f"{said.max():.2e}" == "1.95e-03"
 #
 # The decoder reads one token and predicts the next one, so each of its rows belongs to two tokens.
 # Which inputs may a row read (19, 20)?
-# Does it change when the text grows (21, 22)?
-# Which of its two tokens does it explain (23)?
+# Does a row change when the text grows (21, 22)?
+# Which of its two tokens does a row explain (23)?
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -926,7 +925,7 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 19, the triangle.* Where does it begin: at the diagonal (0), above it (1), or one further up (2)?
+# *Claim 19, the triangle.* Where does the mask begin: at the diagonal (0), above it (1), or one further up (2)?
 # For three words (■ open, · masked):
 #
 # ```text
@@ -950,16 +949,16 @@ book.test("triangle", hidden_above, values=(0, 1, 2))
 
 # %% [markdown]
 # *Claim 20, what the decoder is fed.* The causal mask hides the future, so the whole target looks safe.
-# But row p reads inputs up to p, itself included:
+# But row p reads the inputs up to and including input p:
 #
 # | row | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
-# | fed as it is | the | cat | sleeps | `</s>` |
-# | fed shifted right | `<s>` | the | cat | sleeps |
-# | must predict | the | cat | sleeps | `</s>` |
+# | fed as it is | die | Katze | schläft | `</s>` |
+# | fed shifted right | `<s>` | die | Katze | schläft |
+# | must predict | die | Katze | schläft | `</s>` |
 #
-# If the claim holds, no row reads its own answer: *done as said* is 0.
-# `inputs_read` tells by the gradient: it is 0 at an input that the row does not read.
+# If the claim holds, no row reads its own answer: *done as said* is 0 (no).
+# `inputs_read` looks at the gradient, which is 0 at an input that the row does not read.
 
 # %% tags=["hide-input"]
 # the gradients of claim 20
@@ -986,7 +985,6 @@ book.test("whole", visible, values=(0, 1, 2, 3, 4))
 
 # %% [markdown]
 # *Claim 21, one pass for all words.* One pass reads the whole target at once; writing reads one prefix after the other.
-# Can both teach the same?
 # If the claim holds, the gradients differ by rounding alone.
 
 # %%
@@ -1009,7 +1007,7 @@ book.test("word_by_word", passes, values=(1, 2, 4, 8))
 
 # %% [markdown]
 # *Claim 22, the kept rows.* A cache leaves out most of the work, and a shortcut often costs accuracy.
-# The decoder reads the reference of one sentence token by token: once with a cache, once from the beginning each time.
+# The decoder reads the reference of one sentence token by token: once with a cache, and once without, from the beginning each time.
 # `cached` counts the rows that a layer computes.
 # If the cache loses something, the last row of the table is above rounding.
 
@@ -1037,8 +1035,8 @@ book.test("cache", cached, values=(1, 2, 4, 8))
 # *Claim 23, the name of a row.* In row t the decoder reads word t, so the row seems to be about word t.
 # The grammar of the corpus knows which English word belongs to which German one.
 # Our map is the translator's last cross-attention, the mean of its heads, for 50 sentences.
-# `links_found` counts how often the strongest weight of a row (its place: `looked_at`) stands at the German word that belongs to the English one.
-# If the claim holds, column 1 (the row that reads the English word) finds more links than column 0 (the row that predicts it).
+# `links_found` counts how often the strongest weight of a row (its place: `looked_at`) stands at the English word that belongs to the German one.
+# If the claim holds, column 1 (the row that reads the German word) finds more links than column 0 (the row that predicts it).
 
 # %% tags=["hide-input"]
 # the map and the links of claim 23
@@ -1120,7 +1118,7 @@ page = book.judge(
 
 # %% [markdown]
 # *Claim 24, a score with help.* Teacher-forced predictions come from the same model, in a single pass, so why not score them?
-# The finished course translator hardly errs, so we take it as it was after 156 to 933 of 5,572 training steps (`written` holds both texts).
+# The finished course translator hardly errs, so we take five early checkpoints, after 156 to 933 of 5,572 training steps (`written` holds both kinds of translations).
 # If the teacher-forced predictions say how well it translates, the two rows agree.
 
 # %% tags=["hide-input"]
@@ -1149,9 +1147,9 @@ book.test("teacher", on_its_own, values=list(written))
 # %% [markdown]
 # *Claim 25, a map as a cause.* Take the map of claim 23 once more.
 # If it shows what a word depends on, then the token with the highest weight should be the one whose absence hurts most.
-# So `harm_of_each` replaces one source token after the other by `<unk>`, and notes by how much the loss of each predicted word rises: its `harm`.
+# So `harm_of_each` replaces one source token at a time by `<unk>`, and notes by how much the loss of each predicted token rises: the `harm`.
 #
-# For each predicted word, `share` holds the weights, `by_weight` the source places from the highest weight on.
+# For each predicted token (a *word* in the table), `share` holds the weights, `by_weight` the source places from the highest weight (rank 1) on.
 # `most` is the place whose replacement does most harm, and `at_random` the mean harm of all source tokens.
 
 # %% tags=["hide-input"]
@@ -1189,7 +1187,7 @@ def of_rank(rank):
     found["mean harm of replacing this token"] = harm.gather(1, token).mean()
     found["mean harm of replacing one at random"] = at_random.mean()
     hit = (token[:, 0] == most).double().mean()
-    return found | {"% of the words where this does most harm": 100 * hit}
+    return found | {"% of the tokens where this does most harm": 100 * hit}
 
 
 book.test("explains", of_rank, values=(1, 2, 3, 4, 5))
@@ -1216,7 +1214,7 @@ assert (idle & ends).sum() > 0.6 * idle.sum()
 # %% [markdown]
 # ## The bench
 #
-# 34 more claims, closed: the summary does not need them.
+# Here are 34 more claims, which the summary does not need.
 # The closed cells hold their experiments.
 # Below them, click a topic to see its claims, and click again for each verdict.
 
@@ -2241,7 +2239,7 @@ Page("\n\n".join(book.topic(group, **notes).text for group, notes in bench.items
 #
 # Every claim once more, each with a picture of its numbers.
 # In a running notebook you first see only the sentence.
-# Judge it, and the verdict and the picture appear; the slider is its knob.
+# Judge it, and the verdict and the picture appear; the slider is the claim's knob.
 # The list remembers what you answered.
 # We begin with claim 18.
 
@@ -2280,13 +2278,13 @@ page = book.say("Yours", wide="A model twice as wide has twice as many parameter
 #
 # Each side of a weight matrix is d_model or d_ff = 4 · d_model long, so twice the width means about four times the parameters.
 # (Embeddings, which `nn.Transformer` lacks, only double.)
-# Half a trap: leave `d_ff` at 2,048, and the feed-forward layers only double.
+# With `d_ff` left at 2,048, the feed-forward layers only double.
 # A claim about size must say what else grows.
 #
 # </details>
 #
 # Two more: "Twice the temperature makes the largest probability half as large." "A wider beam never returns a less probable output."
-# (The closed cells hold experiments on the model's width and on the temperature; the beam is left to you.)
+# (The closed cells hold our experiments on width and temperature; the beam is left to you.)
 
 # %% tags=["hide-input", "hide-output"]
 # our experiment for your own claim: open it when yours has run
@@ -2325,7 +2323,7 @@ assert (found_share[1:] > 1.3 * less[1:]).all()
 # %% [markdown]
 # ## The whole list
 #
-# Of all 59 claims, 17 are right, 15 half right and 27 wrong: whoever says *wrong* each time scores fewer than half.
+# Of all 59 claims, 17 are right, 15 half right and 27 wrong: whoever says *wrong* each time is right on fewer than half.
 
 # %% tags=["hide-input", "nbval-check-output"]
 closed = {claim.group for claim in book.claims if claim.number > 25}
@@ -2431,10 +2429,8 @@ assert sum(failed) == 5
 mistakes_figure()
 
 # %% [markdown]
-# Of the 25 claims, which we chose, 7 stand at *scores, softmax, masks*, more than in any other box (the causal mask of claim 19 not counted).
-# Of these 7, 5 are wrong or half right.
-# There a wrong line often still gives the right shape.
-# It does so elsewhere too: see claims 8, 9 and 17.
+# Of the 25 claims, which we chose, 7 stand at *scores, softmax, masks*, and 5 of these are wrong or half right: both more than in any other box.
+# There a wrong line of code often still gives the right shape.
 
 # %% [markdown]
 # ## Your predictions
@@ -2455,7 +2451,7 @@ Predictions()
 # A sentence about a model becomes an experiment when it predicts a number: choose a knob, measure, compare.
 #
 # - *The dangerous mistakes do not crash.* Padding without a mask (1), one position for a whole sentence (8), a mask on the wrong axis (16), a schedule with one wrong letter (18).
-# - *Easy tests find nothing.* One layer hides a wrong wiring (17), one key still open hides a bad mask (15), no clipping hides an undivided loss (12).
+# - *Easy tests find nothing.* One layer hides a wrong wiring (17), one key still open hides a bad mask (15), Adam without clipping hides an undivided loss (12).
 # - *Half right means: a condition or a part got lost.* The mean is invariant, not the rows (5). The upper triangle is masked, without its diagonal (19).
 #
 # And what sounds wrong may be right: the key bias does nothing (11), and masked padding leaves no trace (13).
