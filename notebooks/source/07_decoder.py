@@ -467,11 +467,8 @@ assert logits.softmax(dim=-1)[0].topk(2).values[:, 1].max() < 0.0015
 # The translator is right everywhere.
 # Why does it give its top token only about 90 %?
 # It is not doubt between two tokens: no other gets more than about 0.1 %.
-# The likely reason is label smoothing (lesson [09](09_training.ipynb)), a training target that asks for about 0.9 and not for 1.
-# To be sure, one would train the same translator without it.
-# In a smaller test (folded), tiny models learn 32 short pairs by heart, with targets of 100, 90 and 80 % (three seeds each).
-# Their top tokens get about 100, 89 and 77 %, and nearly all of them are right.
-# Greedy decoding is unaffected: it asks only which token is on top.
+# The likely reason is label smoothing (lesson [09](09_training.ipynb)): in training, the target was about 0.9, not 1.
+# (Tiny models, trained with targets of 100, 90 and 80 %, give their top tokens 100, 89 and 77 %: folded.)
 
 # %% tags=["hide-input"]
 from course_lib import ModelConfig
@@ -604,14 +601,17 @@ parting = [number for number in missed if forced[number] != [*outputs[number], E
 one = 63  # its first mistake has one clear consequence
 mistake = correct[one].tolist().index(False)
 free = [*outputs[one], EOS_ID]
-ways_to_feed = {"forced": (references[one], forced[one]), "free": (outputs[one], free)}
+ways_to_feed = {
+    "teacher forcing": (references[one], forced[one]),
+    "free running": (outputs[one], free),
+}
 for name in ("src", "tgt"):
-    print(f"{name:7} {getattr(corpus.test[one], name)}")
+    print(f"{name:16}{getattr(corpus.test[one], name)}")
 for name, (fed_back, guessed) in ways_to_feed.items():
-    print(f"{name:7} {tokenizer.decode(guessed)}")
+    print(f"{name:16}{tokenizer.decode(guessed)}")
     for what, ids in (("reads", [BOS_ID, *fed_back]), ("predicts", guessed)):
         shown_here = tokens(ids[mistake : mistake + 4])
-        print(f"{what:>16}", *(f"{token:11}" for token in shown_here))
+        print(f"{what:>24}", *(f"{token:11}" for token in shown_here))
 
 # %% tags=["hide-input"]
 slips = {name: [] for name in ways_to_feed}
@@ -619,8 +619,8 @@ for name, (_, guessed) in ways_to_feed.items():
     for true, guess in zip([*references[one], EOS_ID], guessed, strict=True):
         if guess != true:
             slips[name].append((tokenizer.token(true), tokenizer.token(guess)))
-assert slips["forced"] == [("▁zu", "▁in")]
-assert slips["free"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
+assert slips["teacher forcing"] == [("▁zu", "▁in")]
+assert slips["free running"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
 
 # %% [markdown]
 # Both ways predict *in*, where the reference (`tgt`) has *zu*.
