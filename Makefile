@@ -71,7 +71,7 @@ WORKERS := auto
 SIDE_BY_SIDE := --maxprocesses 4 --no-loadscope-reorder --dist
 # What has a target of its own.
 APART := --ignore=tests/browser --ignore=tests/book
-# Pages are opened one after another, because some tests measure how soon a widget answers; PAGES=2 takes two at a time.
+# Pages are opened one after another; PAGES=2 takes two at a time, but none beside a test that measures how soon one answers.
 PAGES := 0
 
 # The course's Python: PYTHON if given, else the first one that is new enough and can make environments.
@@ -125,7 +125,7 @@ test-browser: $(VENV)/.browser-ready ## Every lesson and widget in JupyterLab, o
 	$(PY) -m pytest tests/browser -n $(PAGES) $(SIDE_BY_SIDE) loadgroup $(ARGS)
 
 test-book: $(VENV)/.browser-ready $(VENV)/.book-ready ## The pages of the book: links, figures, nothing from elsewhere
-	$(PY) -m pytest tests/book $(ARGS)
+	$(PY) -m pytest tests/book -n $(WORKERS) $(SIDE_BY_SIDE) loadfile $(ARGS)
 
 notebooks: $(VENV)/.test-ready ## Generate and execute what changed; LESSON=08 picks one, FORCE=1 executes anyway
 	$(PY) -m notebooks.source.build_lessons $(if $(FORCE),--force) $(LESSON)

@@ -173,11 +173,12 @@ def _without_unknown(
 
 
 def _is_copied(word: str, pieces: Callable[[str], int]) -> bool:
-    """3 < 5; a rare name, Zendaya; or LH1234, the number of a flight."""
+    """3 < 5; a rare name, Zendaya; or LH1234, the number of a flight, and 7B, but not 7AM."""
     if re.fullmatch(_FORMULA, word):
         return True
-    numbered = any(map(str.isdigit, word)) and any(map(str.isalpha, word))
-    return word[0].isupper() and (numbered or min(pieces(word), pieces(word.lower())) >= RARE_PIECES)
+    if any(map(str.isdigit, word)):
+        return any(map(str.isupper, word)) and not re.fullmatch(r"\d+[AP]M", word)
+    return word[0].isupper() and min(pieces(word), pieces(word.lower())) >= RARE_PIECES
 
 
 def _with_capitals(text: str, pieces: Callable[[str], int]) -> str:

@@ -91,6 +91,7 @@ NAMED = {
     "Unquestionably, Zendaya saw Tom.": ["Zendaya"],
     "My flight is LH1234, on the 3rd, at 10am.": ["LH1234"],
     "So zendaya and I": [],
+    "Take bus 46A to platform 7B at 7AM or 8 PM.": ["46A", "7B"],
 }
 
 

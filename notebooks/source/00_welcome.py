@@ -398,7 +398,7 @@ boy = ids_of("Today the boy opens the window.")
 of_boy = model.encode(boy)
 of_girl = model.encode(ids_of("Today the girl opens the window."))
 of_a_boy = model.encode(ids_of("Today a boy opens the window."))
-exchanges = {"nothing": (of_boy, [0]), "the, beside girl": (of_girl, [1])}
+exchanges = {"nothing": (of_boy, [0]), "the (of girl)": (of_girl, [1])}
 exchanges |= {"boy → girl": (of_girl, [2])}
 exchanges |= {"all but boy": (of_girl, [0, 1, 3, 4, 5, 6, 7])}
 exchanges |= {"the → a": (of_a_boy, [1])}
@@ -410,7 +410,7 @@ for exchange, (other, places) in exchanges.items():
     print(f"{exchange:17}", *answers[exchange])
 
 # %% tags=["hide-input"]
-single = "the, beside girl", "boy → girl"
+single = "the (of girl)", "boy → girl"
 turned = tuple(answers[name][2] == "▁das" for name in single)
 which = {(True, False): 0, (False, True): 1, (True, True): 2, (False, False): 3}[turned]
 because = "the others, all together, leave each token as it was"
@@ -481,7 +481,7 @@ switched = {
     "two others off, at worst": torch.stack(others).min(dim=0).values,
 }
 correct = [translator.tokenizer.encode(article)[0] for article in ("der", "das")]
-print(f"{'':26} boy: der   girl: das")
+print(f"{'probability of':26} der, boy   das, girl")
 for name, probs in switched.items():
     print(f"{name:26} {probs[0, correct[0]]:8.0%} {probs[1, correct[1]]:11.0%}")
 
@@ -556,7 +556,7 @@ for step in range(4):
     logits = pupil(source, read)[0]
     loss = torch.nn.functional.cross_entropy(logits, answer)
     probability = logits.softmax(dim=-1)[4, wanted[4]].item()
-    print(f"after {step} steps: loss {loss.item():.2f}, denn {probability:.2%}")
+    print(f"steps: {step}, loss: {loss.item():.2f}, denn: {probability:.2%}")
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -1,5 +1,6 @@
 """The book, built once for all its tests; skipped, with the reason, where the extra [book] is not installed."""
 
+import fcntl
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -30,12 +31,18 @@ def installed() -> None:
 
 
 @pytest.fixture(scope="session")
-def folder(installed: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages, in a folder whose name an address must quote."""
-    place = tmp_path_factory.mktemp("book")
-    stage(place / "source")
-    done = built(place / "source", place / "web pages", root)
-    assert done.returncode == 0, done.stderr
+def folder(installed: None, root: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The pages, in a folder whose name an address must quote; the first of several workers builds them for all."""
+    mine = tmp_path_factory.getbasetemp()
+    place = (mine if worker_id == "master" else mine.parent) / "book"
+    place.mkdir(exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "web pages").exists():
+            stage(place / "source")
+            done = built(place / "source", place / "new pages", root)
+            assert done.returncode == 0, done.stderr
+            (place / "new pages").rename(place / "web pages")
     return place / "web pages"
 
 
