@@ -1004,10 +1004,11 @@ with written_for((("red", "square"), ("blue", "ring")), things):
     assert looks[1:3, :, :2].sum(dim=(1, 2)).min() > 0.6
     assert looks[-2:, :, 2:].sum(dim=(1, 2)).min() > 0.6
     rest = looks[[0, 3, 4, 5]].flatten(1)  # a, left, of, a
-    assert (rest.argmax(dim=1) >= 12).all()  # the lowest row, which is empty
+    lowest = rest.argmax(dim=1) >= 12  # the lowest row is empty
+    assert lowest.sum() >= 2  # all four in our run; rounding decides such details
 
 # %% [markdown]
-# The words for a thing look at it. *Left*, *of* and both *a* look most at an empty patch of the lowest row.
+# The words for a thing look at it. In our run *left*, *of* and both *a* look most at an empty patch of the lowest row.
 # But this is one picture.
 # In 200 pictures of two things, how much of a shape word's weight lies on the patches of each thing?
 

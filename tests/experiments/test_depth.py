@@ -132,7 +132,7 @@ def test_one_look_up_is_learned():
     chaser = Chaser(1, norm_first=True)
     assert chased_share(chaser, 1) < 0.4
     losses = train_chaser(chaser, 1, rate=1e-2, steps=220, seed=0)
-    assert chased_share(chaser, 1) > 0.9 and losses[-1] < 0.5 < losses[0]
+    assert chased_share(chaser, 1) > 0.8 and losses[-1] < 0.6 < losses[0]
 
 
 def test_a_run_reports_what_the_record_needs(tmp_path):
