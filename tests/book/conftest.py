@@ -4,6 +4,7 @@ import fcntl
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,26 +19,40 @@ from tests.helpers.web_pages import WebPage
 NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx-mathjax-offline", "onnx", "onnxscript", "onnxruntime")
 
 
+@contextmanager
+def locked(place: Path) -> Iterator[None]:
+    """In the block, no other worker is in such a block."""
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
-def installed() -> None:
+def place(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that all workers share."""
+    mine = tmp_path_factory.getbasetemp()
+    place = (mine if worker_id == "master" else mine.parent) / "book"
+    place.mkdir(exist_ok=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def installed(place: Path) -> None:
     for name in NEEDED:
         pytest.importorskip(name, reason="the extra [book] is not installed: make test-book")
     from notebooks.source.book_alive import RUNTIME, runtime
 
-    try:
-        runtime()
-    except (FileNotFoundError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"npm cannot fetch {RUNTIME}: {error}")
+    with locked(place):
+        try:
+            runtime()
+        except (FileNotFoundError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"npm cannot fetch {RUNTIME}: {error}")
 
 
 @pytest.fixture(scope="session")
-def folder(installed: None, root: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The pages, in a folder whose name an address must quote; the first of several workers builds them for all."""
-    mine = tmp_path_factory.getbasetemp()
-    place = (mine if worker_id == "master" else mine.parent) / "book"
-    place.mkdir(exist_ok=True)
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def folder(installed: None, root: Path, place: Path) -> Path:
+    """The pages, in a folder whose name an address must quote; the first worker builds them for all."""
+    with locked(place):
         if not (place / "web pages").exists():
             stage(place / "source")
             done = built(place / "source", place / "new pages", root)

@@ -99,7 +99,7 @@ check("01.encode", encode)
 
 # %% [markdown] exercise="01.targets" title="From rows to tensors" minutes=12 points=3 difficulty=2
 # A decoder reads `tgt_in`, which starts with `<s>`, and must predict `tgt_out`, which ends with `</s>`.
-# Here the targets are padded already, without either of them, and both are to be made.
+# The padded targets are given, without `<s>` and `</s>`; `tgt_in` and `tgt_out` are not, and both are to be made.
 # This is the specification.
 # It is right, and slow: it takes each row apart.
 
@@ -118,7 +118,7 @@ def slow_targets(ids):
 print(*slow_targets(torch.tensor([[7, 8, 9], [5, 0, 0]])), sep="\n")
 
 # %% [markdown]
-# Write the same without a loop over rows.
+# Write the same without a loop.
 # Padding stands only behind the last token of a row, each row has at least one token, and at least one row has no padding.
 #
 # <details><summary>Hint</summary>
@@ -225,11 +225,11 @@ check("01.sizes", prediction)
 # %% [markdown] tags=["answer"]
 # The test sentences come out shorter, because the merges are cut to fit them.
 # So the test no longer shows how the translator does on text that nobody has seen, and its score is better than what a user will get.
-# Subwords that occur in the test alone have a row in the table, but no training sentence ever moves it: the model gains nothing from them.
+# Subwords of the test alone have a row in the table, but no training sentence shows their meaning: the model gains nothing.
 # I learn the vocabulary from the training part alone, and read the test with it as it is.
 #
 # === BEGIN MARK SCHEME ===
 # 1 point: a vocabulary shaped by the test is no longer tried on unseen text, so the score flatters (shorter sentences, or unknown words hidden).
-# 1 point: the rows of leaked subwords are not trained, so the model itself gains nothing.
+# 1 point: training does not show what leaked subwords mean, so the model gains nothing.
 # 1 point: learn the vocabulary from the training part alone, and read the test with it as it is.
 # === END MARK SCHEME ===

@@ -60,7 +60,7 @@ def layers_and_orders(generator):
         while torch.equal(order[order], torch.arange(length)) or order[0] == 0:
             order = torch.randperm(length, generator=generator)
         x = torch.randn(length, 4, generator=generator).double()
-        x[0] -= 2  # its sum is the smallest, so what the last two layers add grows in one and shrinks in the other
+        x[0] -= 2  # its sum is the smallest: what is made of it grows in one layer and shrinks in another
         x[order[0]] += 2  # the row that comes first has the largest sum
         cases.append((layer, x, order))
     return cases

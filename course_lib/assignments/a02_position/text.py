@@ -4,8 +4,8 @@
 # You write a test for what a layer knows about order, and three ways to tell it more.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
-# **You need** lesson [02](../../../02_position.ipynb); for ALiBi and rotary positions also lesson [13](../../../13_positions_past_the_paper.ipynb), so leave those exercises until then if you like.
-# Names and shapes are the lesson's: a sentence is `x`, (length, d_model), and scores are (batch, heads, queries, keys).
+# **You need** lesson [02](../../../02_position.ipynb); for ALiBi and rotary positions also lesson [13](../../../13_positions_past_the_paper.ipynb), so leave what asks for them until then if you like.
+# As in the lesson a sentence is `x`, (length, d_model); scores are (batch, heads, queries, keys).
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
 # Make new ones where the given ones are: `torch.arange(..., device=scores.device)`.
@@ -28,7 +28,7 @@ from course_lib.assignments import check
 # 1. Is the layer **equivariant**: do the rows of its output move along with those of its input, and does nothing else happen?
 # 2. Is it **invariant**: does the whole output stay as it is?
 #
-# Your test gets ten layers, in float64.
+# Your test gets twelve layers, in float64.
 # A difference below 1e-6 is rounding: a sum in another order has other last digits.
 #
 # <details><summary>Hint</summary>
@@ -147,9 +147,9 @@ check("02.alibi", alibi)
 
 # %% [markdown] exercise="02.rotary" title="Rotary, wherever a sentence begins" minutes=14 points=3 difficulty=3
 # Lesson 13's `rotate` gives consecutive positions to the rows of all sentences.
-# A real model turns all heads of a whole batch, and each token brings its own position: the sentence may continue a text that was read before, or leave places out.
+# Here each token of a batch brings its own position: its sentence may continue a text that was read before, or leave places out.
 #
-# `x` is (batch, heads, length, d_k) with an even d_k, `position` is (batch, length), whole numbers.
+# `x` is (batch, heads, length, d_k) with an even d_k, `position` is (batch, length), whole numbers in any order.
 # `frequency` is (d_k / 2,), the angle by which each pair turns in one word: $10000^{-2i/d_k}$.
 # For a token at position $p$, features $2i$ and $2i+1$ are turned by the angle $\alpha = p \cdot \text{frequency}_i$:
 #
@@ -223,9 +223,9 @@ check("02.facts", prediction)
 # %% [markdown] tags=["answer"]
 # It is right that the table has a row for each position, so the model runs on 40 tokens without an error.
 # But training has shown no row beyond 20, and nothing says what the learned matrices make of those rows.
-# The paper says that sinusoids *may* allow longer sentences; in lesson 02, accuracy beyond the trained length was hardly better than a blind guess.
+# The paper says that sinusoids *may* allow longer sentences; in lesson 02, accuracy beyond the trained length was hardly better than without positions.
 # Rotary is no guarantee either: in lesson 13 it depended on whether a wavelength lies between the trained and the tested length.
-# I would score sentences of 20, 30 and 40 tokens separately, or train with up to 40 tokens.
+# I would score sentences of 20, 30 and 40 tokens separately.
 #
 # === BEGIN MARK SCHEME ===
 # 1 point: a row exists, but it was never trained with ("may" in the paper; measured, it fails); rotary depends on wavelengths and lengths.

@@ -56,8 +56,8 @@ check("03.scores", scores)
 # %% [markdown] exercise="03.softmax" title="Weights from scores" minutes=10 points=3 difficulty=2
 # The weights of a query are the exponentials of its scores, divided by their sum.
 # Write that, with `exp`, `sum` and what you need besides, but without a finished softmax.
-# Scores may lie anywhere between −1,300 and 1,300, and a blocked one is $-\infty$; no weight may become NaN.
-# Each query has at least one score that is not blocked.
+# Scores lie between −1,300 and 1,300, or are $-\infty$, which blocks a key; no weight may become NaN.
+# Each query has at least one key that is not blocked.
 # The scores have any number of dimensions; the last one is that of the keys.
 #
 # <details><summary>Hint</summary>
@@ -165,10 +165,11 @@ check("03.additive", additive)
 
 # %% [markdown] tags=["answer"]
 # The variance of a score is 64 instead of 1, its standard deviation 8.
-# The softmax of such scores often puts nearly all weight on the largest: many queries start saturated, on a key that
-# chance has chosen. There the derivative of the softmax is near 0, so hardly any gradient reaches those queries to
-# change it. And every step of the training moves the scores 8 times as far, which saturates more of them.
+# The softmax of such scores often puts nearly all weight on the largest: many queries start saturated, on a key that chance has chosen.
+# There the derivative of the softmax is near 0, so hardly any gradient reaches those queries.
+# And every step of the training moves the scores 8 times as far, which saturates more of them.
 #
 # === BEGIN MARK SCHEME ===
-# 1 point: variance d_k, or standard deviation √d_k. 1 point: saturation and what it does to the gradient.
+# 1 point: variance d_k, or standard deviation √d_k.
+# 1 point: saturation and what it does to the gradient.
 # === END MARK SCHEME ===

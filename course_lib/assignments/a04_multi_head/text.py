@@ -6,7 +6,7 @@
 #
 # **You need** lesson [04](../../../04_multi_head.ipynb).
 # Names and shapes are the lesson's: a token has d_model features, each of `num_heads` heads is d_k = d_model / num_heads wide, and all heads together are (batch, heads, length, d_k).
-# All checks take batches of one sentence and of several, and lengths that differ between queries and keys.
+# A batch has one sentence or several, and there may be more or fewer keys than queries.
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
 # Make new ones where the given ones are: `query.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
@@ -47,7 +47,7 @@ def slow_unpack(packed, num_heads):
 #
 # <details><summary>Hint</summary>
 #
-# `unflatten` cuts one axis into several, from the slowest to the fastest; it moves nothing.
+# `unflatten` cuts one axis into several, the largest pieces first; it moves nothing.
 # Moving an axis is a second step.
 #
 # </details>
@@ -76,9 +76,9 @@ check("04.unpack", unpack)
 # 4. The shape of the output.
 # 5. The number of parameters. (Find a formula in d_model first.)
 # 6. The same for `MultiHeadAttention(64, 8)`.
-# 7. How many numbers there are in its weights, for the same query and key.
+# 7. The number of its attention weights, for the same query and key.
 # 8. A tensor of shape (1, 4, 8) has four positions, and each feature of a position is its number: 0, 1, 2 or 3.
-#    Somebody splits it into two heads with `x.view(1, 2, 4, 4)`. Which numbers are in head 1? Write a list in rising order.
+#    Somebody splits it into two heads with `x.view(1, 2, 4, 4)`. Which of these numbers are in head 1? Write a list in rising order.
 
 # %% tags=["planted"]
 prediction = {
@@ -111,7 +111,7 @@ check("04.sizes", prediction)
 # A mistake like this one has stood in popular code.
 # The function gets query, key and value *after* their projections: (batch, queries, d_model) and twice (batch, keys, d_model).
 # It returns the contexts of all heads side by side, (batch, queries, d_model); W_O would come next.
-# The shape is right and the weights of every query sum to 1, but the numbers are not those of one head after another.
+# The shape is right and the weights of every query sum to 1, but the numbers are not those of a loop over the heads.
 # Find the mistake, and repair it.
 #
 # <details><summary>Hint</summary>
@@ -144,7 +144,7 @@ check("04.contexts", contexts)
 
 # %% [markdown] exercise="04.contributions" title="What each head adds" minutes=10 points=3 difficulty=2
 # W_O mixes the heads, so which head said what?
-# The lesson showed that the output is a sum with one term for each head.
+# The lesson showed that the output is a sum with one term for each head, plus the bias.
 # Here is a slow way to get the terms: silence all heads but one, and see what comes out.
 # (Lesson [12](../../../12_reading_attention.ipynb) switches off heads of a trained model.)
 
@@ -244,12 +244,12 @@ check("04.multi_head", multi_head)
 # %% [markdown] tags=["answer"]
 # d_model is divided among the heads: 16 heads are 32 wide instead of 64, so all projections stay 512 × 512 and the parameters stay the same.
 # The multiplications stay the same too, because heads × d_k stays 512.
-# What grows are the weights: 16 matrices (queries, keys) instead of 8, with twice as many exponentials.
+# What grows is the number of attention weights, 16 matrices instead of 8, and that of exponentials.
 # Several heads give a token several means at once, and W_O gets them side by side; one head gives one mean, from which two independent things cannot be recovered.
 # But each head compares queries and keys in fewer dimensions, so heads that are too narrow aim badly, and more heads are not better without end.
 #
 # === BEGIN MARK SCHEME ===
-# 1 point: parameters (or multiplications) stay the same, because d_k is halved; the number of weights doubles.
+# 1 point: parameters (or multiplications) stay the same, because d_k is halved; the number of attention weights doubles.
 # 1 point: several heads carry several means side by side, one head only one.
 # 1 point: narrower heads compare less well, so twice the heads are not twice the power.
 # === END MARK SCHEME ===

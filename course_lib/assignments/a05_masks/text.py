@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Assignment 05 · Masks
 #
-# You build masks, put one into a softmax, repair one, and write the test that tells whether a mask is tight.
+# You build masks, put one into a softmax, repair one, and write a test for leaks.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [05](../../../05_masks.ipynb).
 # As there, a mask is `bool` and **True means: may attend**.
-# Scores and weights are (batch, heads, queries, keys), and sentences are padded on the right.
+# Scores and weights are (batch, heads, queries, keys).
 
 # %%
 import math
@@ -17,8 +17,8 @@ from course_lib.assignments import check
 
 # %% [markdown] exercise="05.decoder" title="From a loop to two masks" minutes=10 points=3 difficulty=1
 # A decoder layer has two attentions, and each needs its mask.
-# The first is for self-attention, the second for cross-attention.
-# This is the specification of both, one look after the other, and written out in full.
+# The first mask is for self-attention, the second for cross-attention.
+# This is the specification of both, one query and one key at a time.
 # `src` are ids (batch, src_len), `tgt_in` ids (batch, tgt_len).
 
 # %% tags=["specification"]
@@ -39,12 +39,13 @@ def slow_decoder_masks(src, tgt_in, pad_id):
 # %% [markdown]
 # Write the same without a loop.
 # Return both masks, in this order and in their full shapes: `expand` repeats an axis of size 1.
-# `pad_id` may be any id, and source and target may be equally long or not.
+# `pad_id` may be any id.
+# Source and target may differ in length.
 # The masks belong on the device of the ids.
 #
 # <details><summary>Hint</summary>
 #
-# Compare a row of places 0, 1, 2, … with the same places as a column.
+# Compare a row of positions 0, 1, 2, … with the same positions as a column.
 #
 # </details>
 
@@ -64,7 +65,7 @@ def decoder_masks(src, tgt_in, pad_id):
 check("05.decoder", decoder_masks)
 
 # %% [markdown] exercise="05.open" title="Predict, then check" minutes=8 points=3 difficulty=1
-# One pair, padded for its batch:
+# One pair, padded for a larger batch, but now a batch of its own:
 #
 # ```text
 # source         The  dog  sleeps  .  <pad>  <pad>  <pad>
@@ -73,12 +74,12 @@ check("05.decoder", decoder_masks)
 #
 # Predict on paper, without building a mask.
 #
-# 1. The shape of the mask that cross-attention gets from the lesson's `padding_mask`; write it as a tuple.
+# 1. The shape, as a tuple, of the mask that the lesson's `padding_mask` makes for cross-attention.
 # 2. How many entries of the target's causal mask are True?
 # 3. How many are True once the target's padding mask is combined with it?
 # 4. How many looks (query, key) does cross-attention allow, over all queries?
-# 5. In the decoder's self-attention, may the query *Hund* attend to the key *schläft*?
-# 6. `torch.nn.MultiheadAttention` takes a `key_padding_mask`. What is the row of our source? A list of seven times True or False.
+# 5. In the decoder's self-attention, may the query *Hund* attend to the key *schläft*, True or False?
+# 6. `torch.nn.MultiheadAttention` takes a `key_padding_mask`. What is the row of our source, as a list of True and False?
 # 7. Somebody moves the target's `<pad>` to the left, before `<s>`, and combines both masks again. How many queries have nothing to attend to?
 # 8. Somebody writes `tril(1)` for `tril()`. How many places ahead does a stack of three such attentions see, if the sentence is long enough?
 
@@ -124,7 +125,7 @@ check("05.open", prediction)
 # <details><summary>Hint</summary>
 #
 # Which number has an exponential of exactly 0, in every precision?
-# And there is a difference between adding a number to a score and putting it in its place.
+# Adding a number to a score is not the same as putting it in its place.
 #
 # </details>
 
@@ -179,7 +180,7 @@ check("05.encoder", encoder_weights)
 # You cannot look at its mask: `layer` is a function, and all you can do is call it.
 # It maps x (1, length, d_model) to outputs of the same shape.
 #
-# Write the test: a `bool` tensor (length, length) whose entry [t, s] is True if output t depends on input s.
+# Write the test: it returns a `bool` tensor (length, length) whose entry [t, s] is True if output t depends on input s.
 # A dependence on a single feature counts.
 # What a mask hides has exactly no influence, so you need no tolerance.
 #
@@ -191,7 +192,7 @@ check("05.encoder", encoder_weights)
 # <details><summary>Hint</summary>
 #
 # There are two ways: ask for gradients, or change one input and look which outputs change.
-# Both have a blind spot, and centered layers sit in it.
+# In their simplest form both miss something in centered layers.
 #
 # </details>
 
@@ -210,17 +211,18 @@ check("05.sees", sees)
 # %% [markdown] exercise="05.parallel" title="In your own words" minutes=7 points=3 difficulty=2
 # In training, the decoder gets the whole target sentence at once, and one pass gives a loss at every position.
 # Why does the causal mask make that possible?
-# Why does it leave the diagonal open, although row t is to predict the next word?
+# Why does it leave the diagonal open, although position t must predict the next token?
 # And how would you notice, after training, that a mask had leaked? Four or five sentences.
 
 # %% [markdown] tags=["answer"]
-# With the mask, output t depends on the tokens up to t only, so it is what the model would compute from that beginning alone.
-# One masked pass is therefore equal to many passes over all beginnings, and all positions can be trained side by side; without the mask each could read its answer one place to the right.
-# The target input is shifted by one: row t holds the word before the one that it predicts, so the diagonal shows nothing that the model may not know.
+# With the mask, output t depends on the tokens up to t only, so it is what the model would compute from that prefix alone.
+# One masked pass therefore equals the passes over all prefixes, and all positions can be trained side by side.
+# Without the mask each could read its answer one position to the right.
+# The target input is shifted by one: position t reads the token before the one that it predicts, so the diagonal shows nothing that the model may not know.
 # A leak shows as a training loss that falls below what is possible without the answer, while the translations that the model writes on its own are bad, because then there is no future to read.
 #
 # === BEGIN MARK SCHEME ===
-# 1 point: each row of the masked pass equals the pass over its beginning alone, so one pass trains all positions.
-# 1 point: the shift by one; position t holds the word before the one to be predicted.
+# 1 point: each position of the masked pass equals the pass over its prefix alone, so one pass trains all positions.
+# 1 point: the shift by one; position t reads the token before the one to be predicted.
 # 1 point: a loss that is too good, together with bad free-running output (or the gradient test).
 # === END MARK SCHEME ===

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Assignment 06 · The encoder
 #
-# You repair a layer norm, put the parts of an encoder layer in both orders, and look into the feed-forward network.
+# You repair a layer norm, put an encoder layer together in both orders, and look into the feed-forward network.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [06](../../../06_encoder.ipynb).
 # Names and shapes are the lesson's: `x` is (batch, src_len, d_model), `scale` and `shift` are (d_model,).
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
-# Make new ones where the given ones are: `x.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
+# Make new ones where the given ones are: `x.new_zeros(...)`; and take plain numbers, because `torch.tensor` of a number is float32.
 
 # %%
 import torch
@@ -16,8 +16,8 @@ import torch
 from course_lib.assignments import check
 
 # %% [markdown] exercise="06.reach" title="Predict, then check" minutes=6 points=2 difficulty=1
-# A sentence of six tokens goes through one sub-layer or one norm; nothing stands around it, no residual and no dropout.
-# Then the vector of the *third* token is replaced by another one, and the same sub-layer runs again.
+# A sentence of six tokens goes through one sub-layer or one norm, without a residual or dropout around it.
+# Then the vector of the *third* token is replaced by another one, and the same part runs again.
 # At how many of the six positions does the output change?
 # Predict the six numbers on paper, without running anything.
 #
@@ -26,7 +26,7 @@ from course_lib.assignments import check
 # 3. Self-attention with the causal mask: each position sees itself and those before it.
 # 4. A layer norm.
 # 5. A layer norm by mistake over the positions (`dim=-2`).
-# 6. A layer norm with ε = 0, and the third vector is not replaced by any other: x becomes 3 x + 5.
+# 6. A layer norm with ε = 0, where the third vector, x, is replaced by 3 x + 5.
 
 # %% tags=["planted"]
 prediction = {
@@ -53,11 +53,12 @@ check("06.reach", prediction)
 
 # %% [markdown] exercise="06.layer_norm" title="Find the mistakes" minutes=10 points=3 difficulty=2
 # This layer norm stands in popular code, and models were trained with it.
-# Still, it is not the layer norm of the lesson: there are *two* mistakes in it.
-# With many features and a small ε the results are nearly the same, so nobody sees them.
+# But it is not the layer norm of the lesson: there are *two* mistakes in it.
+# With many features and a small ε the results are nearly the same, so the mistakes go unnoticed.
 # Find both, and repair them.
 #
-# `x` is (..., d_model), with one or more dimensions before the last, `eps` is the lesson's ε.
+# `x` is (..., d_model), with one or more dimensions before the last.
+# `eps` is the lesson's ε.
 # The result has the shape of `x`.
 # The tests have few features, an ε of up to 0.1, and tokens whose features are all equal.
 #
@@ -151,7 +152,7 @@ check("06.parameters", parameters)
 # %% [markdown] exercise="06.token_matrices" title="A matrix for each token" minutes=14 points=3 difficulty=3
 # The lesson found that the ReLU gives each token a matrix of its own, made of the hidden units that are on for it.
 # So for each token the feed-forward network is `x @ matrix + bias`.
-# This is the specification: it goes from unit to unit, for one token after another.
+# This is the specification, one token and one unit at a time.
 # `w1` is (d_model, d_ff), `b1` (d_ff,), `w2` (d_ff, d_model) and `b2` (d_model,).
 
 # %% tags=["specification"]
@@ -196,7 +197,7 @@ check("06.token_matrices", token_matrices)
 
 # %% [markdown] exercise="06.residuals" title="In your own words" minutes=8 points=3 difficulty=2
 # Somebody builds eight pre-norm encoder layers and leaves out the residuals: x becomes Sublayer(LayerNorm(x)).
-# Before training, the gradient at the bottom of the stack is about as large as at the top.
+# Before training, a healthy gradient reaches the bottom of the stack.
 # After training, the loss is still that of guessing by frequency, without a look at the sentence.
 #
 # What has become of the tokens' vectors, and which sub-layer does that?

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assignment 07 · The decoder
 #
-# You let self-attention go on from what it has kept, put a decoder layer together, and let a decoder write.
+# You give self-attention a cache, repair two stacks, put a decoder layer together, and let a decoder write.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [07](../../../07_decoder.ipynb).
@@ -52,12 +52,12 @@ prediction = {
 check("07.shapes", prediction)
 
 # %% [markdown] exercise="07.cache" title="Nothing is computed twice" minutes=12 points=3 difficulty=2
-# Step by step, the lesson's decoder computes the keys and values of all words again for each new one.
-# But no earlier position sees the new word, so what was computed for it stays as it was: it can be kept, in a *cache*.
+# At each step, the lesson's decoder computes the keys and values of all tokens again.
+# But no earlier position sees the new token, so their keys and values stay as they were and can be kept, in a *cache*.
 #
 # Here is one head of the decoder's self-attention with its cache.
 # `x` (batch, new, d_model) are the newest positions only; `keys` (batch, past, d_k) and `values` (batch, past, d_v) are what was kept of the earlier ones.
-# While a text is written, one position is new at a time; when it starts from a given text, or several words are tried at once, there are more.
+# In writing, one position is new at a time. When the decoder starts from a given text, several are new at once.
 # This is the specification: one new position after the other.
 
 # %% tags=["specification"]
@@ -79,8 +79,8 @@ def slow_extend(x, keys, values, w_query, w_key, w_value):
 #
 # <details><summary>Hint</summary>
 #
-# The lesson's causal mask is a square. This one has a row for each new position, and a column for each position that there is.
-# At which place of the text does its first row stand?
+# The lesson's causal mask is a square. This one has a row for each new position, and a column for each position, kept or new.
+# Which position of the text does its first row belong to?
 #
 # </details>
 
@@ -138,9 +138,9 @@ check("07.stacks", stacks)
 # Write one decoder layer from finished parts, in *pre-norm* order, as in the translator of the course.
 # There is no dropout.
 #
-# - `self_attn` and `cross_attn` are functions of (query, key, value, mask), that return one vector for each query.
+# - `self_attn` and `cross_attn` are functions of (query, key, value, mask), and return one vector for each query.
 # - `feed_forward` is a function of `x`.
-# - `norms` has three functions: the norms on the paths around self-attention, cross-attention and feed-forward network.
+# - `norms` has three functions, in this order: the norms on the paths around self-attention, cross-attention and feed-forward network.
 # - `tgt_mask` (batch, 1, tgt_len, tgt_len) hides the future and the padding of the target, `memory_mask` (batch, 1, 1, src_len) the padding of the source.
 #
 # The memory comes as the encoder has left it, finished.
@@ -178,8 +178,8 @@ check("07.decoder_layer", decoder_layer)
 # Write greedily, one token at a time, and return the ids (batch, written), int64, without `<s>`:
 #
 # - a row's `</s>` belongs to the result; behind it the row is filled up with `pad_id`;
-# - it is over as soon as every row has written its `</s>`; the result has no more columns than that takes;
-# - it is over in any case after `max_len` tokens, `</s>` counted; some rows then have no `</s>`.
+# - writing stops as soon as every row has its `</s>`, and the result has no further columns;
+# - it stops in any case after `max_len` tokens, `</s>` counted; some rows then have no `</s>`.
 #
 # `<s>` and `<pad>` never have the largest logit, and `max_len` is at least 1.
 #
@@ -211,8 +211,8 @@ check("07.generate", generate)
 # %% [markdown] exercise="07.forcing" title="In your own words" minutes=8 points=3 difficulty=2
 # Training takes one pass of the decoder for a target of 20 tokens; translating takes a pass for each token.
 #
-# Why can training do with one pass, and what in the model makes sure that it teaches the same as many passes would?
-# Why can translating not do it?
+# Why is one pass enough in training, and what in the model makes sure that it teaches the same as many passes would?
+# Why is it not enough in translating?
 # Somebody scores a translator by BLEU of its teacher-forced predictions: what is wrong with that number?
 # Four or five sentences.
 

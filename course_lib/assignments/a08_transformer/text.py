@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Assignment 08 · The Transformer, assembled
 #
-# The parts are built; here is the whole: where its time goes, what its layers say while it runs, both ends of the one shared matrix, and the next token.
+# The parts are built; here is the whole: where its time goes, both ends of the shared matrix, the next token, and what its layers compute while it runs.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [08](../../../08_transformer.ipynb).
-# Names and shapes are the lesson's: `src` is (batch, src_len), `tgt_in` is (batch, tgt_len), `hidden` is what leaves the decoder, (batch, tgt_len, d_model).
+# Names and shapes are the lesson's: `src` is (batch, src_len), `tgt_in` is (batch, tgt_len), `hidden` is the decoder's output, (batch, tgt_len, d_model).
 # `table` is the shared matrix, (vocab, d_model): row *i* belongs to the token with the id *i*.
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
@@ -21,7 +21,7 @@ from course_lib.assignments import check
 PAD_ID, BOS_ID = 0, 1  # of <pad> and <s>
 
 # %% [markdown] exercise="08.trace" title="Where does the time go?" minutes=12 points=3 difficulty=2
-# A profiler notes for each operation when it began and how long it took, and PyTorch's writes a *trace* of that, which browsers draw:
+# A profiler notes for each operation when it began and how long it took. PyTorch's writes this as a *trace*, which browsers draw:
 #
 # ```python
 # with torch.profiler.profile() as run:
@@ -30,12 +30,12 @@ PAD_ID, BOS_ID = 0, 1  # of <pad> and <s>
 # events = [event for event in json.load(open("trace.json"))["traceEvents"] if "cat" in event]
 # ```
 #
-# `events` is a list of dicts, in no particular order. Each has a `"name"`, a category `"cat"`, a thread `"tid"`, a beginning `"ts"` and a duration `"dur"`, both whole microseconds here.
+# `events` is a list of dicts, in no particular order. Each has a `"name"`, a category `"cat"`, a thread `"tid"`, a beginning `"ts"` and a duration `"dur"`, both in whole microseconds here.
 # Only the category `"cpu_op"` is of interest.
 #
-# Operations call others: `aten::linear` calls `aten::addmm`, which lies within it, on the same thread, so durations add up to more than the run.
+# Operations call others: `aten::linear` calls `aten::addmm`, which lies within it, on the same thread. So durations add up to more than the run.
 # What counts is an operation's time *of its own*: its duration, less that of the operations that it called itself.
-# Those lie within it, and within nothing smaller; they are shorter, may begin or end with it, and may have its name.
+# An operation was called by the shortest of the longer ones that it lies within, on its thread. Both may begin or end together, and have the same name. What begins when another operation ends is not within it.
 #
 # ```text
 # aten::linear   0 ─────────────────────── 10     10 − 2 − 6 = 2 of its own
@@ -44,7 +44,7 @@ PAD_ID, BOS_ID = 0, 1  # of <pad> and <s>
 # aten::copy_              5 ─ 6                  1
 # ```
 #
-# Return a dict from each name to the time of its own, added up over all calls and threads; what begins when another operation ends is not within it.
+# Return a dict from each name to the time of its own, added up over all calls and threads.
 #
 # <details><summary>Hint</summary>
 #
@@ -77,7 +77,7 @@ check("08.trace", own_times)
 # Here are both ends of a model with one shared matrix: tokens go in, logits come out.
 # All shapes fit, and the model trains.
 # But its first loss is several times what guessing evenly would cost.
-# Code that prepares the shared matrix in advance can make this mistake in one line; find it, and repair it.
+# Find the mistake, and repair it.
 #
 # `ids` is (batch, length), `hidden` is (batch, tgt_len, d_model), and `position` is a table (max_len, d_model) with at least as many rows as the sentences have tokens.
 # The function returns the embedded tokens (batch, length, d_model) and the logits (batch, tgt_len, vocab).
@@ -111,7 +111,7 @@ check("08.ends", ends)
 
 # %% [markdown] exercise="08.next" title="From loops to tensors: the next token" minutes=12 points=3 difficulty=2
 # A batch of half-written sentences has gone through the decoder, and each waits for its next token.
-# The sentences have different lengths, so most of them end in padding, and what the decoder puts out there is of no use.
+# The sentences have different lengths, so most of them end in padding. What the decoder outputs there is of no use.
 # This is the specification, slow and right.
 
 # %% tags=["specification"]
@@ -158,23 +158,23 @@ check("08.next", next_tokens)
 
 # %% [markdown] exercise="08.record" title="Listen to a model" minutes=14 points=3 difficulty=3
 # How do the lessons get attention weights out of a model that returns logits?
-# A module can be given a *forward hook*: a function that PyTorch calls after each of its calls, with the module, its inputs and its output.
+# A module can be given a *forward hook*: a function that PyTorch calls after each call of the module, with the module, its inputs and its output.
 #
 # ```python
 # handle = module.register_forward_hook(lambda module, inputs, output: print(output))  # until handle.remove()
 # ```
 #
 # Write a function that records the attention of any model.
-# `kind` is a class: its modules, and those of classes derived from it, return a pair, (context, weights), and may lie at any depth.
+# `kind` is a class. Its modules, and those of classes derived from it, return a pair, (context, weights), and may lie at any depth.
 #
 # - Run `model(x)` once, and return a dict: from the name of each module of this kind, as `named_modules` has it, to the list of the weights of its calls, in their order.
-#   A module may be called several times, or never; then its list is empty.
-# - Keep weights alone, detached: a record must not hold a graph for gradients.
-# - Leave the model as it was, with no hook on it, in the mode it was in, even if `model(x)` raises an error. Let the error pass.
+#   A module may be called several times; one that is never called has an empty list.
+# - Keep only the weights, detached: a record must not hold a graph for gradients.
+# - Leave the model as it was, with no hook on it, in the mode it was in, even if `model(x)` raises an error. The caller must get the error.
 #
 # <details><summary>Hint</summary>
 #
-# A function that is made in a loop looks the loop's variables up when it is *called*, and by then the loop is over. A default value is looked up when it is made.
+# A function made in a loop looks the loop's variables up when it is *called*, and by then the loop is over. A default value is looked up when the function is made.
 #
 # </details>
 
@@ -204,14 +204,14 @@ def record(model, kind, x):
 check("08.record", record)
 
 # %% [markdown] exercise="08.costs" title="Predict, then check" minutes=8 points=2 difficulty=1
-# Parameters, operations and memory, each by one formula of the lesson.
+# Parameters, FLOPs and memory, each by one formula of the lesson.
 # Predict on paper; a factor of 1 says that nothing changes.
 #
 # 1. The heads go from 8 to 16, at the same d_model: by which factor do the parameters of attention change?
 # 2. d_model and d_ff are both doubled: by which factor do the matrices of a feed-forward network grow?
-# 3. The sentences are twice as long: by which factor do the operations of the feed-forward networks grow?
-# 4. The sentences are twice as long: by which factor do the operations grow that make scores and weighted values in self-attention?
-# 5. At which length do the operations of question 4 equal those of the four projections, if d_model is 256?
+# 3. The sentences are twice as long: by which factor do the FLOPs of the feed-forward networks grow?
+# 4. The sentences are twice as long: by which factor do the FLOPs of scores and weighted values in self-attention grow?
+# 5. At which length do the FLOPs of question 4 equal those of the four projections, if d_model is 256?
 # 6. Plain gradient descent keeps no moments: how many bytes does it hold for each parameter in float32, without activations?
 
 # %% tags=["planted"]

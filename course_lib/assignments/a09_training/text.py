@@ -21,7 +21,7 @@ BETA1, BETA2, EPS = 0.9, 0.98, 1e-9  # the paper's Adam
 # %% [markdown] exercise="09.loss" title="From loops to tensors: the other smoothing" minutes=12 points=3 difficulty=2
 # PyTorch and the lesson spread ε over the whole vocabulary, the true subword included.
 # The paper's own program spreads it over the *other* subwords only: the true one gets 1 − ε, and each of the other vocab − 1 gets an equal share of ε.
-# This is the specification of the loss, slow and right.
+# This is the specification.
 
 # %% tags=["specification"]
 def slow_loss(logits, tgt_out, smoothing):
@@ -43,11 +43,11 @@ def slow_loss(logits, tgt_out, smoothing):
 # Write the same without a loop, and without PyTorch's finished losses; `log_softmax` is allowed.
 # Return a tensor without dimensions.
 # `smoothing` may be 0, `<pad>` is one of the other subwords, and there is at least one real token.
-# The logits of a place may lie several hundred apart: the loss is large then, and still a number.
+# The logits at one position may lie several hundred apart; the loss is then large, but finite.
 #
 # <details><summary>Hint</summary>
 #
-# The sum over the other subwords is the sum over all of them, less the true one.
+# The sum over the other subwords is the sum over all subwords, minus the true one's.
 #
 # </details>
 
@@ -69,16 +69,17 @@ check("09.loss", smoothed_loss)
 
 # %% [markdown] exercise="09.adam" title="From the formula: a step of Adam" minutes=12 points=3 difficulty=2
 # The lesson moved single numbers; now whole tensors, with the decoupled weight decay that the lesson only described.
-# With the gradient $g$ of step $t$, which counts from 1, and all operations number by number:
+# With the gradient $g$ of step $t$, which counts from 1, and all operations elementwise:
 #
 # $$m_t = \beta_1 m_{t-1} + (1 - \beta_1)\, g \qquad v_t = \beta_2 v_{t-1} + (1 - \beta_2)\, g^2$$
 #
 # $$\hat m = \frac{m_t}{1 - \beta_1^t} \qquad \hat v = \frac{v_t}{1 - \beta_2^t} \qquad
 # w_t = w_{t-1} - \text{lr} \cdot \text{decay} \cdot w_{t-1} - \text{lr} \cdot \frac{\hat m}{\sqrt{\hat v} + \varepsilon}$$
 #
-# `weight`, `gradient`, `m` and `v` have one shape, with any number of dimensions; `step`, `lr` and `decay` are plain numbers, and `decay` may be 0.
+# `weight`, `gradient`, `m` and `v` have the same shape, of any number of dimensions, and every shape decays.
+# `step`, `lr` and `decay` are plain numbers; `decay` may be 0.
 # Return the new weight, the new m and the new v, the last two as the next step needs them.
-# Leave the inputs as they are.
+# β₁, β₂ and ε are `BETA1`, `BETA2` and `EPS`.
 # Gradients may be as small as 10⁻⁶ and as large as 10³.
 
 # %% tags=["solution"]
@@ -103,9 +104,10 @@ check("09.adam", adam_step)
 # With the gradients of a whole model it is not what the lesson does.
 # Find the mistake, and repair it.
 #
-# `gradients` is a list of tensors of different shapes, one for each parameter of the model; `longest` is a positive number.
-# The function returns a list of new tensors.
-# A gradient that is short enough stays as it is, and one that is 0 stays 0.
+# `gradients` is a list of tensors of different shapes, one for each parameter of the model.
+# `longest` is the largest norm allowed, above 0.
+# Return a list of new tensors.
+# If the gradient of the whole model is short enough, or 0, it stays as it is.
 #
 # <details><summary>Hint</summary>
 #
@@ -138,7 +140,7 @@ check("09.clip", clip)
 # %% [markdown] exercise="09.accumulate" title="A large batch in small pieces" minutes=12 points=3 difficulty=2
 # Here is one epoch of plain gradient descent.
 # Each step takes n micro-batches as one large batch, and the last step what is left.
-# `gradient_of` gives the gradient of the *summed* loss over a micro-batch, and the number of its tokens.
+# `gradient_of` gives the gradient of the loss *summed* over a micro-batch, and its number of tokens.
 
 # %%
 def gradient_of(weight, micro_batch):
@@ -164,9 +166,9 @@ def epoch_of_large_batches(weight, micro_batches, n, lr, gradient_of):
 # Write a function that returns the same weights, but gives `gradient_of` one micro-batch at a time.
 #
 # Micro-batches have different numbers of tokens.
-# Their number need not be divisible by n, and may be smaller than n.
-# Return a list of tensors, one for each step, and leave the input `weight` as it is.
-# The check brings its own `gradient_of`, which refuses anything larger than one micro-batch.
+# The number of micro-batches need not be divisible by n, and may be smaller than n.
+# Return a list of tensors, one for each step.
+# The check brings its own `gradient_of`, which refuses anything larger than the largest micro-batch.
 #
 # <details><summary>Hint</summary>
 #
@@ -195,13 +197,13 @@ def epoch(weight, micro_batches, n, lr, gradient_of):
 check("09.accumulate", epoch)
 
 # %% [markdown] exercise="09.numbers" title="Predict, then check" minutes=9 points=2 difficulty=2
-# Six numbers, all of them on paper; the schedule is the paper's, with warmup_steps = 4000.
+# Six numbers to predict by hand; the schedule is the paper's, with warmup_steps = 4000.
 #
 # 1. The learning rate at step 1,000, divided by the rate at its peak.
 # 2. The learning rate at step 16,000, divided by the rate at its peak.
-# 3. A model is four times as wide: its peak, divided by the peak of the narrower one.
-# 4. A schedule with the mistake of the lesson, $d^{-0.5} \cdot \min(d^{-0.5}, i \cdot w^{-1.5})$, at d = 512: its rate at step 40,000, divided by its rate at step 20,000.
-# 5. Adam's first step for a weight whose gradient is 0.001, in learning rates (no decay): how far does the weight move?
+# 3. A model has four times the d_model of another: its peak, divided by the other's.
+# 4. A schedule with one wrong letter, $d^{-0.5} \cdot \min(d^{-0.5}, i \cdot w^{-1.5})$ at step i, with d = 512 and w = warmup_steps: its rate at step 40,000, divided by that at 20,000.
+# 5. By how many learning rates does Adam's first step move a weight whose gradient is 0.001 (no decay)?
 # 6. A model has one weight *w*, and its loss is w². Two checkpoints have w = −1 and w = 3: the loss of their average.
 
 # %% tags=["planted"]
@@ -231,16 +233,16 @@ check("09.numbers", prediction)
 # Somebody trains a post-norm Transformer with Adam.
 # The learning rate starts at its peak, without a warm-up, and the model does not learn the task.
 # A colleague proposes to clip the gradient to a norm of 1.
-# What is special about Adam's first step, and why does clipping leave it as it is?
+# What is special about Adam's first step, and why does clipping not change it?
 # Name a cure other than a warm-up, and its price.
 # Three to five sentences.
 
 # %% [markdown] tags=["answer"]
-# In its first step Adam divides each gradient by its own size, so nearly every weight moves by one full learning rate, on the word of a single batch.
+# In its first step Adam divides each gradient by its own size, so nearly every weight moves by one full learning rate, on the evidence of a single batch.
 # Clipping multiplies all gradients by one factor, m and √v get the same factor, and their quotient stays.
 # At the peak rate such moves can take a post-norm model to a place where the vectors of all tokens become alike, and from which it hardly learns.
 # A smaller learning rate also helps, but then the whole run is slower.
-# (Or pre-norm, which learned with and without warm-up in the lesson; it is not the paper's model.)
+# (Or pre-norm, which at its best rate learned with and without warm-up in the lesson; it is not the paper's model.)
 #
 # === BEGIN MARK SCHEME ===
 # 1 point: the first move is one learning rate, whatever the size of the gradient, so a common factor such as clipping's changes nothing.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assignment 10 · Translation: training and scoring
 #
-# You make the batches that a training reads, and the numbers that say what it has learned.
+# You make the batches that training reads, and the numbers that say what the model has learned.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [10](../../../10_translation.ipynb).
@@ -19,14 +19,14 @@ from course_lib.assignments import check
 # %% [markdown] exercise="10.batches" title="Batches by a budget" minutes=12 points=3 difficulty=2
 # A batch is padded to its longest sentence.
 # So $n$ sentences of which the longest has $L$ tokens cost $n \cdot L$ tokens of memory, padding included.
-# Divide sentences into batches, none of which costs more than a budget.
+# Divide sentences into batches that cost at most a budget; only a single sentence may cost more.
 #
 # You get `lengths`, a list with the number of tokens of each sentence (at least one sentence, at least one token), and the `budget`.
 # Return a list of batches; each is a list of indices into `lengths`.
 #
 # - The sentences are taken in the order of their lengths, the shortest first; of equal length, the one with the lower index first.
-# - Each batch takes sentences as long as its cost stays within the budget; it may reach it exactly.
-# - A sentence that is longer than the budget is a batch alone. All of them may be.
+# - A batch takes the next sentence if it then costs at most the budget; else a new batch begins.
+# - A sentence that is longer than the budget is a batch alone. All sentences may be so long.
 #
 # For example, `batches([3, 5, 4, 3, 5], 10)` is `[[0, 3], [2, 1], [4]]`.
 #
@@ -63,7 +63,7 @@ check("10.batches", batches)
 # 2. the share of sentences in which *every* token is predicted right.
 #
 # The first is the accuracy that training logs print.
-# The second is worth more: where every prediction after the right beginning is right, greedy search reads these same beginnings, and writes the sentence as it should be.
+# The second is worth more: where every prediction is right, greedy search reads these same beginnings, and writes the reference.
 # So it is the exact match of free-running greedy search.
 #
 # This is the specification.
@@ -112,7 +112,7 @@ check("10.accuracy", accuracy)
 # BLEU counts the n-grams of an output, its sequences of $n$ words, that stand in a reference.
 # Counted like that, *the the the the* would be a fine translation of nearly everything.
 # So the counts are **clipped**: an n-gram counts at most as often as the reference has it.
-# Where there are several references, at most as often as the one that has *most* of it; the references are not added up.
+# Where there are several references, at most as often as the one that has it *most* often; the references are not added up.
 #
 # You get the words of the `output` (a list), the `references` (a list of at least one such list), and $n$.
 # Return two whole numbers: the clipped matches, and how many n-grams the output has.
@@ -143,7 +143,7 @@ def clipped(output, references, n):
 check("10.clipped", clipped)
 
 # %% [markdown] exercise="10.bleu" title="Find the mistake" minutes=10 points=2 difficulty=2
-# With $p_n$ for the share of n-grams that match, $c$ for the words of the output and $r$ for those of the reference,
+# With $p_n$ for the share of n-grams that match, clipped, and $c$ and $r$ for the numbers of words in output and reference,
 #
 # $$\text{BLEU} = 100 \cdot \text{BP} \cdot \exp\Big(\frac{1}{4} \sum_{n=1}^{4} \ln p_n\Big), \qquad \text{BP} = \exp(\min(0,\ 1 - r / c))$$
 #
@@ -155,7 +155,7 @@ check("10.clipped", clipped)
 # But sacreBLEU, without smoothing, gives another number for nearly every corpus of more than one sentence.
 # Find the mistake, and repair it.
 #
-# In the tests every corpus has at least one output of four words; other outputs may be shorter.
+# In the tests every corpus has at least one output of four words or more; others may be shorter.
 # There is no smoothing: if no four words in a row match anywhere, the score is 0.
 #
 # <details><summary>Hint</summary>
@@ -185,14 +185,13 @@ def bleu(matches, totals, output_lengths, reference_lengths):
 check("10.bleu", bleu)
 
 # %% [markdown] exercise="10.predict" title="Predict, then check" minutes=8 points=2 difficulty=1
-# Six situations.
-# Predict the numbers on paper; nothing has to be run.
+# Six numbers to predict on paper.
 #
-# 1. The output is *the cat the cat*, the reference *the cat sleeps*: which share of its single words is found, clipped?
+# 1. The output is *the cat the cat*, the reference *the cat sleeps*: which share of the output's single words is found, clipped?
 # 2. The outputs of a corpus have 100 words, their references 90. How large is the brevity penalty BP?
 # 3. Half of all single words match, but no four words in a row anywhere. How large is BLEU, without smoothing?
 # 4. Sentences of 3, 4 and 5 tokens are one batch. Which share of its positions is padding?
-# 5. Every sentence has two tokens, `</s>` included. Each token is predicted right with probability 0.9, whatever the other one is. Which share of sentences is right?
+# 5. Every sentence has two tokens, `</s>` included. Each token is predicted right with probability 0.9, independently of the other. Which share of sentences is right?
 # 6. A corpus has two outputs: one of 4 words, all of which match, and one of 12 words, none of which does. How large is the precision $p_1$ of the corpus?
 
 # %% tags=["planted"]
@@ -220,7 +219,7 @@ check("10.predict", prediction)
 
 # %% [markdown] exercise="10.report" title="In your own words" minutes=8 points=2 difficulty=2
 # One report says "our model reaches 31.4 BLEU on Multi30k", another one "ours reaches 29.8".
-# Which is the better translator cannot be told from that.
+# That does not tell which translator is better.
 # Name four things that must stand beside such a score, or be the same for both, and say for one of them how it moves the number though the translations stay as they are.
 # Four or five sentences.
 

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Assignment 11 · How to decode
 #
-# You write three pieces of a decoder for a whole batch at once, one of them without the whole vocabulary, and repair a search.
-# No model is trained for that: the models of this assignment are small tables.
+# You write three pieces of decoding for a whole batch, one of them without all logits in memory, and repair a search.
+# No model is needed for that: you get logits, or a small table in a model's place.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [11](../../../11_decoding.ipynb).
@@ -18,12 +18,12 @@ import torch
 from course_lib.assignments import check
 
 # %% [markdown] exercise="11.stream" title="A vocabulary in pieces" minutes=12 points=3 difficulty=2
-# With a vocabulary of 256,000 tokens and 64 sentences, the logits of one step take 66 MB, and their softmax as much again.
-# For greedy decoding neither has to exist as a whole: the logits come in blocks of the vocabulary, one after another.
+# With a vocabulary of 256,000 tokens and 64 sentences, the logits of one step take 66 MB in float32, and their softmax as much again.
+# For greedy decoding neither has to exist as a whole: the logits can come in blocks of the vocabulary.
 #
-# `blocks` gives them, in a `for` loop, once: each is (batch, size), and the last one may be narrower.
-# All of them stand in the same memory: **a block is overwritten when the next one comes.**
-# This is the specification, which keeps every logit after all.
+# A `for` loop over `blocks` gets each block once: (batch, size), the last one perhaps narrower.
+# All of them use the same memory: **a block is overwritten when the next one comes.**
+# This is the specification, which keeps every logit.
 
 # %% tags=["specification"]
 def slow_stream(blocks):
@@ -41,11 +41,11 @@ def slow_stream(blocks):
 # %% [markdown]
 # Write it with one loop over the blocks, keeping a few numbers for each sentence and no block.
 # No finished softmax or logsumexp; `exp` and `log` are what it takes.
-# Logits lie anywhere between −1,000 and 1,000; one may be $-\infty$, but not all of a sentence in a block.
+# Logits lie between −1,000 and 1,000, or are $-\infty$, but never all of a sentence in one block.
 #
 # <details><summary>Hint</summary>
 #
-# Take the largest logit *so far* off before each `exp`.
+# Subtract the largest logit *so far* before each `exp`.
 # When a larger one comes, the sum so far was made with the old one: by which factor is it too large now?
 #
 # </details>
@@ -69,14 +69,14 @@ def stream(blocks):
 check("11.stream", stream)
 
 # %% [markdown] exercise="11.top_p" title="Top-p without a loop" minutes=12 points=3 difficulty=3
-# Top-p keeps the fewest most probable tokens that together reach $p$.
+# Top-p keeps the fewest tokens that together reach the probability $p$.
 # So the token that crosses $p$ is kept, and there is always at least one.
 # The lesson did it for one row.
 #
 # Write it for `logits` (batch, vocab), without a loop.
 # Return logits of the same shape: what is kept keeps its logit, everything else gets $-\infty$.
 # A logit may already be $-\infty$; $0 < p < 1$.
-# No two tokens of a row are equally probable, but for those with probability 0.
+# No two tokens of a row are equally probable, except those with probability 0.
 #
 # <details><summary>Hint</summary>
 #
@@ -103,11 +103,11 @@ check("11.top_p", keep_top_p)
 # `totals` (batch, beam_size) are their log-probabilities so far.
 # `logits` (batch, beam_size, vocab) is what the model's last layer says about the next token of each.
 #
-# All continuations of all hypotheses of a sentence compete, and the `beam_size` most probable ones are kept.
+# All continuations of a sentence's hypotheses (the lesson's candidates) compete, and the `beam_size` most probable are kept.
 # Return three tensors (batch, beam_size), the best continuation first:
 #
 # 1. their log-probabilities;
-# 2. which hypothesis each continues, as a number from 0 on;
+# 2. which hypothesis each continues, counted from 0;
 # 3. with which token.
 #
 # The vocabulary is larger than the beam.
@@ -137,12 +137,12 @@ check("11.step", beam_step)
 # Searches like this one stand in popular code.
 # It raises no error, and its outputs look like those of a weak model.
 #
-# `model` is a dictionary: `model["Ich"]` has the log-probability of each word that may follow *Ich*, `</s>` among them.
+# `model` is a dictionary: `model["Ich"]` maps each word that may follow *Ich*, sometimes `</s>` too, to its log-probability.
 # The search should do this:
 #
-# - Each step extends all live hypotheses by all words. Among the `beam_size` best continuations, those that end in `</s>` have finished. The `beam_size` best others live on.
+# - Each step extends all live hypotheses by all words. Among the `beam_size` best continuations, those that end in `</s>` have finished. Of all that do not end in `</s>`, the `beam_size` best live on.
 # - It stops when `beam_size` outputs have finished, in whichever steps, and at the latest after `max_len` words, `</s>` included.
-# - All finished outputs compete by their scores, the log-probability divided by $((5 + n) / 6)^\alpha$, where $n$ counts `</s>`.
+# - All finished outputs compete by their scores, the log-probability divided by $((5 + n) / 6)^\alpha$ for $n$ words, where $n$ counts `</s>`.
 #
 # It returns the words of the best one, without `<s>` and `</s>`, and its score; or `[]` and $-\infty$ if none has finished.
 # Find the mistake, and repair it.
@@ -237,7 +237,7 @@ check("11.predict", prediction)
 # A translator has 24 BLEU with a beam of 4 and $\alpha = 0$.
 # Somebody widens the beam to 32, and gets 19 BLEU.
 # "So the wide beam has a bug", they say.
-# Which measurement tells whether the search has a bug, or the model a weakness?
+# Which measurement tells whether the search has a bug, or the model is to blame?
 # What would you expect to see in the outputs if it is the model, why, and what is the remedy? Four or five sentences.
 
 # %% [markdown] tags=["answer"]

@@ -18,11 +18,11 @@ from course_lib.assignments import check
 # %% [markdown] exercise="12.error_rate" title="Sure links and possible links" minutes=10 points=2 difficulty=1
 # In the course corpus all gold links are sure.
 # People who link words by hand are not always: they mark some links as *sure* and others as *possible*.
-# With $A$ for the predicted links, $S$ for the sure ones, and $P$ for all that are allowed, sure ones included, the alignment error rate is (Och and Ney 2003)
+# With $A$ for the predicted links (the lesson's P), $S$ for the sure ones, and $P$ for sure and possible ones together, the alignment error rate is (Och and Ney 2003)
 #
 # $$\text{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# So a predicted link that is only possible does no harm, and nobody has to find it.
+# So to predict a link that is only possible does no harm, and to miss it costs nothing.
 #
 # You get three tensors of `torch.bool`, (sentences, tgt_words, src_words) each: `predicted`, `sure`, and `possible`.
 # As in the files of the annotators, each link is marked once: `possible` has those that are *only* possible.
@@ -49,7 +49,7 @@ check("12.error_rate", error_rate)
 
 # %% [markdown] exercise="12.rows" title="Find the mistake" minutes=8 points=2 difficulty=1
 # This code stands in popular tutorials, and its mistake in their plots.
-# It should make a small dictionary from a map of the cross-attention: for each row, the target token that this row is about, and the source token with the largest weight.
+# It should read pairs of tokens off a map of the cross-attention: for each row, its target token, and the source token with the largest weight.
 #
 # `weights` (rows, columns) is the map of one head.
 # `src` has the source tokens, with `</s>` at the end.
@@ -88,10 +88,10 @@ check("12.rows", row_links)
 # Whoever chooses a head and reports its score on the same sentences flatters it.
 # So the first `num_choosing` sentences are for choosing, and all others for reporting.
 #
-# - `weights` (sentences, heads, tgt_words, src_words): row $t$ belongs to word $t$, as it should.
+# - `weights` (sentences, heads, tgt_words, src_words): row $t$ is the one that predicts word $t$.
 # - `gold` (sentences, tgt_words): the source word to which each target word is linked, or −1 where there is no link.
 #
-# A head finds a link if its largest weight of that row is on the right word.
+# A head finds a link if its largest weight in that row is on the linked word.
 # Its score on some sentences is the share of their links that it finds, all links counted together.
 # Rows without a link do not count.
 #
@@ -122,10 +122,10 @@ def best_head(weights, gold, num_choosing):
 check("12.best_head", best_head)
 
 # %% [markdown] exercise="12.em" title="A round of IBM model 1, in tensors" minutes=15 points=3 difficulty=3
-# The lesson learned the table t(German word | English word) with dictionaries.
-# Here are numbers instead of words, and the table `t` is a tensor (src_vocab, tgt_vocab); each row sums to 1.
+# In folded cells the lesson learned the table t(German word | English word) with dictionaries.
+# Here words are ids, and the table `t` is a tensor (src_vocab, tgt_vocab); each row sums to 1.
 # `src` (pairs, src_len) and `tgt` (pairs, tgt_len) are the ids of sentence pairs that all have the same lengths, so there is no padding.
-# (If there is an empty word, it stands in `src` as an id like any other.)
+# (The lesson's `None`, for no word, would be an id in `src` like any other.)
 # This is the specification of one round.
 
 # %% tags=["specification"]
@@ -147,7 +147,7 @@ def slow_round(t, src, tgt):
 # <details><summary>Hint</summary>
 #
 # `t[rows, columns]` with index tensors of the shapes (pairs, src_len, 1) and (pairs, 1, tgt_len) has the shape (pairs, src_len, tgt_len).
-# To put the shares back, read in PyTorch's documentation what `index_put` does with places that are named twice.
+# To put the shares back, read in PyTorch's documentation what `index_put` does with positions that occur twice.
 #
 # </details>
 
@@ -207,15 +207,15 @@ check("12.predict", prediction)
 # Five or six sentences.
 
 # %% [markdown] tags=["answer"]
-# First, a weight is not what arrives: the head may be at rest, with values on the full stop that are short, so that it adds little to the row.
+# First, a weight is not what arrives: the full stop may be an attention sink with a short value, so that the head adds little to the row.
 # We can measure the length of what it adds, or switch the head off: if *Der* stays as probable, the full stop was not the reason.
-# Second, this is one head of many: another one may have looked at the article or the noun, and with this one silent or its weights dealt out at random, others stand in.
-# So we silence all heads of the layer but this one, and look whether *Der* survives.
+# Second, this is one head of many: another one may have looked at the article or the noun, and with this one off or its weights permuted, others may stand in.
+# So we switch off all heads of the layer but this one, and look whether *Der* survives.
 # Third, a position is not a word: the encoder may have carried the gender of *man* to the position of *The*, where another head reads it.
-# We hide *man* behind `<unk>`, or transplant single vectors of the memory from a sentence with *woman*, and look whether *Der* turns into *Die*.
+# We hide *man* behind `<unk>`, or patch in single vectors of the memory from a sentence with *woman*, and look whether *Der* turns into *Die*.
 #
 # === BEGIN MARK SCHEME ===
 # 1 point for each reason with a fitting experiment, at most 2; half a point for a reason without one.
-# Reasons: weight is not what is added (rest); other heads can stand in, or did it; the memory's positions hold more than their words.
-# Experiments: length of weight times value; silencing heads, one or several; other weights, same output; hiding a word; transplanting memory vectors.
+# Reasons: weight is not what is added (attention sink); other heads can stand in, or did it; the memory's positions hold more than their words.
+# Experiments: length of weight times value; switching off heads, one or several; other weights, same output; hiding a word; patching memory vectors.
 # === END MARK SCHEME ===

@@ -21,7 +21,7 @@ from course_lib.assignments import check
 # Shaw and others, who were first, learn a *vector* for each offset and add it to the key.
 # So a query can say for itself which offsets it is looking for.
 #
-# `query` is (batch, heads, queries, d_k), `key` is (batch, heads, keys, d_k), and the queries are the **last** of the keys' positions.
+# `query` is (batch, heads, queries, d_k), `key` is (batch, heads, keys, d_k), and the queries stand at the **last** of the keys' positions.
 # `table` is (2 · farthest + 1, d_k), one row for each offset from −farthest to farthest, the same for all heads.
 # This is the specification.
 
@@ -73,7 +73,8 @@ check("13.vectors", scores_with_offsets)
 # This function converts W_Q or W_K of a whole layer, which is a `Linear` with a bias.
 # `weight` is (num_heads · d_k, d_model), one row for each feature that comes out; `bias` is (num_heads · d_k).
 # It was tested on a model with one head whose biases were all 0, where the scores did not change.
-# On other models they do. There are two mistakes; repair them.
+# On other models they do.
+# There are two mistakes; repair them.
 #
 # <details><summary>Hint</summary>
 #
@@ -103,7 +104,7 @@ check("13.convert", in_halves)
 # %% [markdown] exercise="13.endless" title="A text without end" minutes=14 points=3 difficulty=3
 # A chat runs longer than any text of the training.
 # So the cache of keys gets a bound: when it has more than `room` keys, it keeps the first `sinks` of them, which many heads use as attention sinks (lesson 12), and the newest ones, `room` in all.
-# Those that stay move together: they stand at positions 0, 1, 2, … again, so that no offset is larger than in training.
+# The kept keys close up: they stand at positions 0, 1, 2, … again, so that no offset is larger than in training.
 #
 # But the cache holds keys that are already turned.
 # `keys` is (batch, heads, length, d_k); the keys were turned at positions 0 to length − 1, and `frequency` (d_k / 2,) is the angle of each pair for one position.
@@ -133,7 +134,8 @@ def slow_bounded(keys, sinks, room, frequency):
 
 # %% [markdown]
 # Write the same without a loop; `turned` may be used.
-# No key need be turned twice. `sinks` may be 0, and is smaller than `room`.
+# No key need be turned twice.
+# `sinks` may be 0, and is smaller than `room`.
 #
 # <details><summary>Hint</summary>
 #
@@ -158,14 +160,14 @@ check("13.endless", bounded)
 # %% [markdown] exercise="13.yarn" title="YaRN's frequencies" minutes=10 points=3 difficulty=2
 # The lesson stretched the slow pairs by a factor and left the fast ones alone, with a sharp border.
 # YaRN has a ramp there.
-# Let $r_i$ be how many whole turns pair $i$ makes within the trained length, as a number that need not be whole.
+# Let $r_i$ be how many turns pair $i$ makes within the trained length; $r_i$ need not be whole.
 #
 # - Pairs with at least `fast` turns keep their frequency.
-# - Pairs with at most `slow` turns get a frequency that is `factor` times as small.
-# - Between them, the new frequency is a mix of both: the share of the old one grows evenly with $r_i$, from 0 at `slow` to 1 at `fast`.
+# - Pairs with at most `slow` turns get their frequency divided by `factor`.
+# - Between them, the new frequency is a mix of both: the share of the old one grows linearly with $r_i$, from 0 at `slow` to 1 at `fast`.
 #
 # `frequency` (d_k / 2,) has the angles of all pairs for one position, in radians; `trained`, `factor`, `slow` and `fast` are numbers.
-# Return the new frequencies, without YaRN's temperature.
+# Return the new frequencies (YaRN also scales the scores; leave that out).
 #
 # <details><summary>Hint</summary>
 #
@@ -189,7 +191,9 @@ check("13.yarn", yarn)
 # %% [markdown] exercise="13.predict" title="Predict, then check" minutes=8 points=2 difficulty=2
 # Seven numbers to predict on paper.
 #
-# In 1 to 3, heads have one pair of features. It is turned by a quarter of a whole turn for each position, and query and key are both (1, 0) before that. Scores are not divided by $\sqrt{d_k}$.
+# In 1 to 3, heads have one pair of features.
+# It is turned by a quarter of a whole turn for each position, and query and key are both (1, 0) before that.
+# Scores are not divided by $\sqrt{d_k}$.
 #
 # 1. The query stands at position 9, the key at 7. What is the score?
 # 2. The query stands at 9, the key at 5. What is it now?
@@ -225,11 +229,12 @@ prediction = {
 check("13.predict", prediction)
 
 # %% [markdown] exercise="13.longer" title="In your own words" minutes=8 points=2 difficulty=2
-# A team stretches the rotary positions of a causal language model from 4,096 to 16,384 tokens by position interpolation, and trains it on a little.
+# A team stretches the rotary positions of a causal language model from 4,096 to 16,384 tokens by position interpolation, and continues its training a little.
 # Then it reports: "On documents of 16,384 tokens the mean loss per token is lower than on documents of 4,096 tokens. So the model uses the long context."
 # Why does this number not show it?
 # Which measurement would, with which control?
-# And what should the team measure besides? Four or five sentences.
+# And what should the team measure besides?
+# Four or five sentences.
 
 # %% [markdown] tags=["answer"]
 # The two losses are of different texts: long documents may be easier, and in them a smaller share of the tokens stands at the beginning, where any model has little context and a high loss.

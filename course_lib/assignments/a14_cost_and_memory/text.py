@@ -8,7 +8,8 @@
 # **You need** lesson [14](../../../14_cost_and_memory.ipynb).
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
-# Make new ones where the given ones are: `x.new_zeros(...)`; and take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
+# Make new ones where the given ones are: `x.new_zeros(...)`.
+# Take plain numbers (`math.sqrt`), because `torch.tensor` of a number is float32.
 
 # %%
 import math
@@ -20,17 +21,19 @@ from course_lib.assignments import check
 
 # %% [markdown] exercise="14.longest" title="How long may the output be?" minutes=9 points=2 difficulty=1
 # A decoder translates `sentences` sentences of `src_len` tokens each, with `beam_size` hypotheses for each sentence.
-# `free` bytes are left for its key-value cache. How many tokens can every hypothesis have?
+# `free` bytes are left for its key-value cache.
+# How many target tokens can every hypothesis have?
 #
 # - Each of the `num_layers` layers keeps a key and a value for each of its `kv_heads` heads, `d_k` numbers each; a number takes `bytes_per_number` bytes. (With grouped-query attention there are more heads of queries; they are not kept.)
 # - Each target token of a hypothesis needs that, in self-attention.
 # - Each source token needs as much again, in cross-attention. All hypotheses of a sentence share these.
 #
-# Return the largest number of target tokens for which there is room, a whole number; 0 if there is none.
+# Return the largest whole number of target tokens that fits for each hypothesis, 0 if none fits.
 #
 # <details><summary>Hint</summary>
 #
-# How many bytes does one token take? Then it is a matter of who shares what.
+# How many bytes does one token take?
+# Then it is a matter of who shares what.
 #
 # </details>
 
@@ -58,7 +61,8 @@ check("14.longest", longest)
 #
 # `contexts` is (parts, batch, heads, queries, d_k), `logsums` is (parts, batch, heads, queries).
 # Scores may be large: a logsum of 500 is nothing unusual.
-# A mask may have hidden all keys of a part from a query. Then its logsum there is −∞, and its context may be anything, even NaN.
+# A mask may have hidden all keys of a part from a query.
+# Then its logsum there is −∞, and its context may be anything, even NaN.
 # At least one part has a key for each query.
 # This is the specification.
 
@@ -101,10 +105,10 @@ check("14.merge", merge)
 
 # %% [markdown] exercise="14.way_back" title="The way back without stored weights" minutes=16 points=4 difficulty=3
 # A fused kernel keeps no attention weights.
-# On the way back it goes through the keys in blocks once more, and computes the weights of each block again.
-# Write what it does for *one* block.
+# In the backward pass it goes through the keys in blocks once more, and computes the weights of each block again.
+# Write what it does for *one* block, without autograd.
 #
-# `query`, `context` and `grad` are (batch, heads, queries, d_k): the queries, the contexts that went forward, and the gradient of the loss with respect to those contexts.
+# `query`, `context` and `grad` are (batch, heads, queries, d_k): the queries, the contexts of the forward pass, and the gradient of the loss with respect to them.
 # `logsum` is (batch, heads, queries): the logarithm of the sum of exp(score), score = query · key / √d_k.
 # Contexts and logsums are those of **all** keys.
 # `key` and `value` are (batch, heads, keys, d_k), the keys and values of this block **only**.
@@ -112,7 +116,8 @@ check("14.merge", merge)
 # Return three tensors: what this block adds to the gradient of the queries, the gradient of its keys, and the gradient of its values.
 # There is no mask.
 #
-# You need the gradient of a softmax. For a row of weights $p$, with the gradient $g$ of the loss with respect to them, the gradient with respect to the scores is
+# You need the gradient of a softmax.
+# For a row of weights $p$, with the gradient $g$ of the loss with respect to them, the gradient with respect to the scores is
 #
 # $$p_j \, \big(g_j - \sum_i p_i \, g_i\big)$$
 #
@@ -153,11 +158,12 @@ check("14.way_back", way_back)
 # - A group of zeros has the scale 1.
 #
 # It returns the numbers (out, in) and the scales (out, in / size).
-# Models that went through it translate, and badly. There are two mistakes; repair them.
+# Models that went through it translate badly.
+# There are two mistakes; repair them.
 #
 # <details><summary>Hint</summary>
 #
-# Take the group 0.5, −2.54, 1.26 and compute by hand what should come out.
+# Take the group 0.036, −2.54, 1.26 and compute by hand what should come out.
 #
 # </details>
 
@@ -185,14 +191,15 @@ def quantize(weight, size):
 check("14.groups", quantize)
 
 # %% [markdown] exercise="14.predict" title="Predict, then check" minutes=8 points=2 difficulty=2
-# Seven numbers to predict on paper. A factor of 1 says that nothing changes.
+# Seven numbers to predict on paper.
+# A factor of 1 says that nothing changes.
 #
 # 1. A model of a million parameters is trained on a thousand tokens. How many billions ($10^9$) of FLOPs is that, without attention's scores?
 # 2. Texts get twice as long, with the fused kernel. By which factor does the memory of attention grow?
-# 3. And by which the time of its scores and weighted values?
+# 3. And by which the time of its scores and weighted sums?
 # 4. A model has 32 heads of queries; groups of 4 share their keys and values. By which factor is the cache smaller than with 32 heads of keys and values?
 # 5. 16 layers keep 10 MB each, of which 1 MB is the layer's input. With activation checkpointing of each layer, how many MB are kept at most at any moment, by these layers?
-# 6. bfloat16 has 7 bits for the digits: behind 1 comes 1 + 1/128. Which number comes behind 8?
+# 6. bfloat16 has 7 bits for the digits: the next number above 1 is 1 + 1/128. Which is the next above 8?
 # 7. A teacher gives three tokens the probabilities ½, ¼ and ¼. What is the smallest cross-entropy that a student can reach there, in bits (logarithms to base 2)?
 
 # %% tags=["planted"]
@@ -221,16 +228,19 @@ prediction = {
 check("14.predict", prediction)
 
 # %% [markdown] exercise="14.fit" title="In your own words" minutes=8 points=2 difficulty=2
-# Somebody wants to train a model of a billion parameters on a GPU with 24 GB, in float32 with Adam, on batches of 16 texts of 2,048 tokens each. It runs out of memory.
+# Somebody wants to train a model of a billion parameters on a GPU with 24 GB, in float32 with Adam, on batches of 16 texts of 2,048 tokens each.
+# It runs out of memory.
 # "With int8 weights they take a quarter, so it will fit", says a colleague.
 # How much do the parameters take, and why is int8 no remedy here?
-# Which measures would you try, in which order, and what does each cost? How would you know beforehand? Five or six sentences.
+# Which measures would you try, in which order, and what does each cost?
+# How would you know beforehand?
+# Five or six sentences.
 
 # %% [markdown] tags=["answer"]
 # Weights, gradients and Adam's two moments are four numbers of 4 bytes for each parameter: 16 GB, so 8 GB are left for activations.
 # int8 is for a model that has been trained: a step of training is far smaller than the distance of two int8 numbers and would be rounded away, and the weights are only 4 of the 16 GB.
 # It is the activations that do not fit, and they grow with the batch.
-# First the fused kernel, which keeps no weights of attention and costs nothing; then micro-batches with gradient accumulation, which give the same gradients for the same FLOPs, in smaller and less efficient products.
+# First the fused kernel, which keeps no weights of attention and costs no time; then micro-batches with gradient accumulation, which give the same gradients for the same FLOPs, in smaller and less efficient products.
 # If one text at a time is still too much, activation checkpointing, for at most a third more FLOPs; mixed precision shrinks what is kept as well.
 # The activations and the peak can be computed from the sizes of model and batch before anything is run.
 #

@@ -5,7 +5,6 @@
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [15](../../../15_alternatives.ipynb).
-# Names and shapes are the lesson's: `x` is (batch, length, d_model), and a state is (batch, d_hidden).
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
 # Make new ones where the given ones are: `x.new_zeros(...)` or `torch.arange(..., device=x.device)`.
@@ -18,9 +17,9 @@ from course_lib.assignments import check
 # %% [markdown] exercise="15.reach" title="Predict, then check" minutes=8 points=2 difficulty=1
 # Six numbers to predict on paper.
 #
-# 1. Three causal convolutions of width 3, without gaps: how many tokens back does the last output see?
-# 2. Four causal convolutions of width 2, with gaps of 1, 2, 4 and 8 tokens: how many tokens back?
-# 3. Three convolutions of width 5, without gaps and centered on the own token: on how many tokens does an output in the middle of a long text depend?
+# 1. Three layers of causal convolution of width 3, without gaps: how many tokens back does the last output see?
+# 2. Four such layers of width 2, with gaps of 1, 2, 4 and 8 tokens (a gap of 1 means neighbors): how many tokens back?
+# 3. Three layers of width 5, without gaps and centered on the token itself: on how many tokens does an output in the middle of a long text depend?
 # 4. state[t] = a · state[t − 1] + x[t] with a = 1/2. The state begins with 0, x is 8 at token 0 and 0 afterwards. What is the state at token 3?
 # 5. A GRU begins with the state 0.3. A huge bias holds its update gate at 1. What is the state after 100 tokens?
 # 6. x is (1, 2, 3, 4) and a kernel is (1, 1, 0, 0). Both are transformed by a Fourier transform of size 4, multiplied, and transformed back. What is the first output?
@@ -91,8 +90,9 @@ check("15.gru", gru_step)
 
 # %% [markdown] exercise="15.ages" title="Holes in what a stack sees" minutes=10 points=2 difficulty=2
 # A causal convolution of width 3 and gap 4 reads the tokens that are 0, 4 and 8 tokens old.
-# A stack of such layers is a list of pairs (width, gap), and a receptive field can have holes.
-# Return the ages on which an output of the whole stack depends, as a list in ascending order; the own token has the age 0.
+# A stack of such layers is a list of pairs (width, gap).
+# Its receptive field can have holes.
+# Return the ages on which an output of the whole stack depends, as a list in ascending order; the token itself has the age 0.
 #
 # For example, `[(2, 4), (2, 4)]` sees `[0, 4, 8]`.
 # An empty stack sees `[0]`.
@@ -121,7 +121,7 @@ check("15.ages", ages)
 # %% [markdown] exercise="15.dilated" title="A window with gaps" minutes=12 points=3 difficulty=2
 # Here is such a layer, in loops over sentences, tokens and places of the window.
 # `x` is (batch, length, d_in), `weight` is (width, d_in, d_out).
-# The *last* matrix of `weight` belongs to the own token, the one before it to the token that is `gap` tokens old, and so on.
+# The *last* matrix of `weight` belongs to the token itself, the one before it to the token that is `gap` tokens old, and so on.
 # Before the first token there is nothing, which counts as zeros.
 
 # %% tags=["specification"]
@@ -138,7 +138,7 @@ def slow_dilated(x, weight, gap):
 
 
 # %% [markdown]
-# Write the same without a loop.
+# Write the same without a loop and without PyTorch's convolutions.
 #
 # <details><summary>Hint</summary>
 #
@@ -163,7 +163,7 @@ check("15.dilated", dilated)
 
 # %% [markdown] exercise="15.chunk" title="A long text, chunk by chunk" minutes=15 points=3 difficulty=3
 # A text of a million tokens does not fit into memory, so a state-space model reads it in chunks.
-# It gets each chunk together with the state that the chunk before has left.
+# It gets each chunk together with the state after the chunk before.
 # In this exercise all numbers are real: each feature has some hands that shrink with every token, and none of them turns.
 #
 # `x` is (batch, length, d_model), `state` is (batch, d_model, hands), `a` and `weights` are (d_model, hands), with 0 < a < 1.
@@ -181,7 +181,7 @@ def slow_chunk(x, state, a, weights):
 
 # %% [markdown]
 # Write it without a loop, all tokens of the chunk at once.
-# A Fourier transform is not needed, a table over pairs of tokens will do: chunks are short.
+# A Fourier transform is not needed: chunks are short, so a table over pairs of tokens will do.
 # No chunk is empty.
 #
 # <details><summary>Hint</summary>

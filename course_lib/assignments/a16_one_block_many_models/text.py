@@ -20,10 +20,10 @@ pad_id = 0
 # Seven numbers to predict on paper.
 #
 # 1. A picture has 32 × 24 pixels in three colors, and patches have 8 × 8 pixels. How many tokens does a vision transformer read, with its class token?
-# 2. How many numbers does the layer that embeds a patch get?
-# 3. BERT's exercise is made of a text of 1,000 words, none of them special. In how many places, on average, does the model read another word than the text has? (That the random word happens to be the right one is too rare to count.)
+# 2. How many numbers of a patch does the layer that embeds it get?
+# 3. BERT's task is made from a text of 1,000 words, none of them special. In how many places, on average, does the model not read the word that the text has? (That the random word happens to be the right one is too rare to count.)
 # 4. And in how many places, on average, does the loss ask for a word?
-# 5. A language model gives the right one of the next tokens the probability 1/2, 1/2, 1/2 in one text, and 1/32 in another, which has one token only. How many bits per token is that, over both texts?
+# 5. A language model gives the three tokens of one text the probabilities 1/2, 1/2 and 1/2, and the only token of another text 1/32. How many bits per token is that, over both texts?
 # 6. A decoder-only model reads 4 tokens of a prompt and 3 tokens of its answer with the causal mask. How many of the 49 pairs of a query and a key are allowed?
 # 7. And how many are allowed if all tokens of the prompt may see the whole prompt, while the answer stays causal?
 
@@ -53,8 +53,8 @@ prediction = {
 check("16.numbers", prediction)
 
 # %% [markdown] exercise="16.blanks" title="Find the mistakes" minutes=10 points=3 difficulty=2
-# This function makes BERT's exercise.
-# Its dice have been thrown before: `chance` and `fate` are numbers from 0 to 1, `other` are random words, all of the shape of `ids` (batch, length).
+# This function makes the inputs and targets of BERT's task.
+# Its dice have been thrown before: `chance` and `fate` are random numbers from 0 to 1, `other` are random words, all of the shape of `ids` (batch, length).
 #
 # - A place is asked for where `chance` is below 0.15, and no special token stands there. `specials` has the ids of all special tokens, among them that of the blank.
 # - In a place that is asked for, the model reads `mask_id` where `fate` is below 0.8, the word of `other` where it is from 0.8 up to below 0.9, and else the word itself.
@@ -96,10 +96,11 @@ check("16.blanks", make_blanks)
 
 # %% [markdown] exercise="16.answers" title="Only the answer counts" minutes=12 points=3 difficulty=2
 # A chat model is a decoder-only model whose training went on with pairs of a prompt and an answer.
-# Both stand in one row, and the model reads both; but the loss is asked for the answer alone, as nobody wants a model that writes prompts.
+# Both stand in one row, and the model reads both.
+# The loss is taken at the answer alone, as nobody wants a model that writes prompts.
 #
 # `logits` is (batch, length, vocab): row t has the logits of token t + 1.
-# `ids` is (batch, length), with `pad_id` behind the shorter rows, and `prompt_lens` (batch,) says with how many tokens the prompt begins each row.
+# `ids` is (batch, length), with `pad_id` behind the shorter rows, and `prompt_lens` (batch,) has the length of the prompt that begins each row.
 # This is the specification.
 
 # %% tags=["specification"]
@@ -147,7 +148,7 @@ check("16.answers", answer_loss)
 # `texts` (batch, length) tells for each token the number of its text; a text's tokens stand side by side, no two texts of a row have the same number, and the numbers come in any order.
 # A text must not see another one, and its positions begin at 0.
 #
-# Some tokens belong to a prompt, (batch, length) of bool, `prompt`: all tokens of the *same* text may see these, those that stand before them as well.
+# `prompt` (batch, length) is True for the tokens of a prompt: all tokens of the *same* text, also earlier ones, may see these.
 # Everything else is causal.
 # Return two tensors:
 #
@@ -203,12 +204,12 @@ check("16.packed", packed)
 #
 # `patches` is (batch, patches, channels · patch · patch).
 # The patches come row by row, and the numbers of each are sorted by channel first, then by row and column in the patch.
-# Return (batch, channels, height, width), without a loop.
+# Return (batch, channels, height, width), without a loop, `fold` or `pixel_shuffle`.
 # `patch` divides `height` and `width`, which may differ.
 #
 # <details><summary>Hint</summary>
 #
-# Give each of the two dimensions its parts back with `view` or `unflatten`, until there are six.
+# Give each of the last two dimensions its parts back with `view` or `unflatten`, until there are six.
 # Then ask for each part: does it belong to the channels, to the height or to the width of the picture?
 #
 # </details>
@@ -239,7 +240,7 @@ check("16.join", join_patches)
 
 # %% [markdown] tags=["answer"]
 # A text goes in and one of 30 classes comes out, so an encoder-only model fits, which sees both sides of every word.
-# With so few labels it should be pretrained on the ten million descriptions first, by filling in blanks, which needs no labels, and then be fine-tuned on the 2,000 (its own test texts kept out of both).
+# With so few labels it should be pretrained on the ten million descriptions first, by filling in blanks, which needs no labels, and then be fine-tuned on the 2,000 (the test texts kept out of both).
 # A cheap baseline is a linear classifier on counted words, or the category of the most similar labeled description; without it, 95 % tells nothing, since a few words may give the category away.
 # A random tenth holds descriptions that are nearly copies of those in training (the same brand, the same template), so it measures known products.
 # New descriptions are new in another way: hold out whole brands or the latest month, and report each kind of unseen by itself, with an interval, as 200 texts are few.

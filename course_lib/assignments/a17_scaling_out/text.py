@@ -2,7 +2,7 @@
 # # Assignment 17 · Scaling out
 #
 # You divide a layer and a sum among processes, and plan a training: its seconds, and its size.
-# No second process is needed: each exercise plays all ranks in one notebook, so that every one of them can be seen.
+# No second process is needed: where there are ranks, one notebook plays all of them, so that each can be seen.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
 # **You need** lesson [17](../../../17_scaling_out.ipynb).
@@ -23,7 +23,7 @@ from course_lib.assignments import check
 # 3. One device takes 10 hours, and its serial share is 0.1. What is the speed-up of 9 devices?
 # 4. For how many device-hours do you pay with these 9 devices?
 # 5. A model has one billion parameters, in float32, and is trained with Adam. How many GB of weights, gradients and moments does each of 8 fully sharded processes keep?
-# 6. Somebody has four times as many FLOPs, and lets parameters and tokens grow by the same factor. Which one?
+# 6. Somebody has four times as many FLOPs, and lets parameters and tokens grow by the same factor. Which factor?
 # 7. A cluster has 1,000 devices, and each breaks once in 1,000 days, on average. After each failure all of them repeat the work since the last checkpoint, which is half an hour old on average. How many device-hours are lost in a day?
 
 # %% tags=["planted"]
@@ -224,8 +224,8 @@ def best_size(flops, e, a, b, alpha, beta):
 check("17.budget", best_size)
 
 # %% [markdown] exercise="17.eight" title="In your own words" minutes=8 points=3 difficulty=2
-# Somebody trains on one GPU: 20 epochs, batches of 4,000 target tokens, and a translator of 30 BLEU.
-# With eight GPUs, the same command and the same batches *for each* GPU, 20 epochs take a sixth of the time, and the translator has 24 BLEU.
+# Somebody trains on one GPU, 20 epochs with batches of 4,000 target tokens, and gets 30 BLEU.
+# With eight GPUs and batches of 4,000 *for each* of them, 20 epochs take a sixth of the time, and give 24 BLEU.
 # "The gradients must be averaged in a wrong way", says a colleague.
 #
 # Which test would show whether they are?

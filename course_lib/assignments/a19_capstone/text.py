@@ -155,7 +155,7 @@ def sinusoids(max_len, d_model):
 # <details><summary>Hint 1</summary>
 #
 # Your `ends` do two things at once.
-# Who wants only one of them gives the other one a tensor without tokens: `hidden[:, :0]`.
+# If you want only one of them, give the other a tensor without tokens: `hidden[:, :0]` or `ids[:, :0]`.
 #
 # </details>
 # <details><summary>Hint 2</summary>
@@ -279,7 +279,7 @@ print(f"loss {losses[0]:.2f} before the first step, {losses[-1]:.3f} before the 
 
 # %% [markdown] exercise="19.adopt" title="Other people's weights" minutes=10 points=3 difficulty=2
 # The course ships weights for a model of the same sizes.
-# Its parts have other names than yours, as it always is with other people's weights:
+# Its parts have other names than yours, as always with other people's weights:
 #
 # | shipped | yours |
 # |---|---|
@@ -338,7 +338,7 @@ if (SHIPPED / "model.safetensors").exists():  # not where your work is graded: o
 
 # %% [markdown]
 # Now train your own.
-# `train_on_course` takes Adam, label smoothing and a warm-up through 60,000 sentence pairs of the course corpus, three times.
+# `train_on_course` reads 60,000 sentence pairs of the course corpus three times, with Adam, label smoothing and a warm-up.
 # A file of weights that is there already is loaded instead; delete it to train again.
 
 # %%
@@ -360,9 +360,9 @@ print(*translate(train(fresh(0), WEIGHTS), english), sep="\n")
 # Write the function that grading calls: it loads `weights.safetensors`, which lies beside this notebook, into your model.
 # Another size than `SIZES` is welcome; the file may have 8 MB, and 200 sentences, a hundred at a time, must be done in 30 seconds on one core.
 #
-# All points are for 90 % of the sentences translated word for word, half of them for 70 %.
+# All points are for 90 % exact match, half of them for 70 %.
 # The check here takes 200 sentences that are not among the 60,000 of the training; grading takes 200 others.
-# With a nickname you are on the class's leaderboard: exact match against the number of parameters.
+# With a nickname, and from 70 % on, you are on the class's leaderboard: exact match against parameters.
 
 # %% tags=["solution"]
 NICKNAME = ""  # up to 24 characters; without one you are not on the leaderboard
@@ -381,14 +381,14 @@ def my_translations(sentences):
 check("19.weights", my_translations)
 
 # %% [markdown] exercise="19.report" title="One ablation" minutes=15 points=8 difficulty=3
-# Take one thing out of your model, or change one: the positions (`model.position.zero_()`), the number of heads or of layers (`fresh(seed, sizes)`), the causal mask, √d_model, the warm-up, half of the pairs.
+# Take one thing out of your model, or change one: the positions (`model.position.zero_()`), the number of heads or of layers (`fresh(seed, sizes)`), the causal mask, √d_model, the warm-up (`train(…, warmup_steps=1)`), half of the pairs (`pairs=30_000`).
 # Say first what you expect.
-# Train three models with it and three without, with seeds 0, 1 and 2: `train(fresh(1), "no_position-1.safetensors", passes=1, seed=1)`.
+# Train three models with it and three without, with seeds 0, 1 and 2: `train(fresh(1), "whole-1.safetensors", passes=1, seed=1)`.
 # One pass is enough if both sides have it.
 # Score each of them on the sentences of `load_course(num_train=60_000).valid` (from `course_lib.data`).
 #
 # Report in about 200 words: the question and your expectation, what was the same on both sides, a table of the six results, mean and spread of each side, what you conclude, and what this experiment cannot tell.
-# (Cells in which you train may stay in the notebook: where it is graded, there is no corpus, so they end at once.)
+# (Cells in which you train may stay: where you are graded there is no corpus, so they end at once.)
 
 # %% [markdown] tags=["answer"]
 # The numbers are yours, so there is no solution to look up.

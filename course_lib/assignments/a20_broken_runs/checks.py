@@ -52,7 +52,7 @@ EXERCISES = (
     Exercise(
         "20.faults",
         mistakes={
-            "B and D look the same in their logs. In which of them does an output change with a later token, "
+            "B and D look alike in their logs. In which of them does an output change with a later token, "
             "and in which does tgt_in have the token of tgt_out at the same position?": exchanged("shift", "mask"),
             "A and C are exchanged. Measure the validation loss of each twice, "
             "and look for tokens of the vocabulary that no training text contains.": exchanged("dropout", "vocabulary"),
@@ -61,7 +61,7 @@ EXERCISES = (
             "A and F are exchanged. Print run.rate(1) of both, and measure the validation loss of both twice.":
                 exchanged("dropout", "warm-up"),
             "C and E are exchanged. Add columns of padding to a batch of each.": exchanged("vocabulary", "padding"),
-            "C and F are exchanged. Which of them comes below the loss of guessing by frequency?":
+            "C and F are exchanged. Which of them translates some sentences right?":
                 exchanged("vocabulary", "warm-up"),
             "E and F are exchanged. Padding that counts makes a loss small, and here one is large.":
                 exchanged("padding", "warm-up"),

@@ -32,7 +32,7 @@ print(inspect.getsource(ScriptRun.fit))  # the script; its six parts are in the 
 # | `evaluate(model, measure)` | what is measured between two steps, with the model as it is used later | `run.validate()`, `run.translated_right()` |
 #
 # Moreover there are `run.model`, `run.log`, the encoded pairs `run.train`, `run.valid` and `run.test`, and `run.translate(pairs)`.
-# The model has post-norm, as the paper's, two layers in each stack, d_model = 64 and dropout 0.1.
+# The model is post-norm, with two layers in each stack, d_model = 64 and dropout 0.1.
 # It learns from 1,500 pairs such as *The old woman looks for the ball*; a batch has 32 of them at random, the rate should peak at 0.01, and 50 of the 300 steps are meant to be warm-up.
 #
 # These are the six logs: the loss of a batch / the validation loss, in nats, as each script measures them.
@@ -62,13 +62,13 @@ print(inspect.getsource(ScriptRun.fit))  # the script; its six parts are in the 
 # - A loss is nearly 0. Can the model translate? If not: does an output change when a token changes that comes *later*? And what stands in `tgt_in` and `tgt_out` at the same position?
 # - Does the same measurement, made twice, give the same number?
 # - Does the loss of a batch change when the batch gets 20 more columns of padding?
-# - How large are the first steps, and does the loss come below that of guessing each token by its frequency?
+# - How large are the first steps, and does the model translate anything right?
 # - Which tokens of the vocabulary stand in no training text, not even as a part of a word? (`run.split[0]` has the pairs as texts.)
 #
 # <details><summary>Hint</summary>
 #
-# `run.model.eval()` first, or dropout moves everything that you measure.
-# For the later token: `other = tgt_in.clone(); other[0, -1] = EOS_ID`, then compare `run.logits(src, tgt_in)[0]` with `run.logits(src, other)[0]` position by position.
+# `run.model.eval()` before measurements of your own, or dropout moves them; not before `run.validate()`.
+# For the later token: `other = tgt_in.clone(); other[0, -1] = BOS_ID`, then compare `run.logits(src, tgt_in)[0]` with `run.logits(src, other)[0]` position by position.
 # For the padding: `F.pad(tgt_in, (0, 20), value=PAD_ID)`, and `tgt_out` likewise.
 # Compare with `broken_run("sound")`, which has no fault.
 #
@@ -88,7 +88,7 @@ check("20.faults", faults)
 # Mend it.
 # The check puts your function into the script, and trains a small model on sentences that you have not seen.
 #
-# `pairs` are lists of ids: each source ends with `</s>`, each target is bare.
+# Each pair has two lists of ids: a source that ends with `</s>`, and a bare target.
 # Sentences of the batch may differ in length.
 #
 # <details><summary>Hint</summary>
@@ -143,7 +143,7 @@ check("20.mask", visible)
 
 # %% [markdown] exercise="20.rate" title="Mend the learning rate" minutes=6 points=2 difficulty=1
 # Mend the rate: it rises in a line, from `peak / warmup_steps` at step 1 to `peak` at step `warmup_steps`.
-# From there it falls with the root of the step: at four times `warmup_steps` it is half the peak.
+# Then it falls with the inverse square root of the step: at four times `warmup_steps` it is half the peak.
 #
 # <details><summary>Hint</summary>
 #
@@ -238,15 +238,15 @@ def measured(model, measure):
 check("20.evaluate", measured)
 
 # %% [markdown] exercise="20.leak" title="In your own words" minutes=10 points=3 difficulty=3
-# Run C is the one whose fault is left, and no function of it is yours to mend.
-# "Its model has never been trained on a test sentence", says its author, "and the score is no better for it."
+# The fault *vocabulary* is left, and no function of that run is yours to mend.
+# "My model has never been trained on a test sentence", says the author, "and the score is no better for it."
 # Which measurement shows the fault, and why does no log and no score of a single run show it?
 # Why is it a fault nevertheless?
 # And which of the six faults would you find last in a training of your own, and by what?
 # Four or five sentences.
 
 # %% [markdown] tags=["answer"]
-# The vocabulary has tokens that stand in no training text, such as *▁windows*; a vocabulary learned from the training texts cannot have one.
+# The vocabulary has tokens that stand in no training text, such as *▁tomatoes*; a vocabulary learned from the training texts cannot have one.
 # The log shows losses, and these are computed with the vocabulary that there is: nothing in them says where it comes from.
 # Nor does the score: few test sentences have such a word, and two seeds of one script may differ by more than the fault.
 # It is a fault because test sentences have decided what the model is made of: its test is no longer one on unseen text, and how much that matters on another corpus nobody can tell afterwards.
