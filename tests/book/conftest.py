@@ -1,10 +1,8 @@
 """The book, built once for all its tests; skipped, with the reason, where the extra [book] is not installed."""
 
-import fcntl
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,25 +11,17 @@ import pytest
 
 from notebooks.source.book import stage
 from tests.helpers.chromium import launch_args
+from tests.helpers.locks import common_folder, locked
 from tests.helpers.sphinx import built
 from tests.helpers.web_pages import WebPage
 
 NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx-mathjax-offline", "onnx", "onnxscript", "onnxruntime")
 
 
-@contextmanager
-def locked(place: Path) -> Iterator[None]:
-    """In the block, no other worker is in such a block."""
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """A folder that all workers share."""
-    mine = tmp_path_factory.getbasetemp()
-    place = (mine if worker_id == "master" else mine.parent) / "book"
+    place = common_folder(tmp_path_factory, worker_id) / "book"
     place.mkdir(exist_ok=True)
     return place
 
@@ -42,7 +32,7 @@ def installed(place: Path) -> None:
         pytest.importorskip(name, reason="the extra [book] is not installed: make test-book")
     from notebooks.source.book_alive import RUNTIME, runtime
 
-    with locked(place):
+    with locked(place / "lock"):
         try:
             runtime()
         except (FileNotFoundError, subprocess.CalledProcessError) as error:
@@ -52,7 +42,7 @@ def installed(place: Path) -> None:
 @pytest.fixture(scope="session")
 def folder(installed: None, root: Path, place: Path) -> Path:
     """The pages, in a folder whose name an address must quote; the first worker builds them for all."""
-    with locked(place):
+    with locked(place / "lock"):
         if not (place / "web pages").exists():
             stage(place / "source")
             done = built(place / "source", place / "new pages", root)

@@ -1,10 +1,8 @@
 """JupyterLab on loopback and a Chromium that operates it; skipped, with the reason, where there is no browser."""
 
-import fcntl
 import inspect
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from playwright.sync_api import Browser
 from course_lib.translator import Translator
 from tests.helpers.chromium import launch_args
 from tests.helpers.lab import Lab
+from tests.helpers.locks import common_folder, locked
 from tests.helpers.serving import jupyterlab
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,33 +56,25 @@ def lab(browser: Browser, browser_context_args: dict, server: tuple[str, Path]) 
     context.close()
 
 
-@contextmanager
-def machine(folder: Path, *, alone: bool) -> Iterator[None]:
-    """In the block, this process has the machine to itself, or shares it with the others that want no more."""
-    with (folder / "machine.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        yield
-
-
 @pytest.fixture(scope="session")
-def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of all processes of these tests."""
-    return tmp_path_factory.getbasetemp().parent
+def machine(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The lock that a test holds alone or shares."""
+    return common_folder(tmp_path_factory, worker_id) / "machine.lock"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def opened(request: pytest.FixtureRequest, lab: Lab, common: Path) -> None:
+def opened(request: pytest.FixtureRequest, lab: Lab, machine: Path) -> None:
     """The notebook of a file's CELLS, where it has some."""
     cells = getattr(request.module, "CELLS", ())
     if cells:
-        with machine(common, alone=False):
+        with locked(machine, shared=True):
             lab.open_cells(request.path.stem.removeprefix("test_"), *cells)
 
 
 @pytest.fixture(autouse=True)
-def undisturbed(request: pytest.FixtureRequest, common: Path) -> Iterator[None]:
+def undisturbed(request: pytest.FixtureRequest, machine: Path) -> Iterator[None]:
     """Nothing else runs while a test measures how soon a widget answers."""
-    with machine(common, alone="answers_within" in inspect.getsource(request.function)):
+    with locked(machine, shared="answers_within" not in inspect.getsource(request.function)):
         yield
 
 
