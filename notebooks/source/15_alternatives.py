@@ -1220,8 +1220,8 @@ assert round(100 * mean(begins["state space"], 0)) == 96
 assert round(100 * middle["state space"]) == 70
 final = [run for run in of_echo["runs"] if run["stage"] == "final"]
 rates = {run["side"]: run["choices"]["rate"] for run in final}
-of_lstm = {side: rates[side] for side in echo if "LSTM" in side and "longer" not in side}
-assert {*of_lstm.values()} == {0.02}
+lstms = [side for side in echo if "LSTM" in side and "longer" not in side]
+assert {rates[side] for side in lstms} == {0.02}
 
 # %% [markdown]
 # 1. The path alone costs the LSTM 22 points: from 80 % it falls to 58 %, which is where the Transformer stands.
