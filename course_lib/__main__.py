@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_lib.config import ARCHITECTURES, PRESETS
 from course_lib.data import describe, load_corpus
-from course_lib.training import STORAGES, Experiment, train_preset
+from course_lib.training import SIDES, STORAGES, Experiment, train_preset
 
 SHIPPED_PAIRS = 60_000  # of the course corpus, that the shipped translator for it learned from
 
@@ -116,9 +116,8 @@ def _model_changes(options: argparse.Namespace) -> dict:
 
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
-_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "storage")
-_OVERRIDES = ("epochs", "batch_tokens", "peak_lr", "warmup_steps", "decay", "accumulate", "consistency", "precision")
-_OVERRIDES += ("seed",)
+_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "storage", "subword_dropout_side")
+_OVERRIDES = "epochs batch_tokens peak_lr warmup_steps decay accumulate consistency precision seed".split()
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
 
@@ -158,6 +157,7 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--post-norm", action="store_true", help="normalize after the residual, as the paper does")
     command.add_argument("--augment", action="store_true", help="learn from made-up names, numbers, dates ... as well")
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
+    command.add_argument("--subword-dropout-side", default="both", choices=SIDES, help="where (default: both)")
     several = "; of several numbers the validation part chooses"
     average_help = f"last epochs averaged at the end (default: 1){several}"
     command.add_argument("--average", type=int, nargs="+", default=[1], help=average_help)

@@ -25,6 +25,7 @@ _RUNS = {
 }
 
 MOST_SNAPSHOTS = 1000
+SIDES = ("both", "source")  # whose subwords are dropped
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Experiment:
         model_changes: fields of the model's configuration that differ from the preset.
         start: a translator to go on from, by its name or its folder, in the subwords of this corpus; None starts anew.
         augment: learn from made-up pairs too, see course_lib.data.augment.
-        subword_dropout: share of merges left out in training, see SubwordDropout.
+        subword_dropout, subword_dropout_side: share of merges left out in training, and where, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
             that comes down to 0, 1 can be better. Of several numbers, the validation part chooses.
@@ -139,6 +140,7 @@ class Experiment:
     start: str | None = None
     augment: bool = False
     subword_dropout: float = 0.0
+    subword_dropout_side: str = "both"
     average: int | tuple[int, ...] = 1
     beam_size: int = 4
     length_penalty: float | tuple[float, ...] = 0.6
@@ -156,6 +158,8 @@ class Experiment:
         check_flags(lowercase=self.lowercase, augment=self.augment)
         check_numbers(subword_dropout=self.subword_dropout, snapshots=self.snapshots)
         require(0 <= self.subword_dropout <= 1, f"subword_dropout must be in [0, 1], got {self.subword_dropout}")
+        side = self.subword_dropout_side
+        require(side in SIDES, f"subword_dropout_side must be one of {', '.join(SIDES)}, got {side!r}")
         few = isinstance(self.snapshots, int) and 0 <= self.snapshots <= MOST_SNAPSHOTS
         require(few, f"snapshots must be in 0..{MOST_SNAPSHOTS}, got {self.snapshots!r}")
         check_architecture(self.architecture)

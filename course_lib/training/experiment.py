@@ -111,7 +111,8 @@ def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translato
 def _batches(encoded: Encoded, experiment: Experiment, tokenizer: Tokenizer) -> tuple[BucketedBatches, BucketedBatches]:
     """Of the training pairs, and of the validation pairs."""
     run, share = experiment.training, experiment.subword_dropout
-    noise = SubwordDropout(tokenizer, encoded.corpus.train, share, seed=run.seed) if share else None
+    where = dict(side=experiment.subword_dropout_side, seed=run.seed)
+    noise = SubwordDropout(tokenizer, encoded.corpus.train, share, **where) if share else None
     batches = BucketedBatches(encoded.ids["train"], run.batch_tokens, seed=run.seed, noise=noise)
     return batches, BucketedBatches(encoded.ids["valid"], run.batch_tokens)
 
@@ -164,6 +165,7 @@ def _header(corpus: Corpus, experiment: Experiment, model: nn.Module) -> dict:
         "training": experiment.training.to_dict(),
         "augment": experiment.augment,
         "subword_dropout": experiment.subword_dropout,
+        "subword_dropout_side": experiment.subword_dropout_side,
         "averaged_epochs": experiment.kept_epochs,
         "beam_size": experiment.beam_size,
         "storage": experiment.storage,

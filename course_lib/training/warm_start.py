@@ -46,7 +46,7 @@ def take_over(translator: Translator, start: Translator) -> None:
             continue
         for token_id in range(translator.tokenizer.vocab_size):
             token = translator.tokenizer.token(token_id)
-            cut = [token] if token in pieces.ids else pieces.split(token, random.Random())
+            cut = [token] if token in pieces.ids else pieces.split(token, random.Random(), 0.0)
             ids = [pieces.ids.get(piece, UNK_ID) for piece in cut]
             if token_id <= UNK_ID or UNK_ID not in ids:
                 tensor[token_id] = learned[name][ids].mean(dim=0)

@@ -25,7 +25,9 @@ COMMANDS = {
              "epochs", "batch-tokens", "peak-lr", "warmup-steps", "accumulate", "seed"),
             NUMBERS,
         ),
-        **dict.fromkeys(("preset", "architecture", "report", "decay", "precision", "device", "data"), NAMES),
+        **dict.fromkeys(
+            ("preset", "architecture", "report", "subword-dropout-side", "decay", "precision", "device", "data"), NAMES
+        ),
     ),
     "evaluate": {"beam-size": NUMBERS, "length-penalty": NUMBERS, "split": NAMES, "data": NAMES, "model": NAMES,
                  "device": (*NAMES, "meta", "cuda:99", "cpu:99", "xla", "mps")},

@@ -469,8 +469,9 @@ def test_changes_of_model_and_data_are_used_and_logged(finished, tmp_path):
     config = replace(CONFIG, epochs=8)
     plain = run(tmp_path / "plain", config=config)
     assert (plain["subword_dropout"], plain["averaged_epochs"]) == (0, 1)
-    pieces = run(tmp_path / "pieces", config=config, subword_dropout=0.3, average=2)
-    assert (pieces["subword_dropout"], pieces["averaged_epochs"]) == (0.3, 2)
+    pieces = run(tmp_path / "pieces", config=config, subword_dropout=0.3, subword_dropout_side="source", average=2)
+    assert (pieces["subword_dropout"], pieces["subword_dropout_side"]) == (0.3, "source")
+    assert pieces["averaged_epochs"] == 2
     assert len(list((tmp_path / "pieces/checkpoints").glob("epoch-*"))) == 2
     assert pieces["epochs"][0]["train_loss"] != plain["epochs"][0]["train_loss"]
     wider = run(tmp_path / "wider", config=replace(CONFIG, epochs=1), model_changes={"d_ff": 50})
@@ -619,6 +620,7 @@ REFUSED = {
     "no beam": (CORPUS, {"beam_size": 0}, "whole number from 1 to 1000, got 0"),
     "no such architecture": (CORPUS, {"architecture": "rnn"}, "convolutional, state space; got 'rnn'"),
     "no such share": (CORPUS, {"subword_dropout": 2}, "subword_dropout must be in [0, 1], got 2"),
+    "no such side": (CORPUS, {"subword_dropout_side": "target"}, "subword_dropout_side must be one of"),
 }
 
 

@@ -53,18 +53,34 @@ def more_dropout_makes_more_pieces(dropout):
 
 def a_word_has_many_segmentations(dropout):
     noise = dropout(TOKENIZER, PAIRS, 0.5)
-    drawn = Counter(tuple(noise.split(LONGEST, random.Random(seed))) for seed in range(VARIANTS))
+    drawn = Counter(tuple(noise.split(LONGEST, random.Random(seed), 0.5)) for seed in range(VARIANTS))
     assert len(drawn) > 3 and all("".join(pieces) == LONGEST for pieces in drawn)
 
 
+def the_target_may_stay_whole(dropout):
+    found, both = (all_of(dropout(TOKENIZER, PAIRS, 0.4, side=side)) for side in ("source", "both"))
+    whole = [tgt for _, tgt in found] == [tgt for _, tgt in CLEAN]
+    cut = sum(map(len, (src for src, _ in found))) > sum(len(src) for src, _ in CLEAN)
+    others = [tgt for _, tgt in both] != [tgt for _, tgt in CLEAN]
+    assert whole and cut and others
+
+
+class BothSides(SubwordDropout):
+    def __init__(self, *arguments, side="both", **options):
+        super().__init__(*arguments, **options)
+
+
 class NeverDrops(SubwordDropout):
-    def __init__(self, tokenizer, pairs, share, *, seed=0):
-        super().__init__(tokenizer, pairs, 0.0, seed=seed)
+    def __init__(self, tokenizer, pairs, share, **options):
+        super().__init__(tokenizer, pairs, 0.0, **options)
+
+    def split(self, word, rng, share):
+        return super().split(word, rng, 0.0)
 
 
 class AlwaysDrops(SubwordDropout):
-    def __init__(self, tokenizer, pairs, share, *, seed=0):
-        super().__init__(tokenizer, pairs, 1.0, seed=seed)
+    def __init__(self, tokenizer, pairs, share, **options):
+        super().__init__(tokenizer, pairs, 1.0, **options)
 
 
 class OneForAllEpochs(SubwordDropout):
@@ -81,8 +97,8 @@ class LastMergeFirst(SubwordDropout):
 
 
 class LosesTheEnd(SubwordDropout):
-    def split(self, word, rng):
-        return super().split(word, rng)[:-1] if len(word) > 4 else super().split(word, rng)
+    def split(self, word, rng, share):
+        return super().split(word, rng, share)[: -1 if len(word) > 4 else None]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +111,8 @@ class LosesTheEnd(SubwordDropout):
         (seed_and_epoch_decide, OneForAllEpochs),
         (seed_and_epoch_decide, NeverDrops),
         (more_dropout_makes_more_pieces, NeverDrops),
+        (the_target_may_stay_whole, BothSides),
+        (the_target_may_stay_whole, NeverDrops),
         (a_word_has_many_segmentations, NeverDrops),
     ],
 )
@@ -106,7 +124,7 @@ def test_a_merge_is_left_out_with_its_probability():
     """A word of two characters and one merge is in two pieces in that share of the draws."""
     noise = SubwordDropout(TOKENIZER, PAIRS, 0.3)
     (word,) = next(["".join(pair)] for pair, rank in noise.ranks.items() if rank == 0)
-    drawn = sum(len(noise.split(word, random.Random(seed))) == 2 for seed in range(2000)) / 2000
+    drawn = sum(len(noise.split(word, random.Random(seed), 0.3)) == 2 for seed in range(2000)) / 2000
     assert drawn == pytest.approx(0.3, abs=0.04)
 
 
@@ -127,11 +145,16 @@ def test_another_noise_is_another_run():
             SubwordDropout(TOKENIZER, PAIRS, 0.1),
             SubwordDropout(TOKENIZER, PAIRS, 0.2),
             SubwordDropout(TOKENIZER, PAIRS, 0.1, seed=1),
+            SubwordDropout(TOKENIZER, PAIRS, 0.1, side="source"),
         )
     }
-    assert len(sums) == 4
+    assert len(sums) == 5
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_an_impossible_share_is_refused(share):
     assert str(raised(ValueError, lambda: SubwordDropout(TOKENIZER, PAIRS, share))).endswith(f"got {share}")
+
+
+def test_an_unknown_side_is_refused():
+    assert "got 'target'" in str(raised(ValueError, lambda: SubwordDropout(TOKENIZER, PAIRS, 0.1, side="target")))
