@@ -217,7 +217,7 @@ def test_ci_runs_the_test_command_with_the_data_that_exists(
         data.mkdir(parents=True)
     said = run_ci(root, place, stranger_env)
     where = f"in {place / 'checkout'}, COURSE_DATA={data if with_data else 'unset'}"
-    browser = ("test-browser PAGES=2 ARGS=-k test_lessons", 'test-browser ARGS=-k "not test_lessons"')
+    browser = [f"test-browser PAGES=2 ARGS=-k {what}" for what in ("test_lessons", '"not test_lessons"')]
     assert said.splitlines() == [f"make {target} {where}" for target in ("test", "test-book", *browser)]
     assert "\nmake test\n" in (root / "README.md").read_text(encoding="utf-8")
     assert "- run: .ci/run\n" in (root / ".github/workflows/ci.yml").read_text(encoding="utf-8")

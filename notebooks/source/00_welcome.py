@@ -45,7 +45,7 @@ print(translator.translate(sentence))
 # %% [markdown]
 # Eleven million numbers did this, the model's parameters.
 # They came with the course ([model card](../course_lib/pretrained/everyday/README.md)).
-# No dictionary and no rule of grammar went in, only pairs of sentences: 160,000 that volunteers wrote and translated on [tatoeba.org](https://tatoeba.org), and some 100,000 that were made for the course.
+# No dictionary and no rule of grammar went in, only pairs of sentences: 160,000 that volunteers wrote and translated on [tatoeba.org](https://tatoeba.org), and more than 100,000 that were made for the course.
 # In lesson [10](10_translation.ipynb) you train such a model yourself, a smaller one, in minutes.
 #
 # Change the sentence and run the cell again.
@@ -104,7 +104,7 @@ import course_lib
 card = Path(course_lib.__file__).parent / "pretrained" / "everyday" / "log.json"
 told = json.loads(card.read_text(encoding="utf-8"))
 assert all(0.2 < score["exact_match"] < 0.3 for score in told["test"])
-assert 95_000 < told["train_pairs"] - 160_000 < 105_000  # made for the course
+assert 104_000 < told["train_pairs"] - 160_000 < 107_000  # made for the course
 
 # %% [markdown]
 # Now you.
@@ -125,7 +125,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
     assert playground.view["text"].endswith(" aufstehen.")
 
 # %% [markdown]
-# *Aufstehen* gets about a half. What gets the other half?
+# Here it hardly hesitates: most pieces get about 90 %. A rare word, or one with several translations, gets less.
 #
 # ## What goes where
 #
@@ -221,37 +221,13 @@ while so_far[-1] != model.config.eos_id and len(so_far) < 20:
 found = write(memory, source)
 assert [step[0][0] for step in found] == [name_of(number) for number in so_far[1:]]
 with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
-    (first, sure), (second, rival), _ = found[4]
-    assert (first, second) == ("▁aufstehen", "▁auf")
-    assert 0.4 < sure < 0.6 and rival > 0.3
+    sure = [step[0][1] for step in found]
+    assert all(0.8 < share < 0.98 for share in sure)
+    assert sum(share > 0.88 for share in sure) == 6
 
 # %% [markdown]
 # Left of the arrow is what the decoder has read, right of it are the three best tokens.
-# (Always writing the best is called greedy search. `translate` follows several candidates at once, lesson [11](11_decoding.ipynb).)
-#
-# The rival of *aufstehen* is *auf*, a word of its own (*on*, *up*). What would follow it here?
-# (A folded cell makes a function of this loop, `write`; with `begin` we choose its first tokens. The second row below follows *auf* and the best token of the first.)
-
-# %%
-begin = translator.tokenizer.encode("Wir müssen morgen früh auf")
-for step in write(memory, source, begin)[:2]:
-    print("".join(f"{token:11} {prob:4.0%}     " for token, prob in step))
-
-# %% tags=["hide-input"]
-with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
-    after_auf, after_ste = (dict(step) for step in write(memory, source, begin)[:2])
-    assert (next(iter(after_auf)), next(iter(after_ste))) == ("ste", "hen")
-    spelled = sure + rival * (after_auf["stehen"] + after_auf["ste"] * after_ste["hen"])
-    assert abs(spelled - 0.75) < 0.02
-
-# %% [markdown]
-# Most of that is the same word! *Auf* can be followed by *stehen*, or by *ste* and then *hen*: all three ways spell *aufstehen*.
-# Probabilities multiply along a way, and the ways add up:
-#
-# 48 % + 42 % × 16 % + 42 % × 50 % × 95 % ≈ 75 %.
-#
-# Probably this is because in training some words were cut into smaller pieces than needed. *W* beside *Wir* looks like another case.
-# So a low probability need not mean that the model does not know a word.
+# (Always writing the best is called greedy search. `translate` follows several candidates at once, lesson [11](11_decoding.ipynb). A folded cell makes a function of this loop, `write`.)
 #
 # Back to the memory. We change one English word.
 
@@ -280,7 +256,7 @@ drinks = (milk, water)
 drinks = tuple(translator.tokenizer.decode(ids[0, :-1].tolist()) for ids in drinks)
 with written_for(("The cat drinks the milk.", "The cat drinks the water."), drinks):
     assert milk.shape[1] == len(with_milk) == 7
-    assert (moved > 0.01).all() and moved.argmax() == 4 and 0.25 < moved[3] < 0.29
+    assert (moved > 0.01).all() and moved.argmax() == 4 and 0.22 < moved[3] < 0.25
 
 # %% [markdown]
 # Most of them move little. But how does the news of the water reach the vector at *the*, the word before?
@@ -294,11 +270,11 @@ from_the = [weights.mean(dim=0)[3].tolist() for weights in own.attention.encoder
 print("".join(f"{token:9}" for token in own.src_tokens))
 print("".join(f"{weight:<9.2f}" for weight in from_the[1]))
 assert own.src_tokens[3:5] == ["▁the", "▁milk"] and abs(sum(from_the[1]) - 1) < 1e-4
-assert from_the[1].index(max(from_the[1])) == 4 and abs(from_the[1][4] - 0.39) < 0.01
+assert from_the[1].index(max(from_the[1])) == 4 and abs(from_the[1][4] - 0.38) < 0.01
 assert max(weights[4] for weights in from_the) == from_the[1][4]
 
 # %% [markdown]
-# Such **attention weights** lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.39.
+# Such **attention weights** lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.38.
 # (Of the three layers, this is the one where *milk* gets the most. Each number is a mean over the layer's eight sets of weights.)
 # With each set of weights the model takes a weighted mean of vectors made from these tokens. A linear layer joins the eight means, and the result is added to the vector at *the*. Now this vector has something of *milk* in it.
 #
@@ -381,7 +357,7 @@ with written_for("Today the boy opens the window.", sentence):
 #
 # Now take *der*, in the frame. To choose among *der*, *die* and *das*, the model must know the gender of *Junge*, which it has not written yet. Where does it find the gender?
 # The map suggests *the*: weight 0.84, against 0.12 for *boy*.
-# That is possible. When *milk* became *water*, the vector at the *the* before it moved by 27 %. So the vector at *the* may know its noun.
+# That is possible. When *milk* became *water*, the vector at the *the* before it moved by 23 %. So the vector at *the* may know its noun.
 # We can test it.
 # For *Today the girl opens the window.* the model writes *das Mädchen*.
 # We take the memory of the sentence with *boy*, and replace one vector by the vector from the same place in the sentence with *girl*.
@@ -449,10 +425,11 @@ with written_for("Today the boy opens the window.", sentence):
 # Look at head 0. For *der* it gives *boy* 0.9, while the other seven heads look at *the*. In a mean of eight, that 0.9 makes 0.11 only. For *das*, head 0 looks at *window*: again the noun that comes next.
 # (Choose another layer, point at a word, type another sentence.)
 #
-# Is head 0 what brings the gender?
-# We switch it off, so that it adds 0, and ask again for the article after *Heute öffnet*, for *boy* and for *girl*.
-# Then we do the same with head 0 of layer 2, which looks at *boy* as well, and with both.
-# To compare, we switch off each of the 49 pairs of other heads, one head from each layer:
+# Is it head 0, then, that brings the gender? We switched it off, so that it adds 0, and little changed.
+# Without head 0 of layer 2 as well, which also looks at *boy*, *der* falls from 94 % to 49 %, and *das* (for *girl*) to 28 %. No other pair of heads, one from each layer, costs more than three points (folded).
+# So much of the gender comes by these two heads, but not all: the right article is still the best token.
+#
+# A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -470,7 +447,7 @@ def next_without(*off):
         return model.generator(torch.cat(both))[:, -1].softmax(dim=-1)
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 ours = (1, 0), (2, 0)
 pairs = product(range(1, 8), repeat=2)
 others = [next_without((1, one), (2, two)) for one, two in pairs]
@@ -490,18 +467,10 @@ for name, probs in switched.items():
 on, first_off, _, both_off, worst = (
     probs[[0, 1], correct] for probs in switched.values()
 )
-assert (on - first_off < 0.1).all() and (both_off < on / 2).all()
-assert (both_off + 0.3 < worst).all() and len(others) == 49
+assert (on - first_off < 0.1).all() and len(others) == 49
+assert (on - worst < 0.03).all() and (on.cpu() - 0.94).abs().max() < 0.01
+assert (both_off.cpu() - torch.tensor([0.49, 0.28])).abs().max() < 0.02
 assert switched["both off"].argmax(dim=-1).tolist() == correct
-articles = "der die das den dem des ein eine einen einem einer eines".split()
-articles = [translator.tokenizer.encode(article)[0] for article in articles]
-assert (switched["both off"][:, articles].sum(dim=-1) < 0.65).all()
-
-# %% [markdown]
-# Without head 0 of layer 1, little changes. Without both, the right article loses more than half of its probability; none of the 49 pairs comes near that. But the right article is still the best token. So the gender does not come by these two heads alone.
-# (Much of the probability went to tokens that are no article, so the two heads do more than carry gender.)
-#
-# A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 
 # %% [markdown]
 # ## How it learned
@@ -570,7 +539,7 @@ assert name_of(logits[4].argmax().item()) == "▁weil"
 # %% [markdown]
 # After three steps *denn* is about twenty times as likely, but *weil* still wins.
 #
-# Real training repeats this on batches of many pairs, for hours. It also aims at about 90 % instead of 100 %, uses a better optimizer with a schedule for its step size (lesson [09](09_training.ipynb)), and cuts some words into smaller pieces.
+# Real training repeats this on batches of many pairs, for hours. It also aims at about 90 % instead of 100 %, uses a better optimizer with a schedule for its step size (lesson [09](09_training.ipynb)), and cuts some English words into smaller pieces.
 #
 # ## What it cannot do
 #
@@ -606,11 +575,12 @@ originals = "The plaintiff waived the appeal.", "The tendon is inflamed."
 originals += ("Lichens grow on granite.",)
 with written_for(originals, tuple(new)):
     assert all(says[text] and says[text] != right for text, right in new.items())
-    assert "Tendon" in says[originals[1]] and "baut" in says[originals[2]]
+    told = "wartete auf das Appetit", "Der Titel ist uneinbar", "Lichens baut"
+    assert all(part in says[text] for part, text in zip(told, originals, strict=True))
 
 # %% [markdown]
-# The first means something like *the order waited the sight*, in bad grammar.
-# In the second, *Tendon* is copied, and *unentschämt* is no German word at all: it was made up.
+# The first means *the statement waited for the appetite*, with a wrong article.
+# In the second, the tendon has become a *Titel* (title), and *uneinbar* is no German word at all: it was made up.
 # In the third, *Lichens* is copied, and the verb is *baut* (*builds*), in the singular.
 #
 # A reader who knows no German gets no warning. Do the probabilities warn? Here is their geometric mean over the tokens of each answer.
@@ -628,10 +598,10 @@ for text in (*examples, *new):
 
 # %% tags=["hide-input"]
 with written_for(originals, tuple(new)):
-    assert min(map(sureness, claims)) > 0.6 > max(map(sureness, new))
+    assert min(map(sureness, claims)) > 0.7 > max(map(sureness, new))
 
 # %% [markdown]
-# It looks like a rule: trust an answer above 60 %. One more, made of everyday words:
+# It looks like a rule: trust an answer above 70 %. One more, made of everyday words:
 
 # %%
 spring = "The spring is broken."
@@ -640,15 +610,15 @@ print(f"{sureness(spring):.0%}  {spring}  {translator.translate(spring, **plain)
 # %% tags=["hide-input"]
 with written_for("The spring is broken.", spring):
     assert translator.translate(spring, **plain).text == "Der Frühling ist kaputt."
-    assert sum(sureness(text) < sureness(spring) for text in claims) == 3
+    assert sum(sureness(text) < sureness(spring) for text in claims) == 2
 source = ids_of("The spring is broken.")
 second = write(model.encode(source), source, translator.tokenizer.encode("Die"))[0]
-assert second[0][0] == "▁Frühl" and abs(second[0][1] - 0.53) < 0.02
+assert second[0][0] == "▁Frühling" and abs(second[0][1] - 0.42) < 0.02
 assert not any(token.startswith("▁Fe") for token, _ in second)
 
 # %% [markdown]
-# *Frühling* is the season. A spring that breaks is a coil, *die Feder*. The rule is refuted: this wrong answer is above three of our six right ones.
-# Nor does it seem to know the second meaning. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühl*, with 53 %, and *Feder* is not among the first three.
+# *Frühling* is the season. A spring that breaks is a coil, *die Feder*. The rule is refuted: this wrong answer is above two of our six right ones.
+# Nor does it seem to know the second meaning. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühling*, with 42 %, and *Feder* is not among the first three.
 # A low probability hints at an error; a high one proves nothing.
 #
 # ## More than translation

@@ -46,7 +46,7 @@ for pair in pairs:
 # %% [markdown]
 # A model computes with numbers.
 # This lesson gets from characters to numbers in four steps: cut the sentence into tokens, give each token a number, pad several sentences to one length, and look up a vector for each number.
-# In the figure `▁` begins a word, `</s>` ends the sentence, and d_model is the length of a vector.
+# In the figure d_model is the length of a vector; red is a positive number, blue a negative one.
 
 # %% tags=["hide-input"]
 from matplotlib import colormaps
@@ -246,7 +246,7 @@ assert {"bleiben", "bleibt"} < listed["German"] and "bleibst" in missing
 # ## A number for each character?
 #
 # With a few dozen characters almost every word can be spelled: only a letter that the training text never had is unknown.
-# What does that cost?
+# What does that cost, over both languages?
 
 # %% tags=["nbval-check-output"]
 train_texts = [text for pair in corpus.train for text in pair[:2]]
@@ -280,7 +280,7 @@ assert not set("QX") & set("".join(train_texts))  # two letters that are unknown
 # ## Byte-pair encoding by hand
 #
 # Section 5.1 encodes sentences with **byte-pair encoding** [@sennrich2016, section 3.2].
-# Start from characters.
+# Start from characters, the first *symbols*.
 # Find the two symbols that stand side by side most often, and **merge** them into a new symbol.
 # Repeat.
 #
@@ -366,11 +366,9 @@ assert after == before - neighbors["h", "e"]
 # One new symbol, `he`, and the text is five symbols shorter.
 #
 # We repeat this until the vocabulary has the size that we want or nothing is left to merge.
-# Symbols are numbered: four special ones that we come to below, the characters, then the merged symbols as they are made.
-# In our tiny text the characters are numbered in this order: `.`, `T`, the small letters, `▁`.
-# Where several pairs share the highest count, the one whose left symbol has the smallest number wins.
+# Symbols are numbered: four special ones (explained below), the characters (in our tiny text `.`, `T`, the small letters, `▁`), then each merged symbol as it is made.
+# Of equally frequent pairs, `most_frequent` takes the one whose left symbol has the smallest number.
 # If that is a tie too, the right symbol decides.
-# (The argument `choose` is this rule; below we try another.)
 # That is the whole training:
 
 
@@ -475,7 +473,7 @@ assert changed == [*range(9), *range(16, 20)] and (len(merges), lengths[0]) == (
 #
 # Now merge by hand, a step at a time.
 # Which pair is next, and why?
-# (The chart shows twelve pairs at most. Tied pairs stand in the order of the text; the rule above decides between them.)
+# (Tied pairs stand in the order of the text; the rule above decides between them.)
 #
 # Then add `+ " sleeps"` to the line `text = …`, and run the cell again.
 # How many extra copies does it take until `▁sleeps` is made before `▁cat`?
@@ -598,8 +596,8 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 #
 # For that, both must break ties in the same way.
 # In the tiny text, after merge 1, seven pairs occur three times each.
-# The recipe does not say which comes next.
-# What if a program takes the tied pair that comes first in the text?
+# Our rule is one of many.
+# What if a program takes, in the 4,000 pairs, the tied pair that comes first?
 
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -665,7 +663,7 @@ assert cost["words"][0] < largest.vocab_size < 3_000
 # And the model sees a rare subword too seldom to learn a good vector for it.
 # So the size is a compromise.
 # The paper has about 37,000 subwords for English and German together.
-# The small course translator has 2,000.
+# The course's second, small translator has 2,000.
 # From here on we use its tokenizer.
 
 # %% tags=["nbval-check-output"]
@@ -759,7 +757,7 @@ assert tokenizer.encode("😀")[-1] == UNK_ID
 #
 # Section 5.1 learns one **shared vocabulary** from both languages together.
 # Then one table of vectors can serve the source and the target (section 3.4).
-# Which tokens do the two share?
+# Which tokens do both share?
 
 # %% tags=["nbval-check-output"]
 english = Counter(i for pair in corpus.train for i in tokenizer.encode(pair.src))
@@ -807,7 +805,7 @@ assert len(added - word_list(text for pair in few for text in pair[:2])) > 300
 assert len(held_out) == 1_000 and leaked == 0 < 2 * larger < honest
 
 # %% [markdown]
-# The 0.0 % is an illusion: in real use there will be unknown words, and this test hides them.
+# The 0.0 % is an illusion: 1,000 other pairs, added honestly, leave 1.0 % unknown.
 # The model gains nothing either: no training sentence shows it what the added words mean.
 # Subwords can spell unknown words, but the rule is the same: a test that shaped the vocabulary is no test on unseen text.
 #
@@ -872,7 +870,7 @@ assert sum(shown, []).count("<pad>") == int((~real).sum())
 assert torch.equal(real.sum(dim=1), torch.tensor([len(row) for row in rows]))
 
 # %% [markdown]
-# `src != PAD_ID` tells real tokens from padding; lesson [05](05_masks.ipynb) turns it into a mask.
+# `src != PAD_ID` finds the real tokens; as a mask (lesson [05](05_masks.ipynb)) it hides the rest.
 #
 # **A common mistake**: "every sentence is padded to the model's maximal length".
 # **Padding** belongs to a batch, not to a sentence: the same sentence gets more or less of it, depending on the others.
@@ -1049,7 +1047,7 @@ assert one_hot.sum(dim=1).tolist() == [1, 1, 1, 1]
 # %% [markdown]
 # The 1 picks a row, and the zeros erase all others.
 # The look-up needs no multiplication.
-# In a module it is `nn.Embedding`, which also takes whole batches.
+# In a module it is `nn.Embedding`; here with a whole batch.
 
 # %% tags=["nbval-check-output"]
 embedding = torch.nn.Embedding.from_pretrained(table, freeze=False)
@@ -1090,11 +1088,11 @@ assert PAD_ID in touched and translator.model.src_embedding.table.weight[PAD_ID]
 # %% [markdown]
 # One row for each different token of the batch, and `<pad>` is one of them.
 # So through the look-up a token learns only from batches that contain it.
-# (The whole model uses the table at its output too, and there every row takes part: lesson 08. The mask and the loss leave padded positions out: lessons 05 and 09.)
+# (The model's output uses the table too, and there every row takes part: lesson 08.)
 #
 # **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
 # The *id* of `<pad>` is 0; its row is a row like any other.
-# Only a mask hides the padding (lesson [05](05_masks.ipynb)).
+# Only a mask hides the padding (lesson [05](05_masks.ipynb)), and the loss must leave it out (lesson 09).
 #
 # ## What the rows learn
 #
@@ -1196,25 +1194,25 @@ assert not torch.equal(shown[0].values, shown[1].values)
 
 # %% [markdown]
 # The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands.
-# Attention (lesson 03) makes weighted sums over the rows, with weights that depend on the vectors only.
-# Reorder the rows, and each word still gets the same sum.
-#
-# So something must say where each token stands.
-# Lesson [02](02_position.ipynb) makes one vector for each place, and the model adds it to the row.
-# One question we can answer now: how easily is the token recognized in the sum?
+# So lesson [02](02_position.ipynb) makes one vector for each place, and the model adds it to the row.
 #
 # ## Times √d_model
 #
-# Section 3.4 multiplies each row by √d_model and does not say why.
-# A likely reason: the same table is used at the inputs and at the output, and the two want numbers of different *size*. (Size here means root mean square.)
+# Before the position is added, section 3.4 multiplies each row by √d_model.
+# Why? The paper does not say.
+# A likely reason: one table serves input and output, and small numbers suit the output, large ones the input.
+# So the table starts small, and at the input the factor makes its rows large.
+#
+# How small, and how large?
+# By the *size* of numbers we mean their root mean square.
 #
 # ### The output wants small numbers
 #
 # The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have size 1.
 # The dot product of this vector with a token's row is the token's score. A softmax (exponentials, divided by their sum) turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
-# A score is a sum of 512 products.
-# If the numbers in the rows are independent, with mean 0 and also of size 1, each product has variance 1, and the sum has variance 512.
-# So the scores have size √512 ≈ 22.6. That is where the root comes from.
+# A score is a sum of d_model = 512 products.
+# If the numbers in the rows are independent, with mean 0 and also of size 1, the products have variance 1 on average, and their sum has 512.
+# So the scores have size √d_model = √512 ≈ 22.6.
 #
 # What does the softmax make of such scores?
 # Random vectors stand in for the decoder's.
@@ -1242,9 +1240,9 @@ for start, expected in ((small, 1), (1, 22.6)):
 #
 # ### The input wants large numbers
 #
-# The position vectors have numbers of size 0.71.
-# The rows now have numbers of size 0.044.
-# We add the two.
+# Now a position is added to a row with numbers of size 0.044.
+# The paper's positions (lesson 02) are sines and cosines, so their size is √½ ≈ 0.71; each sum gets one of the first 100, at random.
+# Can the token still be recognized in the sum?
 
 # %%
 of_factor = Predict(
@@ -1271,7 +1269,7 @@ def recognized(sums, rows, right):
 
 
 # %% [markdown]
-# `right token %`: how many sums are most similar (largest dot product) to the row they were made from.
+# `right token %`: how many sums have their largest dot product with the row they were made from.
 # `right place %`: the same for the position.
 
 # %%
@@ -1295,19 +1293,18 @@ assert without[0] < 20 and without[1] > 99 and loud[0] > 99 and loud[1] < 20
 assert min(*good, *large) > 85
 
 # %% [markdown]
-# First line: the numbers of the position are sixteen times larger than those of the row, and most sums are more similar to some other row.
-# The token is not lost: subtract the position, and the row is back. But in the sum it is hard to recognize.
+# Without the factor (first line), most sums are more similar to some other row: the position's numbers are sixteen times as large as the row's.
+# The token is not lost: subtract the position, and the row is back. But it is hard to recognize.
+# With the factor (second line), the row's numbers have size √512 × 0.044 ≈ 1, and all tokens and most places are recognized.
 #
-# Second line: √512 × 0.044 ≈ 1. The factor makes the row large again, and now all tokens and most places are recognized.
-# So the small start serves the output, and the factor undoes it at the input.
-#
-# Third line: a table of size 1 needs no factor at the input, but at the output it made the model too sure.
-# The last line is `nn.Embedding`'s own start, 1, with the factor on top: now the place is drowned.
+# Why not start the table at size 1?
+# Then the input needs no factor (third line), but we saw that the output is too sure.
+# `nn.Embedding` itself starts at size 1; with the factor on top (last line) the place is drowned.
 #
 # ## All of it in one module
 #
 # The finished module, `Embedding` in `course_lib.transformer`, looks up, multiplies by √d_model, and adds a position.
-# (In training it also applies dropout to the sum, as in the paper.)
+# (In training it also applies the paper's dropout: random numbers become 0.)
 
 # %% tags=["nbval-check-output"]
 finished = translator.model.src_embedding
@@ -1354,7 +1351,7 @@ Predictions()
 # Byte-pair encoding merges the most frequent pair of neighbors again and again; in both our comparisons our loop learned exactly the library's merges.
 # Text comes back from ids, except for characters never seen and a few kinds of spaces and accents; the vocabulary is learned from the training part only.
 # A batch has the shape (batch, length); padding belongs to the batch and needs a mask, and bucketing by length keeps it small.
-# An embedding looks up a row for each id, which gives (batch, length, d_model); the factor √d_model lets one table start small enough for the output and large enough for the input.
+# An embedding looks up a row for each id, which gives (batch, length, d_model); the table starts small for the output, and the factor √d_model makes its rows large for the input.
 #
 # **Practice**: [assignment 01](assignments/release/01_text_to_tensors/01_text_to_tensors.ipynb): exercises that are checked at once, and a question to answer in words.
 #

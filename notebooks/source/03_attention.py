@@ -157,7 +157,7 @@ except OverflowError:
 # The answer is the weighted mean of the values: the **context**.
 #
 # For orange, 16 % of blue is too much.
-# So `look_up` divides the dot products by a **temperature**, here 0.1.
+# So we divide the dot products by a **temperature**, here 0.1.
 # The quotients are now the scores, and their differences are ten times as large.
 
 
@@ -253,7 +253,7 @@ assert math.isclose(twice_context[2], 0.75, abs_tol=1e-3)
 # A weighted mean lies *between* the values, and none of our values has more green light than red.
 #
 # A dictionary cannot hold a key twice. A soft look-up can, and each copy counts.
-# If *blue* is there twice, purple gives a third of its weight to red and to each blue (folded).
+# If *blue* is there twice, purple gives red and each blue a third of its weight (folded).
 #
 # ### Temperature
 #
@@ -288,7 +288,7 @@ assert (by_temperature[:, 1] >= by_temperature[:, 2]).all()
 
 # %% [markdown]
 # At a low temperature the softmax is **peaked**: the best key takes nearly all, and keys that tie for the first place share it.
-# At a high one it is flat: all keys count nearly the same.
+# At a high one it is flat: all count nearly the same, in the same order.
 # We divided by 0.1. The paper divides by √d_k, which is 8 in its base model.
 # *Why √d_k?* below tells why.
 #
@@ -353,14 +353,14 @@ assert plain_products.count_nonzero() == len(tokens)
 assert plain_weights[the, cat] > plain_weights[cat, the] + 0.01
 
 # %% [markdown]
-# Without projections this is the rule, not an accident.
-# If all rows are equally long as vectors, or consist of zeros and ones, no row matches x better than x itself.
+# This is the rule, not an accident.
+# If all rows have the same norm, or consist of zeros and ones, no row matches x better than x itself.
 # And whatever the rows, x · y = y · x: *sleeps* matches *cat* exactly as well as *cat* matches *sleeps*.
 # So what a token *asks for* must be different from what it *is found by*.
 #
 # ### Three projections
 #
-# Three matrices make three vectors of each token.
+# Three matrices *project* each token to three vectors.
 # `w_query` says what a token asks for, `w_key` what it can be found by, `w_value` what it hands over.
 # In a real model all three are learned; we write them by hand, a row for each feature.
 # A negative number says what is not wanted.
@@ -383,7 +383,7 @@ w_value = torch.eye(d_model)[:, [4, 5]]  # hands over whether an animal, or asle
 # %% [markdown]
 # A row of zeros and ones, times a matrix, adds the rows of the matrix that the ones pick.
 # *Sleeps* is a verb and asleep.
-# So its query is the row *verb* of `w_query` (W_Q in the figure), plus the row *asleep*, which is all zeros: (0, 4, 0, 2).
+# So its query is the row *verb* of `w_query` (W_Q below), plus the row *asleep*, which is all zeros: (0, 4, 0, 2).
 # In words: it asks for a noun, all the more if that is an animal.
 #
 # The paper calls the products Q, K and V. They hold all queries, all keys and all values, one in each row.
@@ -608,7 +608,7 @@ assert asleep > 0.4 > 0.05 > animal
 #
 # Now you: in the picture, change only the row *cat* of Q so that *The* gets at least 95 % of its weight.
 # Which number did you change, and why can it never be 100 %?
-# (An answer is folded here.)
+# (An answer follows.)
 
 # %% tags=["hide-input", "hide-output"]
 # One answer, and one change that is not enough.
@@ -744,8 +744,8 @@ for name, tensor in zip(("queries", "keys", "values"), batched, strict=True):
 
 # %% [markdown]
 # `batch @ projection` **broadcasts**: each sentence is multiplied by the same matrix.
-# For QKᵀ each sentence has its own Q and its own K.
-# `@` multiplies them sentence by sentence, so `attend` works as it is.
+# For QKᵀ, `transpose(-2, -1)` turns each sentence's K.
+# `@` multiplies sentence by sentence, so `attend` works as it is.
 
 # %%
 with_at, _ = attend(*batched)
@@ -855,14 +855,14 @@ for divisor, rate in zip((1, 8), rates, strict=True):
 # Without the division, the fourth key has nearly all the weight, by chance.
 # Divided by 8, it has half, and the other keys still count.
 #
-# Why is that a problem? Training can change a weight only if the weight moves when its score moves.
+# Why is nearly all the weight a problem? Such a weight hardly moves when its score moves, so little gradient gets through.
 # A weight w moves with its own score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
-# The last column is the rate of the largest weight with its q · k: w(1 − w), or an eighth of that after the division by 8.
-# With this division, the *scale*, the rate of this query is about 20 times as large.
+# The column *rate*: how fast the largest weight moves with its q · k, w(1 − w), in the last row divided by 8.
+# The division by √d_k is the *scale*; with it the rate is about 20 times as large.
 #
 # We call a query **saturated** if one key has more than 0.99 of its weight.
-# This one is, without the scale. How many are?
-# For each width we draw 5,000 queries with 8 keys each.
+# This one is, without the scale.
+# How many are? We draw 5,000 queries for each width, with 8 keys each.
 
 
 # %% tags=["hide-input"]
@@ -972,9 +972,9 @@ torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 # At d_k = 1,024 its mean is 2.08 = ln 8, the most that eight weights can have. With √d_k it is 1.72.
 #
 # The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
-# That is not true of every query. The *mean* rate is even larger without the scale, at every width above 1: at d_k = 64 it is 0.08 against 0.03 (folded).
-# But saturated queries have rates below 0.01, and at d_k = 64 more than half of them have rates below 0.001.
-# Does that slow down training? We try it.
+# Of the saturated queries that is true: at d_k = 64 their rates are below 0.01, for more than half of them below 0.001.
+# But the other queries move more without the scale, so that the *mean* rate is even larger: 0.08 against 0.03 (folded).
+# Which matters more? We try it in training.
 #
 # ## Does the scale matter in training?
 #
@@ -1215,19 +1215,24 @@ assert abs(hits.mean() - 0.26) < 0.01
 assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 
 # %% [markdown]
-# Lines are means, bands go from the worst run to the best; accuracy is on 250 other look-ups.
-# At d_k = 16 the plain score is slower than the scaled one, and its worst run ends at about 0.9.
-# At d_k = 256 it is far behind, while the scaled and the additive score learn the task in every run.
+# The scale matters, most of all for wide keys.
+# At d_k = 256 the plain score is far behind, while the scaled and the additive score learn the task in every run.
+# At d_k = 16 it is only slower, and its worst run ends at about 0.9.
+# (Lines are means, bands go from the worst run to the best; accuracy is on 250 other look-ups.)
 #
-# The paper (section 3.2.1) cites a study in which additive attention beats the unscaled dot product at large d_k, as it does here.
-# The paper still prefers the dot product: a matrix multiplication, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
+# The paper (section 3.2.1) cites a study that found the same: at large d_k, additive attention beats the unscaled dot product.
+# The paper still prefers the dot product, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
 #
 # ### The start or the step?
 #
-# At d_k = 256 the scale divides every score by 16.
-# A `w_query` that is 16 times as small does the same, if its steps in training are 16 times as small, too.
-# So the scale does two things: it makes the *start* small, and the *steps*.
-# Which of the two helps? We leave the scale out and imitate one at a time, by changing `w_query` alone.
+# Does the scale matter at the *start* of training, or at each *step* of it?
+# At d_k = 256 it divides by 16. So all scores start 16 times as small, and each step moves them 16 times less.
+# (Adam's steps are about equally long, whether the gradients are large or small.)
+# We leave the scale out and change `w_query` alone:
+#
+# - *small start only*: it starts 16 times as small;
+# - *small steps only*: its learning rate is 16 times as small (`w_key` and the embeddings move as before);
+# - *both*: this must equal the scale.
 
 # %%
 start_alone = Predict(
@@ -1284,18 +1289,18 @@ same_start = score_table(new_model(scaled_dot, 256, seed=0))
 torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
-# Neither alone helps in these 100 steps: the means stay about as low as without both, with single runs far above and below.
-# Together they do as well as the scale.
+# It matters at both: neither change alone helps in these 100 steps, and together they do as well as the scale.
+# (Slowing `w_key` and the embeddings of the keys too is not enough: folded. These are means; single runs differ widely.)
 #
-# - With the small start alone no query is saturated at first. But each step of `w_query` moves the scores 16 times as far as with the scale. (Adam's steps are about equally long, whether the gradients are large or small.) After ten steps 74 % are, against 4 % with the scale.
-# - With small steps alone 59 % are saturated from the start, on keys that chance has chosen. And `w_query` itself is still large, so each step of `w_key` moves the scores as far as without the scale. After ten steps 86 % are.
-# - Both together *must* equal the scale: with Adam, only the unit of `w_query` changes (lesson [09](09_training.ipynb)).
+# The saturated queries in the table suggest why:
 #
-# Small steps of all parameters, or of all those that make the scores, were not enough either (folded).
+# - *Small start only*: at first no query is saturated. But each step of `w_query` still moves the scores 16 times as far as with the scale. After ten steps 74 % are saturated.
+# - *Small steps only*: 59 % are saturated from the start, on keys that chance has chosen.
+# - *Both*, as with the scale: after ten steps 4 %.
 #
-# At the end the scaled model is saturated too, for nearly all queries, but on the right keys.
-# What seems to hurt is being saturated *before* anything is learned.
-# The paper suspects that the small gradients are the reason. Our runs fit that, but do not prove it.
+# At the end nearly all queries are saturated in every arm; with the scale, on the right keys.
+# So what seems to hurt is being saturated *before* anything is learned.
+# The paper suspects that the small gradients are the reason. Our runs do not prove it: Adam's steps hardly depend on the size of a gradient.
 
 # %% [markdown]
 # ## Where does *it* look?
@@ -1359,7 +1364,7 @@ for layer, row in enumerate(of_heads):
     print(f"layer {layer}:", *(f"{each:5.0%}" for each in row))
 
 # %% [markdown]
-# One half of the pairs chooses the best head. On the other half, 35 pairs or 70 sentences, we count.
+# Now one half of the pairs chooses the head, and the other half, 35 pairs or 70 sentences, counts.
 
 # %%
 chosen = (of_right > of_other)[:, :, ::2].float().mean(dim=(0, 2)).argmax().item()
@@ -1379,8 +1384,8 @@ for ids in encoded.values():
 assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
 
 # %% [markdown]
-# One half of the pairs chose the head of our picture; in the other half this head is right in nearly all of the 70 sentences.
-# But both halves share one template and few nouns, and the training set holds sentences like them.
+# The choice is the head of our picture, and it is right in nearly all of the 70 sentences.
+# But both halves share one template and few nouns, and the translator was trained on such sentences.
 #
 # All four heads of layer 0 score exactly 50 %. They must: there the rows of *it* and of the nouns do not yet know the last word.
 # Layer 0 can carry the last word into these rows. Then the queries and keys of layer 1 depend on it.
@@ -1434,9 +1439,14 @@ def no_scale(query, key, value):
 
 
 # %% [markdown]
-# There are four trials: *our sentence*; the same with *long queries*, 20 times as large; the same with the identity as K (*K = identity*); and *random* numbers with 3 queries, 4 keys, d_k = 5 and d_v = 2.
-# `tests` (folded) looks for a crash, then at the shape of the context, at the row sums of the weights, and at the values, which must equal the library's.
-# It names the first that fails.
+# We put each mistake through four trials:
+#
+# - *our sentence*: Q, K and V from above;
+# - *long queries*: the same, with Q 20 times as large;
+# - *K = identity*: the same, with the identity as K;
+# - *random*: random numbers, with 3 queries, 4 keys, d_k = 5 and d_v = 2.
+#
+# `tests` (folded) names the first thing that is wrong: a crash, the shape of the context, the row sums of the weights, or the values, which must equal the library's.
 
 
 # %% tags=["hide-input"]
@@ -1486,15 +1496,14 @@ assert caught[default_d_k] == ["passes"] * 3 + ["values"]
 assert caught[no_scale] == ["values", "passes", "values", "values"]
 
 # %% [markdown]
-# Each of the other trials hides something:
+# Each of the other trials hides a mistake:
 #
-# - all three have d_k = 4, so the default of 4 is right by accident (take d_k from the shape of the query);
+# - all three have d_k = 4, so the default of 4 is right by accident;
 # - with long queries the softmax is so peaked that the scale makes no difference;
 # - the identity equals its own transpose.
 #
-# The shape of the result caught nothing.
-# Row sums caught the wrong axis, in every trial.
-# The other three give wrong values, but each only in some of the trials; where all sizes differ, the forgotten transpose crashes.
+# The shape of the result caught no mistake, and the row sums only the wrong axis.
+# The other three need right values to compare with; where all sizes differ, the forgotten transpose crashes.
 #
 # ## Your predictions
 

@@ -30,7 +30,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 #
 # *The cat sees the dog.* · *The dog sees the cat.*
 # The word *sees* needs two things from its sentence: who sees, and who is seen.
-# Each word is a vector of four numbers here, and it is its own value: *cat* is 2 0 4 0, *dog* is 0 6 0 2.
+# Each word is a vector of four numbers here, which is also its value: *cat* is 2 0 4 0, *dog* is 0 6 0 2.
 # We give *sees* equal weights: half for the subject, half for the object.
 
 # %%
@@ -100,13 +100,14 @@ assert torch.equal(two_contexts[1], torch.cat([the_dog, the_cat]))
 # ## Can unequal weights save one head?
 #
 # With weights of 0.8 and 0.2 the two contexts differ. Is one head enough, then?
-# For these two sentences it is: a later layer can learn both contexts by heart.
-# With words that can be any numbers it is harder.
+# For two known sentences it is: a later layer can learn both contexts by heart.
+# For words that can be any numbers it is not.
 # Take one number of the context: 0.8 × (subject) + 0.2 × (object) = 4.
 # Was it 5 and 0, or 4 and 4, or 3 and 8? The sum alone does not tell.
 #
-# Let us measure what is lost. A token wants the content of the word *before* it and of the word *after* it.
-# The contents are random, eight numbers each, in sentences of six tokens. (The six stand in a circle, so each has two neighbors.)
+# Let us measure how much is lost.
+# Each token wants the contents of two words: the one *before* it and the one *after* it.
+# A content is eight random numbers, and six tokens stand in a circle, so each has two neighbors.
 
 
 # %%
@@ -124,7 +125,7 @@ before, after = pairs_wanted.chunk(2, dim=-1)  # (tokens, 8) each
 
 # %% [markdown]
 # One head mixes both into one mean: a share of the word before, the rest of the word after.
-# Then the best possible matrix tries to get both back. (A layer has such a matrix after its heads.)
+# A layer has a matrix after its heads; let the best possible one try to get both words back.
 # We call *lost* the share of the variance that it cannot get back.
 
 
@@ -178,10 +179,10 @@ assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
 # %% [markdown]
 # With these contents, the weights decide *what* is lost, but not *how much*.
 #
-# Why half? Sixteen numbers are wanted, and the mean has eight.
-# A matrix can make sixteen numbers of these eight, but only eight of them can be independent.
-# Its result has **rank** 8 at most; what is wanted has rank 16.
-# The wanted numbers are independent and vary equally, so half of the directions holds half of the variance.
+# Why half? Sixteen independent numbers are wanted, and the mean has eight.
+# A matrix can make sixteen numbers of these eight, but no more than eight are independent: the result has **rank** 8 at most.
+# All the wanted numbers vary equally, so eight of sixteen directions hold half of the variance.
+#
 # A wider W_V does not help: all keys share it, so both words still come mixed in the same proportion.
 
 # %% tags=["hide-input"]
@@ -200,7 +201,7 @@ assert (int(rank(before + after)), int(rank(pairs_wanted))) == (8, 16)
 assert 0.46 < bound < min(lost_both)
 
 # %% [markdown]
-# The paper wants attention to different things at different positions; with a single head, "averaging inhibits this" (section 3.2.2).
+# The paper wants a token to attend to several things at once; with a single head, "averaging inhibits this" (section 3.2.2).
 # So it runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls this **multi-head attention**.
 # If you know convolutions, think of channels: one input, several filters, outputs side by side.
 #
@@ -682,13 +683,17 @@ for tokens in (6, 8):  # the numbers of head 1 begin at 6, or at 8
 
 # %% [markdown]
 # With four heads the wrong layer stays behind.
-# With *two* heads it ends as low as the right one.
-# How?
-# With two heads, row 0 of the input of W_O should hold head 0 and head 1, both at position 0.
-# Without the transpose it holds head 0 at position 0 and head 0 at position 1.
-# So head 0 learns to look at one neighbor of token 0 from position 0, and at the other from position 1.
-# This gets around the bug in sentences of six tokens; in longer ones the rows hold other pieces.
-# (With four heads, row 0 is all head 0, which carries only four of a word's eight numbers.)
+# With *two* heads it ends as low as the right one. How?
+# With two heads, W_O makes the output of token 0 from this row:
+#
+# | | left half | right half |
+# |---|---|---|
+# | right | head 0, position 0 | head 1, position 0 |
+# | wrong | head 0, position 0 | head 0, position 1 |
+#
+# So in the wrong layer head 0 learns to look at one neighbor of token 0 from position 0, and at the other from position 1.
+# This gets around the bug in sentences of six tokens; in longer ones later rows hold other pieces.
+# (With four heads, the row is all head 0, which carries only four of a word's eight numbers.)
 #
 # So a low loss does not show that the code is right.
 # A much stronger test is to compare with the loop, or with PyTorch's layer, for several heads and several tokens.
@@ -755,7 +760,7 @@ except ValueError as error:
 # If heads cost no parameters and (almost) no FLOPs, why not 512 of them?
 # The paper tried several numbers (table 3, rows (A) and the base model).
 # More heads mean narrower ones, d_k = d_v = 512 / heads.
-# BLEU (lesson [10](10_translation.ipynb)) scores translations, here of the development set; higher is better:
+# BLEU (lesson [10](10_translation.ipynb)) scores translations, here of the validation set; higher is better:
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|
@@ -764,9 +769,10 @@ except ValueError as error:
 #
 # One head is worst, and 32 are worse than 8 or 16.
 #
-# Why can there be too many? Rows (B) of table 3 narrow d_k alone, and BLEU falls, too.
+# Why can there be too many? They get narrow, and width matters: rows (B) of table 3 narrow d_k alone, and BLEU falls, too.
 # What a narrow head cannot do is easiest to see at the extreme, d_k = 1.
-# Take a sentence of six tokens: each query and each key is one number, and a score is their product.
+# Each query and each key is one number then, and a score is their product.
+# Take a sentence of six tokens.
 
 # %%
 of_aims = Predict(
@@ -796,10 +802,10 @@ assert (circle @ circle.T).argmax(dim=-1).tolist() == list(range(6))
 
 # %% [markdown]
 # Put the keys on a line, say −2, −1, 0.5, 1, 2, 3.
-# A query of 2 makes the scores −4, −2, 1, 2, 4, 6: the key 3 wins. A query of 0.1 shrinks them all, and 3 still wins.
-# A query of −1 turns the line around, and −2 wins.
-# The keys in between never win.
-# So, however it is trained, such a head can give its largest weight to only two positions of a sentence. (With d_k = 2 keys can stand on a circle, and each can win; our random draws need not find that.)
+# A positive query keeps their order: the key 3 wins.
+# A negative query turns the line around: −2 wins.
+# So, however it is trained, such a head can give its largest weight to only two positions of a sentence.
+# (With d_k = 2, six keys on a circle can each win; random draws need not find that.)
 #
 # What does that cost?
 # We train layers of 1 to 16 heads on the two neighbors again, three seeds each.
@@ -835,15 +841,16 @@ for count in (8, 16):
     assert longer < 0.02 if count == 8 else longer > 0.35
 
 # %% [markdown]
-# One head ends near the half that we computed for a mean of contents, and two find a way to deliver both words.
-# Eight need more time: after 400 steps (one seed) they lose almost nothing, while sixteen still lose more than a third.
+# One head loses half, as we computed for a mean; two deliver both words.
+# Eight only need more time: after 400 steps (one seed) they lose almost nothing.
+# Sixteen still lose more than a third.
 #
-# Why do sixteen fail? There are 16 numbers to deliver, and each head carries one (d_v is 1, too), so every head is needed.
-# Each head would have to look at nothing but the neighbors, for all six queries.
-# But its largest weight falls on two positions only, and each position is the neighbor of two queries.
-# So a head can serve four queries at most, and there are six.
+# Why do sixteen fail?
+# Each head carries one number (d_v is 1, too), and 16 must be delivered to every query.
+# So every head has to look at a neighbor for all six queries.
+# But its largest weight falls on two positions only, and each is the neighbor of two queries: it serves four queries at most.
 #
-# So the price of more heads is narrower heads.
+# The price of more heads is narrower heads.
 # @bhojanapalli2020 call this the **low-rank bottleneck**: a head whose width is below the length of the sentence cannot produce every pattern of weights.
 # Not every task needs every pattern: with six tokens, our heads of width 4 lose almost nothing.
 #
@@ -1006,7 +1013,7 @@ print(translator.translate("The old man gives the woman a red apple."))
 # *Die alte Frau*, but *der Frau*: the noun is the same, but in one sentence she gives and in the other she receives.
 # So it also depends on its noun's role, which the verb and the word order tell.
 #
-# To translate *the* in *the child*, it helps to know two things: its noun, and the verb it follows.
+# To translate *the* in *the child*, it helps to know two things: its noun and the verb before it.
 # Here are two heads of the last encoder layer, where English words look at English words. (Layers are counted from 0, so it is layer 1.)
 
 # %% tags=["hide-input"]
@@ -1080,6 +1087,9 @@ with written_for(other_text, explorer.text):
     targets = [tokens[largest[tokens.index(word)]] for word in ("▁The", "▁a", "▁the")]
     assert targets == ["▁dog", "▁cat", "▁garden"]
 
+# %% [markdown]
+# It does here: *The* looks at *dog*, *a* past *small* at *cat*, *the* at *garden*.
+
 # %% tags=["hide-input", "hide-output"]
 # For the curious: the four heads of the last cross-attention, which lesson 07 builds.
 # A row belongs to the German token that is being predicted. Three of the four look at
@@ -1111,7 +1121,7 @@ assert [[head[stop], head[end]] for head in looks[1:]] == [
 # %% [markdown]
 # ## Attention, scored
 #
-# Now we count in many sentences.
+# Now we count in varied sentences.
 # The pairs of the course corpus are generated, and come with **gold links**: which word translates which.
 # We use the links to find the nouns.
 
@@ -1129,9 +1139,11 @@ print(*(f"{source[s]} = {target[t]}" for s, t in pairs[3].links), sep=" · ")
 #
 # In the encoder, head 1 took articles to their nouns.
 # Is that its job, or does it take every word to the next noun?
-# For each word that has a noun after it we ask: does the head's largest weight fall on the *next* noun?
-# (A word counts as a noun if its German word has a capital. The first German word always has one, so it is left out, and a name there is missed.)
-# We count articles (with the noun next or later), possessives and adjectives, and, as the **control**, all other words.
+# For each word (but nouns) with a noun after it we ask: does the head's largest weight fall on the *next* noun?
+# (A word counts as a noun if its German word has a capital and is not the first.)
+#
+# We count articles (with the noun next or later), possessives and adjectives.
+# All others but nouns are the **control**: do they look at the next noun, too?
 # There are 200 sentences (1000 where there is a GPU).
 
 # %%
@@ -1222,13 +1234,14 @@ assert roles[:4, 1].min() > 0.85 and roles[4, 1] < 0.3
 assert roles[:4, [0, 2, 3]].max() < 0.6
 
 # %% [markdown]
-# A row is a kind of word (in brackets, how many there are); its numbers say how often each head's largest weight falls on the next noun.
-# The column of head 1 answers: articles, possessives and adjectives nearly always look at the next noun, other words rarely do.
-# So our first description was too narrow: the head takes determiners (articles and possessives) and adjectives to their noun.
+# Read the column of head 1: articles, possessives and adjectives nearly always look at the next noun, other words rarely do. (In brackets: how many words.)
+# So the head takes determiners (articles and possessives) and adjectives to their noun.
+#
 # Does it only count positions? For articles no: it finds the noun also where another word stands between.
-# For adjectives we cannot tell: we counted only those with the noun right after them.
+# (Our adjectives cannot tell: the noun is always right after them.)
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
-# @clark2019 found the same kind of head in BERT, and @voita2019 found heads with syntactic roles in translators.
+#
+# @clark2019 found such heads in BERT (lesson 16), and @voita2019 found heads with syntactic roles in translators.
 #
 # We picked head 1 by looking at one sentence. Does a count pick it, too?
 # We choose the best head for the articles on the first half of the sentences, and score it on the second half, with the 95 % interval of @wilson1927.
@@ -1283,7 +1296,7 @@ Predictions()
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
 # More heads cost no parameters and no FLOPs in the matrix products, only more attention weights.
 # But they share d_model, so num_heads must divide it, and each gets narrower: a head of width 1 can give its largest weight to only two positions.
-# Heads that start equal have equal gradients; a random start makes them different at once.
+# Heads that start equal, in W_O too, have equal gradients; a random start makes them different.
 # In the `course` translator, in one pattern of sentence, the article of an object of *gives* looks at its noun in one head and at the verb in another.
 # In many sentences, the first of these heads takes articles, possessives and adjectives to the next noun, and other words seldom.
 #

@@ -31,7 +31,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 # %% [markdown]
 # ## A batch contains padding
 #
-# We take four pairs of sentences, and train a tokenizer on them, so that each word is one token.
+# We take the four pairs of lesson 01, and train a tokenizer on them, so that each word is one token.
 
 # %% tags=["nbval-check-output"]
 pairs = [
@@ -132,7 +132,7 @@ assert share_on_padding(no_mask).mean() > 0.7
 # ### First try: keys of zeros
 #
 # `nn.Embedding(…, padding_idx=…)` gives `<pad>` a vector of zeros.
-# If no positions and no biases are added, its key is zero, too.
+# Without positions and biases its key is zero, too (we set ours to zero).
 # Is that enough?
 # A key of zeros has a score of 0 with every query: the row 1, 2, 3 becomes 1, 2, 0.
 # In our batch, for each query of *The cat sleeps .*, e^score sums to less than 2 over the four words.
@@ -237,7 +237,7 @@ assert (masked[0, :, 4:] == 0).all()
 
 # %% [markdown]
 # That is the rule: **hidden scores become −∞, before the softmax.**
-# The paper says the same in section 3.2.3: "masking out (setting to −∞) all values in the input of the softmax which correspond to illegal connections".
+# The paper says so of its decoder (3.2.3): "masking out (setting to −∞) all values in the input of the softmax which correspond to illegal connections".
 # Rows sum to 1, the padding gets exactly nothing, and the four tokens share as if they were alone.
 
 # %% tags=["hide-input"]
@@ -355,7 +355,7 @@ print("equal to ours:           ", torch.equal(src_mask, hide_padding(src, PAD_I
 #
 # ### Does padding change anything now?
 #
-# We take a whole multi-head attention with random weights.
+# We take a whole multi-head attention of the library, untrained.
 # Each sentence goes through alone, and once more in the batch, next to its `<pad>`.
 
 # %%
@@ -488,17 +488,13 @@ for t in range(tgt_len):
 # With a correct mask there is none.
 # To see why, change the word *Hund*, at position 5, and watch *sieht*, at position 3.
 #
-# In the first attention, *sieht* takes a weighted sum of the values 0 to 3: hidden values get the weight 0.
-# Its weights are made from its own query and keys 0 to 3, because the softmax leaves hidden scores out.
-# So *Hund* is nowhere in output 3, nor in any other output before position 5: they stay as they were.
-#
-# In the second attention, *sieht* reads the outputs 0 to 3 of the first.
-# None of them has changed.
-# It goes on like this through any number of layers, if the rest of each layer works on each position alone.
+# In the first attention, *sieht* uses positions 0 to 3 only: the softmax leaves hidden scores out, and hidden values get the weight 0.
+# So *Hund* is nowhere in output 3, nor in any other output before position 5.
+# In the second attention, *sieht* reads outputs 0 to 3 of the first, and none of them has changed.
+# So it goes on through any number of layers, if nothing but attention mixes positions.
 # (All numbers must be finite: we will meet the exception.)
 #
-# That is the argument.
-# Does our *code* follow it?
+# Does our *code* follow this argument?
 # The gradient says how much output *t* changes with a small change of input *s*.
 # For *s* > *t* it must be **exactly 0**, not only small.
 
@@ -580,8 +576,8 @@ assert german[5] == "Hund" and german[3] == "sieht"
 # The black line is the edge of the causal mask.
 # With the right mask the gradient above it is exactly 0, in one attention and in the stack.
 #
-# A gradient of 0 is evidence, not proof: code can pass a number on without its gradient, for example through `detach()`.
-# The next test compares the outputs themselves.
+# A gradient does not see everything: a number that goes through `detach()` passes without one.
+# The next section compares the outputs themselves.
 #
 # ### What is the causal mask for?
 #
@@ -632,8 +628,7 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 
 # %% [markdown]
 # In one attention, yes.
-# In a stack, no.
-# There the newest token reads earlier outputs, which must not see more than they saw in training.
+# In a stack, no: there the newest token reads earlier outputs, which must not see more than they saw in training.
 # If you run the whole prefix again, keep the mask on.
 # (Lesson [11](11_decoding.ipynb) shows how not to run it again.)
 #
@@ -694,12 +689,10 @@ torch.testing.assert_close(loss_of(some_model, 0), by_definition)
 
 # %% [markdown]
 # How low can the loss go if nobody looks ahead?
-# Three of our four sentences begin with *Die* and one with *Der*.
-# After `<s>` the best that a model can do is to give *Die* 3/4 and *Der* 1/4.
-# Follow *Die Katze schläft.*: *Die* 3/4, then *Katze* 2/3, then *schläft* 1/2; the full stop and `</s>` are certain.
-# The whole sentence gets the probability 3/4 · 2/3 · 1/2 = 1/4.
-# Each of the other three gets 1/4 too, so each sentence costs ln 4 = 1.39 nats (the unit of the natural logarithm).
-# That makes 4 · 1.39 nats for 30 tokens, or 0.185 per token.
+# Even a model that knows our four sentences by heart has to guess which of them comes: at best it gives each of them 1/4.
+# It pays word by word. Three of the four begin with *Die*, two of these go on with *Katze*, and one of those with *schläft*: 3/4 · 2/3 · 1/2 = 1/4.
+# So each sentence costs ln 4 = 1.39 nats (the unit of the natural logarithm).
+# Four times this, for 30 tokens, makes 0.185 per token.
 # A mean loss below 0.185 means that the model has seen the future.
 
 # %% tags=["hide-input"]
@@ -764,8 +757,7 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 # %% [markdown]
 # The causal model comes down to the line and stays there.
 # The other two go through it, toward zero.
-# We know the line only because we have all four sentences and can count how they go on.
-# On a real corpus nobody knows it, and the validation loss has the same leak, because it uses the same mask.
+# On a real corpus nobody knows the line, and the validation loss has the same leak, because it uses the same mask.
 #
 # Now let the three kinds write.
 # From `<s>` on, `write` appends the most probable token, again and again (greedy decoding, lesson [11](11_decoding.ipynb)).
@@ -817,8 +809,7 @@ for name, (good_ones, blind) in outcomes.items():
 # The causal model writes one of the four memorized sentences with every seed.
 # In training the others could read the answer.
 # When they write, there is no answer to read.
-# With the future hidden, their mean loss is worse than that of guessing evenly among the tokenizer's 127 tokens, ln 127 = 4.84.
-# (160 was the most that we allowed.)
+# With the future hidden, their mean loss is above ln 127 = 4.84: they are worse than guessing evenly among the tokenizer's 127 tokens (160 were allowed).
 #
 # So writing is a third test for leaks: here it finds both the slip and the missing mask.
 #
@@ -826,7 +817,7 @@ for name, (good_ones, blind) in outcomes.items():
 #
 # The targets of a batch differ in length, too.
 # So the decoder's self-attention must hide two things, the future and the padding.
-# `&` combines the two masks, and broadcasting fits their shapes.
+# Again `&` combines them, and broadcasting fits their shapes.
 #
 # Cross-attention is different: German queries ask English keys.
 # Must its mask be causal?
@@ -854,7 +845,7 @@ assert masks["both"].shape == (2, 1, 7, 7) and masks["cross"].shape == (2, 1, 1,
 assert masks["padding"].shape == (2, 1, 1, 7) and masks["causal"].shape == (1, 1, 7, 7)
 
 # %% [markdown]
-# As pictures, for the first of the two pairs in this batch:
+# As pictures, for the first of our first two pairs:
 
 # %% id="four-masks" tags=["hide-input"]
 short_english, short_german = words(short_src[0]), words(short_tgt[0])
@@ -1008,22 +999,18 @@ assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 
 # %% [markdown]
 # In the second layer the two `<pad>` have the weight 0 for every word.
-# But attention sums weight × value, and 0 × NaN is NaN (so is 0 × ∞).
+# But attention sums weight × value, and 0 × NaN is NaN.
 # A weight of 0 stops only finite numbers, however large.
 #
-# **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
-# The row without keys is the fault.
-# −∞ makes it visible.
-# −1e9 covers it up: all scores of the row are equal, so the query attends equally to every key that was forbidden (the folded test above tries it).
-# Here that is harmless, because nobody reads a `<pad>`.
-# Where somebody reads the output, it is wrong and goes unnoticed.
-# (float16 ends at 65,504 and has no −1e9: `masked_fill` refuses it.)
-#
-# With −∞ or with −1e9, the cure is the same: leave no row fully masked.
+# The cure is to leave no row fully masked.
 # We pad on the right, and leave the rows of `<pad>` open.
-# (If you must pad on the left, as for writing in batches, open the diagonal too.)
-# Our library refuses a fully masked row: "a query has nothing to attend to".
-# That is also what the widget says.
+# (If you must pad on the left, open the diagonal too.)
+# Our library and the widget refuse a fully masked row: "a query has nothing to attend to".
+#
+# **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
+# In a fully masked row all scores are then equal, and the query attends evenly to every key that was forbidden.
+# For the two `<pad>` this does no harm, since no word reads them. With `tril(-1)` the first token gets the mean of the whole future, and no NaN tells.
+# (And float16 ends at 65,504: `masked_fill` refuses −1e9.)
 
 # %% tags=["hide-input"]
 half = torch.zeros(3, dtype=torch.float16)
@@ -1154,15 +1141,14 @@ for queries, mask in ((7, masks["padding"]), (1, of_one)):
 # %% [markdown]
 # The German padding now decides which English keys are hidden: in the first pair it hides one `<pad>` and leaves the other open.
 #
-# If the two lengths differ, PyTorch refuses the mask.
-# The exception is a target of one token, whose mask broadcasts to any source.
+# If the two lengths differ, PyTorch refuses the mask, except for a target of one token: that one broadcasts.
 # Our library refuses both.
 #
 # ### Invert its meaning
 #
 # In `torch.nn.MultiheadAttention`, and so in `torch.nn.Transformer`, which is made of it, True means *hidden*.
 # We hand it a padding mask in the shape it wants, (batch, keys), but with our meaning, True = may attend.
-# One sentence has two `<pad>`, the other none.
+# A line shows a sentence's first query. The first sentence has two `<pad>`, the second none.
 
 # %%
 torch.manual_seed(0)
@@ -1247,7 +1233,7 @@ Predictions()
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
 # A mask must leave every query a key, must not broadcast by accident, must come from the right sentence, and must not be inverted.
-# Gradients and prefixes test for leaks.
+# Gradients, prefixes and writing test for leaks.
 # In our small model a leak of the future also pushed the training loss below what is possible without it, and spoiled the writing.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.

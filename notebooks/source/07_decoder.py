@@ -38,7 +38,7 @@ PAD_ID, BOS_ID, EOS_ID = range(3)  # as in lesson 01
 #
 # ## What the decoder must do
 #
-# The encoder reads the English sentence once, and leaves its memory.
+# The encoder runs once.
 # The decoder then writes the German sentence, one token at a time.
 # At each step it reads the memory and all that it has written so far, and predicts one more token.
 # A model that predicts each token from those before it is **autoregressive** (section 3 of the paper).
@@ -53,7 +53,7 @@ of_count
 # %% [markdown]
 # Watch the translator write.
 # It always takes the most probable token (greedy decoding, lesson [11](11_decoding.ipynb)).
-# This lesson builds the layer that `decode` is made of, and opens `generator`.
+# `decode` is the decoder, `generator` makes logits from its last vector; this lesson opens both.
 
 # %% tags=["nbval-check-output"]
 english, german = "The cat sees the dog.", "Die Katze sieht den Hund."
@@ -189,10 +189,9 @@ assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 # The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
 # (We count further down how often this holds.)
 #
-# The map is square by accident: the two lengths need not agree, and the German side grows by one row at each step.
-# The widths of decoder and memory need not agree either.
-# In this small example every size is different, so that each shape tells where it comes from.
-# `random` draws the numbers.
+# The map is square by accident: the German side grows by one row at each step.
+# Which sizes must agree, and which need not?
+# We try sizes that all differ, with numbers drawn by `random` (folded).
 
 # %% tags=["hide-input"]
 draws = torch.Generator().manual_seed(0)
@@ -228,7 +227,7 @@ assert weights.shape == (3, 7) and context.shape == (3, 5)
 # The result has one row for each *query*: it is as long as the target, whatever the length of the source.
 # W_Q fits the decoder's width, W_K and W_V fit the memory's.
 # Only d_k must be the same on both sides, because a query and a key meet in a dot product.
-# (In the paper's base model, both widths are 512. The folded cell checks `context` with loops and the library.)
+# (In the paper's base model, both widths are 512.)
 #
 # ## The decoder layer
 #
@@ -335,8 +334,8 @@ class OurDecoderLayer(nn.Module):
 
 
 # %% [markdown]
-# We compare it with the library's layer and with `torch.nn.TransformerDecoderLayer`, on random inputs with the batch's masks.
-# Post-norm, the weights are from `fresh`; pre-norm, from the translator.
+# Is it the same function as the library's layer and `torch.nn.TransformerDecoderLayer`?
+# We compare them on random inputs with the batch's masks, in both orders of norms.
 
 # %% tags=["hide-input"]
 from course_lib.checks import copy_into_torch
@@ -381,13 +380,13 @@ with torch.no_grad():  # without its keys and values, the memory has no way in
 assert not torch.equal(*kept)
 
 # %% [markdown]
-# Outputs and (in a folded cell) gradients agree.
+# It is, up to rounding, and its gradients agree, too (folded).
 # As with the encoder layer, this holds in evaluation mode only: PyTorch applies dropout in more places.
 #
 # ### One memory for all layers
 #
-# The encoder has several layers too.
-# Does decoder layer 0 read encoder layer 0? No:
+# The encoder has several layers, too.
+# Which of them does decoder layer 0 read? The last, as every decoder layer does:
 
 # %% tags=["hide-input"]
 first, second = ("encoder\nlayer 0", "encoder\nlayer 1")
@@ -415,16 +414,15 @@ key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layer
 assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
 
 # %% [markdown]
-# The memory is the output of the *last* encoder layer (section 3.2.3; in a pre-norm model like ours, after the final norm).
-# Only the projections differ: each decoder layer has its own W_K and W_V.
+# So the memory is that layer's output (section 3.2.3; in a pre-norm model like ours, after the final norm).
+# Each decoder layer makes its own keys and values from it, with its own W_K and W_V.
 # So the encoder runs once for each sentence, and hands over one tensor.
 #
-# **A common mistake**: "keys and values come from the corresponding encoder layer."
-# They do not; lesson [18](18_errata_lab.ipynb) tests it.
+# **A common mistake**: "keys and values come from the corresponding encoder layer" (lesson [18](18_errata_lab.ipynb) tests it).
 #
+# A change of the source reaches the target through the memory alone.
 # `decode` is given the ids of the source as well, but only to know which keys are padding.
-# With the ids of *The dog sees the cat.* beside the memory of our sentence, the output stays the same to the last bit (folded cell).
-# Apart from the padding, a change of the source reaches the target through the memory alone.
+# With the ids of *The dog sees the cat.* instead, and the same memory, its output stays the same to the last bit (folded).
 
 # %% tags=["hide-input"]
 other_src, padded = batch.src[2:3], src.clone()
@@ -441,7 +439,11 @@ assert stays == [True, False, False]
 # The decoder ends with a vector for each target position.
 # The **generator** multiplies it by a matrix of d_model × vocab, which gives one logit for each token of the vocabulary (section 3.4 of the paper).
 # In our translator, as in the paper, this is the transposed embedding matrix (weight tying, lesson [08](08_transformer.ipynb)).
+#
 # A softmax turns the logits into probabilities.
+# The paper's figure 1 draws it inside the model; our `Transformer` returns logits, because the loss, `F.cross_entropy`, has a softmax of its own.
+# (With two softmaxes nothing crashes, but even a perfect model has a loss of 6.60; equal probabilities have 7.60.)
+#
 # We feed in `tgt_in`, and look at the most probable token at each position.
 
 # %%
@@ -462,6 +464,14 @@ with torch.no_grad():
     torch.testing.assert_close(model(src, one_in), logits, rtol=1e-9, atol=1e-9)
 assert 0.8 < top.values.min() and top.values.max() < 0.97
 assert logits.softmax(dim=-1)[0].topk(2).values[:, 1].max() < 0.0015
+
+# %% tags=["hide-input"]
+right = torch.tensor(tgt_out)
+perfect = F.one_hot(right, tokenizer.vocab_size).double()  # probabilities
+once = F.cross_entropy(1000 * perfect, right)  # logits far apart
+twice = F.cross_entropy(perfect, right)  # probabilities taken for logits
+assert once < 1e-9 and abs(twice - 6.60) < 0.005
+assert abs(math.log(tokenizer.vocab_size) - 7.60) < 0.005
 
 # %% [markdown]
 # The translator is right everywhere.
@@ -507,25 +517,11 @@ for smoothing, mean_top in told.items():
         assert abs(p - mean_top) < 0.02 and share > 0.98
 
 # %% [markdown]
-# Figure 1 ends with a softmax, but our `Transformer` returns logits: the loss, `F.cross_entropy`, has a softmax inside.
-# With a second softmax nothing crashes, but even a perfect model has a loss of 6.60.
-# Equal probabilities for all tokens would have 7.60 (folded cell).
-
-# %% tags=["hide-input"]
-right = torch.tensor(tgt_out)
-perfect = F.one_hot(right, tokenizer.vocab_size).double()  # probabilities
-once = F.cross_entropy(1000 * perfect, right)  # logits far apart
-twice = F.cross_entropy(perfect, right)  # probabilities taken for logits
-assert once < 1e-9 and abs(twice - 6.60) < 0.005
-assert abs(math.log(tokenizer.vocab_size) - 7.60) < 0.005
-
-# %% [markdown]
 # ## One pass or many?
 #
 # All seven predictions of the last section came out of *one* pass.
 # Writing took seven passes, each one token longer.
 # Feeding in the true tokens, whatever the model would have written, is called **teacher forcing** [@williams1989].
-# Does one pass over the true tokens give the same logits as seven?
 
 # %%
 of_positions = Predict(
@@ -533,6 +529,9 @@ of_positions = Predict(
     section="One pass or many?",
 )
 of_positions
+
+# %% [markdown]
+# And does one pass over the true tokens give the same logits as seven?
 
 # %%
 steps, computed = [], 0
@@ -568,8 +567,8 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# The logits agree up to rounding.
-# So does the gradient (folded cell, without dropout): that of one pass is the sum over the seven.
+# It does, up to rounding.
+# The gradient of one pass is the sum over the seven, too (folded cell, without dropout).
 # The reason is the causal mask: position *t* cannot tell whether later tokens exist.
 # So a model can be trained on all positions of a sentence at once.
 # In translation this does not help: the next token is not known until it is written.
@@ -579,7 +578,7 @@ torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 # ## Teacher forcing against free running
 #
 # For our sentence, both ways gave the same tokens.
-# They can part only after a mistake, a predicted token that differs from the reference.
+# They can part only after a mistake, a prediction that differs from the reference (`tgt`).
 # Here is one, and what both ways read and predict from there on (four positions):
 
 # %% tags=["hide-input"]
@@ -623,7 +622,7 @@ assert slips["teacher forcing"] == [("▁zu", "▁in")]
 assert slips["free running"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
 
 # %% [markdown]
-# Both ways predict *in*, where the reference (`tgt`) has *zu*.
+# Both ways predict *in*, where the reference has *zu*.
 # At the next position they part.
 # Teacher forcing is handed the true *zu*, and goes on with *diesem*.
 # Free running has to read its own *in*, and goes on with *diesen*, the form that goes with *in* here.
@@ -648,15 +647,19 @@ for number in missed:
 #
 # A model trained only on true tokens has never read its own mistakes; in use it must go on from them.
 # This is called **exposure bias** [@ranzato2016].
-# One sentence cannot tell how much harm it does.
+# Our eight misses cannot tell how much harm it does.
 #
 # ## Does anything leak?
 #
 # A forgotten mask raises no error.
 # So we test: if one input vector moves a little, which answers feel it?
 # The gradient tells us for each input and answer: where it is exactly 0, a small change is not felt.
-# We test three decoders of two layers, with the weights of `fresh`.
-# One is right, one lacks the causal mask, and one has its cross-attention the wrong way round, but *with* the causal mask.
+# We test three decoders of two layers, with the weights of `fresh`:
+#
+# - the right one;
+# - one without the causal mask;
+# - one with the causal mask, but with its cross-attention the wrong way round (`Swapped`, below).
+#
 # Source and target have seven tokens each, so no shape warns us.
 
 
@@ -714,25 +717,22 @@ assert all((each[future] > 0).all() for each in of_wrong)
 
 # %% [markdown]
 # The right decoder has exact zeros above the diagonal.
-# The swapped one leaks everywhere, although its self-attention is masked.
-# The keys and values of its cross-attention come from the target.
-# The only mask there is for source padding, and our sentence has none: each position reads all target tokens.
+# The swapped one leaks everywhere, although its self-attention is masked: the keys and values of its cross-attention come from the target, and no causal mask hides them there.
 #
 # ## Which token does a row explain?
 #
-# At the bottom of the decoder, a position holds the vector of the token that it *reads*.
-# At the top, it holds the vector from which the *next* token is predicted.
-# In between, one becomes the other, so either token could label a row of a cross-attention map.
-# In our map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*, the row `▁Katze → ▁sieht` at *sees*.
+# Each row of a cross-attention map belongs to a position, and each position has two tokens.
+# A position starts with the vector of the token that it *reads*, and ends with the vector from which the *next* token is predicted.
+# Which of the two should label the row?
+# In our map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*.
 #
 # **A common mistake**: drawing a map without saying which of the two tokens labels its rows.
 # Labeled by the token read, `▁Katze` seems to look at *sees*.
 #
-# One sentence proves little.
+# Is it so in other sentences?
 # The course corpus records which source and target words belong together, its links.
-# In the 200 sentences we take the source token with the largest weight in each row (again in the mean of the last layer's heads).
-# Is it linked to the token that the row must predict, or to the one that it reads?
-# We count only rows where both have a link.
+# So we can check for each row: is the source token with the largest weight linked to the token predicted, or to the token read?
+# In 200 sentences we count the rows whose two tokens both have links (last layer, mean of its heads).
 # Chance is a source token drawn at random.
 
 
@@ -789,13 +789,13 @@ for layer in many_maps.cross:
         assert predicted_share > read_share + 0.2
 
 # %% [markdown]
-# Labeled by the token read, the map does not even reach chance.
-# The few rows that fit the token read nearly all fit the predicted one too, for example when both are pieces of one word.
-# In each head of both layers, the predicted token does better (folded cell).
+# The label that fits is the token predicted.
+# The token read does not even reach chance, and hardly ever fits alone.
+# Each head of both layers favors the token predicted, too (folded).
 # But this is no law: in larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
 # So measure before you label.
 #
-# Now step through a translation, this one or your own.
+# Now step through a translation, of our sentence or yours.
 # On the left is what the decoder looks at among its own tokens, on the right what it looks at in the source.
 
 # %% tags=["hide-input"]
@@ -811,11 +811,9 @@ with written_for(english, stepper.text):
     assert stepper.view["predicted"] == tokens(tgt_out)
 
 # %% [markdown]
-# The position that predicts `▁Hund` looks at *dog*.
-# The one that predicts `▁den` gives 0.77 to *the*, and 0.23 to *dog* as well.
+# The position that predicts `▁den` looks at *the*, but gives 0.23 to *dog* as well.
 # (A German article must agree with its noun, so this may be the reason.)
-# The 0.23 comes from head 0 alone, which puts 0.92 on *dog*: a quarter of that is left in the mean.
-# (Layer 1 is the last: we count from 0.)
+# Do all heads of the last layer, layer 1, divide their attention like that?
 
 # %% tags=["hide-input"]
 from course_lib.widgets import AttentionExplorer
@@ -835,6 +833,7 @@ last_heads = maps.cross[-1][0]  # (heads, tgt_len, src_len)
 assert abs(last_heads[0, 3, dog] - 0.92) < 0.04 and last_heads[1:, 3, the].min() > 0.97
 
 # %% [markdown]
+# No: head 0 looks at *dog*, with 0.92, and the others at *the*. The mean hides that.
 # Lesson [12](12_reading_attention.ipynb) looks at this head in many sentences.
 #
 # ## Your predictions

@@ -156,7 +156,7 @@ class OurEmbedding(nn.Module):
 # %% [markdown]
 # Encoder and decoder are stacks of the layers of lessons 06 and 07.
 # One class serves both: only the layer differs, and what it gets beside x.
-# Our models are post-norm, as the paper's; with `norm_first` they would be pre-norm (lesson [06](06_encoder.ipynb)).
+# This lesson's models are post-norm, as the paper's; with `norm_first` they would be pre-norm (lesson [06](06_encoder.ipynb)).
 
 
 # %%
@@ -218,8 +218,8 @@ assert whole.generator.weight is whole.src_embedding.table.weight
 # The memory is the output of the *last* encoder layer, and every decoder layer reads it: decoder layer 1 does not read encoder layer 1.
 #
 # The paper does not say how the weights are initialized.
-# We start matrices Xavier-uniform [@glorot2010], larger ones in a narrower range, and biases at 0, as `course_lib` does.
-# The shared matrix gets a standard deviation of 1/√d_model, which suits the embedding: times √d_model, a token's numbers have variance 1 (lesson 01).
+# As in `course_lib`, biases start at 0, and matrices are Xavier-uniform [@glorot2010]: random, in a narrower range for larger matrices.
+# The shared matrix gets a standard deviation of 1/√d_model, so that a token's numbers, times √d_model, have variance 1 (lesson 01).
 
 
 # %%
@@ -372,8 +372,7 @@ assert isinstance(ours.encoder.norm, nn.Identity)
 #
 # One matrix has one gradient.
 # What is it made of?
-# `course_lib.Transformer` can also have three separate matrices (`tie_weights=False`).
-# Such a model gets three copies of the tied matrix.
+# To find out, we give a model with three separate matrices (`tie_weights=False`) three copies of the tied one.
 
 # %% tags=["nbval-check-output"]
 untied = Transformer(replace(small, tie_weights=False)).double()
@@ -401,7 +400,7 @@ assert changed[2].all()
 #
 # ## How does it start?
 #
-# A new model can be tested before any training: it knows nothing yet, and its loss should show that.
+# Before any training, a model knows nothing, and its loss should show that. Ours has been through `initialize`; for comparison, one has not.
 
 # %%
 first = Predict(
@@ -467,26 +466,24 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 
 # %% [markdown]
 # **Why more than 7.60?**
-# A model that knows nothing should lose about as much as guessing evenly.
-# But guessing evenly needs equal logits, and ours are not equal.
-# The vector that enters the generator is normalized: 256 numbers of variance 1.
-# `initialize` gives the 256 numbers of a row a variance of 1/256.
-# A logit is the sum of their 256 products, so it has mean 0 and variance about 1.
-# The softmax takes e to the power of each logit: logits of 1 and −1 become 2.72 and 0.37, on average 1.54; two logits of 0 become 1.
+# Guessing evenly needs equal logits, and those of a new model are not equal.
+# The vector that enters the generator has d_model numbers, normalized to variance 1.
+# A row of the shared matrix has d_model numbers, too; `initialize` gives them a variance of 1/d_model.
+# A logit is the sum of their d_model products, so for any d_model it has mean 0 and variance about 1.
+# The softmax takes e to the power of each logit: logits of 1 and −1 become 2.72 and 0.37, on average 1.54; logits of 0 become 1.
 # So unequal logits make the sum in the softmax larger, and the loss with it: for normal logits of variance 1, by half a nat.
-# That gives 7.60 + 0.50 = 8.10.
-# A logit varies by about 1, so the mean over our 256 targets typically varies by 1/√256 = 1/16: 8.21 is less than twice that away.
+# That gives 7.60 + 0.50 = 8.10, close to the measured 8.21.
 #
 # **Why 226?**
-# Without `initialize`, the numbers of the shared matrix have a standard deviation of 1, because `nn.Embedding` fills it so.
-# A row of 256 such numbers has a length of about 16.
-# The normalized vector that enters the generator has length 16, too.
-# If the two point the same way, their product is 16 · 16 = 256; if they are unrelated, it is about ±16.
+# Without `initialize`, the model is sure that the token just read comes next.
+# `nn.Embedding` fills the shared matrix with numbers of standard deviation 1, so a row has a length of about √d_model.
+# The normalized vector that enters the generator has this length, too.
+# If the two point the same way, their product is about d_model; if they are unrelated, it is about ±√d_model.
 # Residual paths carry the row of the token just read up to the generator, where the same matrix compares it with every row.
-# So this token's logit is 225, and the largest of all others 55: the model is sure that the token just read comes next.
+# Here d_model is 256: this token's logit is 225, and the largest of all others 55.
 # The sum in the softmax is about e²²⁵, and random targets have logits of about 0, so the loss is about 225 − 0; 226 was measured.
 #
-# With `initialize` a row has length 1, so its product with the vector is at most about 1 · 16 = 16.
+# With `initialize` a row has length 1, so its product with the vector is at most about √d_model = 16.
 # Position and layers move the vector away from the row, and the token just read gets about 4, about as much as the largest of all others.
 #
 # ## Can it learn at all?
@@ -575,7 +572,7 @@ assert all(number_right(each) == 8 for each in learned)
 #
 # ## Break it: forget the shift
 #
-# The decoder reads `tgt_out` where it should read `tgt_in`.
+# We make the mistake of lesson [07](07_decoder.ipynb): the decoder reads `tgt_out`, not `tgt_in`.
 # No shape changes and nothing crashes.
 
 # %%
@@ -618,8 +615,10 @@ assert all(bad[0] < even - 0.2 for bad in too_good)
 assert all(run[-1] < 0.01 for run in losses + too_good)
 
 # %% [markdown]
-# While they train, the broken models have the lower loss; at the end the losses are about equal.
-# What do they write?
+# The broken models are ahead even before the first step: an untrained model favors the token just read ([above](#How-does-it-start?)), and here this token is the answer.
+# (Lesson [15](15_alternatives.ipynb#An-echo) tests whether this habit slows learning.)
+# At the end the losses are about equal.
+# What do the broken models write?
 
 # %%
 for each in copiers[:3]:
@@ -632,7 +631,7 @@ stuttered = [words in stutters for each in copiers for words in write(each)]
 assert sum(stuttered) > 0.8 * len(stuttered)
 
 # %% [markdown]
-# None of the eight sentences is right.
+# None of the eight is right (folded).
 # Compare what the two kinds of model had to learn:
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -651,7 +650,7 @@ for read, predict in zip(one.tgt_in[0].tolist(), one.tgt_out[0].tolist(), strict
 # Then it reads this token, copies it, reads the copy, and so on: *Heute Heute Heute*.
 #
 # If that is so, two things must hold.
-# A copier's loss stays low with wrong source sentences, and a copier repeats even random German tokens.
+# The loss of such a *copier* stays low with wrong sources, and it repeats even random German tokens.
 
 # %%
 german_ids = sorted(set(batch.tgt_out.flatten().tolist()) - {PAD_ID, EOS_ID})
@@ -670,7 +669,7 @@ def examined(model, tgt_in):
 
 
 # %% [markdown]
-# `print_mean` (folded) prints means over the seeds; `columns` holds the titles of the columns.
+# `print_mean` (folded) prints means over the seeds, below the titles in `columns`.
 
 
 # %% tags=["hide-input"]
@@ -703,10 +702,6 @@ for loss, swapped, right, repeated in of_copiers:
 # Without the shift the loss stays near 0, so on this batch these models do not need the source.
 # They repeat nearly all random tokens, so they copy.
 # On a corpus there is a plainer sign of such a leak: one source has several right translations, so a loss near zero on unseen sentences is too good to be true.
-#
-# In the figure, the models without the shift are ahead even before the first step.
-# An untrained model already favors the token just read ([above](#How-does-it-start?)), and here this token is the answer.
-# Lesson [15](15_alternatives.ipynb#An-echo) tests whether this habit slows learning.
 #
 # ## Break it: forget √d_model
 #
@@ -905,11 +900,10 @@ assert 0 < big.num_parameters / 213e6 - 1 < 0.01
 # So a token costs 2 FLOPs for each parameter that it meets.
 #
 # Now take 30 source and 30 target tokens.
-# Every matrix meets 30 tokens.
-# The encoder's matrices meet the source, and so do the key and value matrices of cross-attention; all others meet the target.
+# The encoder's matrices and the key and value matrices of cross-attention meet the source tokens; all others meet the target tokens.
 # (The shared matrix counts once, as the generator; looking up a row takes no product.)
-# Both lengths are 30, so the forward pass should take 2 · 30 · parameters.
-# `ModelConfig.flop_counts` adds up all matrix products.
+# So every parameter meets 30 tokens, and the forward pass should take 2 · 30 · parameters.
+# The formula `ModelConfig.flop_counts` adds up all matrix products; PyTorch counts the same (folded).
 # How good is the rule?
 
 # %% tags=["nbval-check-output"]
@@ -940,8 +934,7 @@ assert 1.8 < of_long / (2 * 3000 * base.num_parameters) < 1.95
 
 # %% [markdown]
 # The rule is right to within one percent.
-# It counts biases and norms, which are in no matrix product.
-# And it leaves out the products without parameters: queries with keys, and attention weights with values.
+# Yet it leaves out the products without parameters: queries with keys, and attention weights with values.
 #
 # What do these products cost?
 # Take one token in a self-attention over *n* tokens, with *d* for d_model.
@@ -1021,7 +1014,7 @@ assert all(abs(few[kind] - share) < 1 for kind, share in parameters.items())
 assert many["attention"] > 50 > few["attention"]
 
 # %% [markdown]
-# At 3,000 tokens attention takes more than half, and the whole forward pass nearly twice what the rule says (folded above).
+# At 3,000 tokens attention, projections included, takes more than half, and the whole forward pass nearly twice what the rule says (checked above).
 # (Rounded shares can add up to 101.)
 #
 # ## Where do the bytes go?
@@ -1054,14 +1047,14 @@ for paper in (small, base, big):
 # The backward pass needs one more thing.
 # Take a single weight in y = w · x.
 # If the loss changes by g when y changes by 1, it changes by g · x when w changes by 1.
-# So the gradient of w needs x, the number that came in, and the forward pass must keep it.
+# So the gradient of w needs x, and the forward pass must keep it.
 # What it keeps are the **activations**.
-# Every token of the batch adds to them.
 #
-# At 30 tokens a sentence, an encoder layer of base keeps about 15 · d_model numbers for each token.
-# Hidden units of the feed-forward network are 4 · d_model; queries, keys and values are 3 · d_model.
-# About 8 · d_model go in and out of the other steps.
-# In six layers that is 6 · 15 · 512 numbers of 4 bytes: about 184 kB for one source token.
+# In base, how much does each token add to them?
+# In an encoder layer, the hidden units of the feed-forward network are 4 · d_model numbers; queries, keys and values are 3 · d_model.
+# Seven more vectors of d_model are the layer's input, the contexts, two masks of dropout, the inputs of both norms, and the output of the first.
+# The attention weights add about half a d_model at 30 tokens a sentence.
+# Together that is nearly 15 · d_model, and in six layers 6 · 15 · 512 numbers of 4 bytes: about 184 kB for one source token.
 # A decoder layer, with its second attention, keeps more.
 #
 # The paper's batch has about 25,000 source and 25,000 target tokens (section 5.1) on eight GPUs (section 5.2): 3,125 of each on every GPU.
@@ -1076,7 +1069,7 @@ of_activations = Predict(
 of_activations
 
 # %% [markdown]
-# We measure with PyTorch's hooks for saved tensors (folded, without parameters).
+# We measure with PyTorch's hooks for saved tensors (folded).
 # `per_pair` is for one source token and one target token together:
 
 
@@ -1117,10 +1110,8 @@ print(*(f"{part} {size / 1000:.0f} kB" for part, size in per_pair.items()))
 # %% [markdown]
 # The encoder is close to our estimate.
 # The loss is the surprise: 37,000 subwords, 4 bytes each, are 148 kB for every target token, a quarter of the total.
-#
-# The bytes per token are the same for 1, 2 or 4 sentences, so we may multiply by 3,125.
-# They are larger for longer sentences, because each token keeps one attention weight for each head and each token that it reads.
-# (Fused attention, lesson [14](14_cost_and_memory.ipynb), does not keep them.)
+# These numbers are the same for 1, 2 or 4 sentences, so we may multiply them by 3,125.
+# (In longer sentences a token keeps more attention weights; lesson [14](14_cost_and_memory.ipynb).)
 
 # %%
 gigabytes = 3125 * sum(per_pair.values()) / 1e9

@@ -160,7 +160,7 @@ for max_len in (3, 5, 6):
 # ## Greedy decoding need not find the most probable output
 #
 # Did the model want the wrong sentence, *Ich sang drei Tagen*?
-# We score both outputs, each with one parallel pass.
+# We score it and the right one, each with one parallel pass.
 
 
 # %%
@@ -380,7 +380,6 @@ assert way[1:] == [parents.index(index) for index in way[:-1]]  # the top row
 # In the first row the model prefers the right output, and the search missed it: a **search error**.
 # In the second row the model itself prefers the wrong output: a **model error**.
 # A wider beam can mend only a search error.
-# In the second row the wider beam found the wrong output.
 #
 # Now we compare each wrong output with its reference in this way, for greedy decoding and for three beams (`search_with`).
 
@@ -452,7 +451,7 @@ assert sum(a.ids == b.ids for a, b in zip(one, other, strict=True)) >= 97
 # A total can only fall.
 # So once a beginning is below some finished output, nothing that begins so can win, and the whole branch is cut [@stahlberg2019].
 # `exact` tries the most probable token first, starts from the best output that we have, and gives up after 1,000 calls.
-# Will it translate 100 sentences better than a beam of 8?
+# Does it translate better than a beam of 8?
 
 
 # %%
@@ -517,7 +516,9 @@ assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 #
 # *Er war nicht klug.* has one token more than *Er war klug.*, and each further token lowers the total.
 # The short output wins wherever the model does not charge enough for stopping early.
-# What do wider and wider beams do to the length?
+# What do wider and wider beams do to the length (column *tokens*), and to BLEU?
+#
+# The last column is the gain over a beam of 1, with its 95 % interval from **paired bootstrap resampling** [@koehn2004]: we draw the 200 sentences again and again, with replacement, and score both searches on each draw.
 
 
 # %%
@@ -551,7 +552,7 @@ for size, grown in trees.items():
     print(f"{size:4}{facts[size][0]:11.2f}{mean(lengths):8.1f}{cut_off:12}", end="")
     print(f"{bleu(texts_of[size], references).score:6.1f}  {told(gain)}")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 rows = [row for row, each in enumerate(by_greedy) if each.finished]
 print(f"without {num_pairs - len(rows)} sentences whose greedy output is unfinished:")
 finished_length = mean(len(by_greedy[row].ids) for row in rows)
@@ -584,20 +585,19 @@ assert all(0.2 < each < 0.5 for each in lost)
 # From a beam of 2 to one of 8 the outputs become more probable, and slightly shorter.
 # BLEU does not follow: a beam of 8 gains no more than a beam of 2.
 #
-# How sure are these gains?
-# We draw the 200 sentences again and again, with replacement, and score both searches on each draw: **paired bootstrap resampling** [@koehn2004] gives the 95 % intervals in brackets.
-# About a third of the gain comes from three sentences whose greedy output runs to the limit (such as *Sppp…*).
-# Without them, the intervals reach zero or nearly, so a gain on the other sentences is not shown.
+# About a third of each gain comes from three sentences whose greedy output runs to the limit (such as *Sppp…*).
+# Without them, the intervals reach below zero (folded cell), so a gain on the other sentences is not shown.
 #
 # ### The length penalty
 #
-# @wu2016 divide the log-probability by a number that grows with the length, the **length penalty**:
+# Our outputs are too short: with a beam of 1, those that end have 9.9 tokens, their references 10.3.
+# To make up for the cost of each token, @wu2016 divide the log-probability by a number that grows with the length, the **length penalty**:
 #
 # score(Y) = log P(Y | X) / lp(Y), with lp(Y) = ((5 + |Y|) / 6)^α
 #
 # |Y| is the number of tokens, `</s>` included.
-# α = 0 compares bare log-probabilities; the larger α, the more a long output is favored.
-# The wide beam preferred *Er war klug.*, with five tokens, to *Er war nicht klug.*, with six. What does α = 0.6 say?
+# α = 0 compares bare log-probabilities; the larger α, the nearer to 0 comes the (negative) total of a long output.
+# The wide beam preferred *Er war klug.* (five tokens) to *Er war nicht klug.* (six). Which one wins with the paper's α = 0.6?
 
 
 # %% tags=["nbval-check-output"]
@@ -611,11 +611,14 @@ for text in ("Er war klug.", "Er war nicht klug."):
     print(f"{total:.2f} / {divisor:.2f} = {total / divisor:.2f}  {text}")
 
 # %% [markdown]
-# The longer, right one wins.
-# The penalty only ranks what has finished, so `pick` chooses again from the trees that we have.
+# The longer, right one wins. Does BLEU gain, too?
+#
+# The penalty only ranks what has finished, so we rank again what the beam of 8 has found.
+# The first half of our sentences chooses α, as the paper's "development set" did (section 6.1), and the second half reports.
+# Look at two things: the gain in BLEU, and what is left of it without the brevity penalty, which lowers BLEU when the outputs are too short.
 
 
-# %%
+# %% tags=["hide-input"]
 def pick(tree, alpha):
     """Ids of the output with the best score; unfinished only where none finished."""
     ends = [i for i, node in enumerate(tree.nodes) if node.score is not None]
@@ -629,14 +632,8 @@ for alpha in (0.0, 0.6, 2.0):
     again = decode_all(search_with(4, alpha), sources[:50])
     assert [each.ids for each in again] == [pick(tree, alpha) for tree in trees[4][:50]]
 
-# %% [markdown]
-# Which α? The paper took 0.6 with a beam of 4, "chosen after experimentation on the development set" (section 6.1).
-# With the beam of 8, we choose on the first half of our sentences and report on the second.
-# BLEU lowers the score of too short outputs by a factor, its brevity penalty.
-# We also print the score without it (`bare`).
 
-
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 def bare(result):
     """BLEU without its brevity penalty."""
     return result.score / min(1, math.exp(1 - 1 / result.length_ratio))
@@ -675,10 +672,9 @@ assert (len(short), len(long)) == (5, 6) and sum(short) > sum(long)
 assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 
 # %% [markdown]
-# The interval lies above 0: the length penalty raises BLEU.
-# But most of the gain is only that the brevity penalty takes less.
-# Without it the second half gains little and the first half loses: the outputs have become longer, but their words are not shown to be better.
-# These sentences cannot tell us which α is best: several score nearly the same.
+# The length penalty raises BLEU: the interval lies above 0.
+# But without the brevity penalty little of the gain is left, and the first half even loses: the outputs have become longer, but their words are not shown to be better.
+# Nor can these sentences tell which α is best: several score nearly the same.
 #
 # ## Two searches that are wrong
 #
@@ -692,6 +688,7 @@ assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 # Then only the outputs that finish in the last step are left.
 #
 # How would we notice?
+# First check: does one parallel pass (*recomputed*) confirm the score?
 
 
 # %% tags=["hide-input"]
@@ -734,6 +731,12 @@ for text in (sang, shirt):
         print(f"{name:11}", *(f"{total:8.2f}" for total in scored[text, name]), end=" ")
         print(tokenizer.decode(ids)[:50])
 
+# %% [markdown]
+# The outputs look like those of a weak model, and now and then a wrong search finds the right one.
+#
+# The check finds the raw logits, but the search that drops reports a true score.
+# Second check: over twenty sentences, the outputs of a beam should not be less probable than those of greedy decoding.
+
 # %% tags=["hide-input"]
 rows = [row for row in range(20) if by_greedy[row].finished]
 print(f"mean log-probability of {len(rows)} sentences:")
@@ -762,10 +765,7 @@ lower = {  # a beam may end lower than greedy decoding, for a few single sentenc
 assert lower["beam 2"] >= 1 and lower["beam 8"] <= lower["beam 2"]
 
 # %% [markdown]
-# The outputs look like those of a weak model, and now and then a wrong search finds the right one.
-#
-# - Raw logits report a score that one parallel pass does not confirm. This check needs no other search.
-# - The search that drops reports a true score, so this check does not find it. A comparison with greedy decoding does: over many sentences, the outputs of a beam should not be less probable on average.
+# The search that drops fails this one.
 #
 # ## Sampling: draw the next token
 #
@@ -817,21 +817,17 @@ assert log_probs.argmax().item() == tokenizer.encode("dort.")[-1]
 assert 0.1 < 1 - log_probs.softmax(dim=-1).topk(5).values.sum().item() < 0.12
 
 # %% [markdown]
-# On average, a step leaves about a tenth to the tail. That seems little.
+# On average, a step leaves only about a tenth to the tail.
 # But the sentence has six steps, and one bad draw is enough: nearly half of the outputs are hit.
 #
-# Where does the tail come from? Much of it is asked for: label smoothing (lesson [09](09_training.ipynb)) trains the model to give all other tokens together about 10 %.
-# So more training does not remove it: at the full stop of this sentence, the finished translator still leaves 11 % outside the first five.
+# More training does not remove the tail: label smoothing (lesson [09](09_training.ipynb)) asks for about 10 % on all other tokens together.
+# At the full stop of this sentence, the finished translator still leaves 11 % outside the first five.
 #
-# So we change the distribution before we draw.
-# A *temperature* divides the log-probabilities before the softmax, as it divided the scores in lesson [03](03_attention.ipynb).
-# Dividing by 0.5 doubles each logarithm: it *squares* each probability, and the softmax makes the sum 1 again.
-# Squaring shrinks the small ones most: a token with 0.2 % ends below 0.001 %, so the tail is nearly gone.
-# But the lead of `▁drei` over `▁vor` grows from 2.7 : 1 to 7 : 1.
+# So we change the distribution before we draw. Three ways are common:
 #
-# The other way is to cut the tail off.
-# **Top-k sampling** keeps the k most probable tokens.
-# **Top-p sampling** (or nucleus sampling) keeps the fewest tokens that together reach the probability p [@holtzman2020].
+# - A *temperature* below 1 shrinks the tail. It divides the log-probabilities before the softmax, as it divided the scores in lesson [03](03_attention.ipynb). Dividing by 0.5 doubles each logarithm: it *squares* each probability, and the softmax makes the sum 1 again. A token with 0.2 % ends below 0.001 %.
+# - **Top-k sampling** cuts the tail off: it keeps the k most probable tokens.
+# - **Top-p sampling** (or nucleus sampling) cuts, too: it keeps the fewest tokens that together reach the probability p [@holtzman2020].
 
 
 # %%
@@ -864,7 +860,7 @@ assert kept["sure"] == [5, 1] and kept["unsure"][0] == 5 and kept["unsure"][1] >
 
 # %% [markdown]
 # Top-k keeps five even where one is enough; top-p adapts.
-# What do these ways do to the two tokens after *Ich sang*?
+# What do the three ways do to the two tokens after *Ich sang*?
 
 # %%
 ways = {
@@ -902,6 +898,8 @@ for each in places.values():
     assert (each / 1000).softmax(dim=-1).max() < 1.1 / (len(each) - 2)
 
 # %% [markdown]
+# A low temperature helps whichever token is ahead, here the wrong one: the lead of `▁drei` grows from 2.7 : 1 to 7 : 1.
+# The cuts keep the ratio.
 # (Near temperature 0, sampling is greedy decoding; at a high one all tokens become equally probable.)
 #
 # The whole loop:
@@ -947,10 +945,10 @@ assert max(of_sang[:2]) < 16 < min(of_sang[2:]) and min(of_sang) > 3
 assert max(of_sang) < 30
 
 # %% [markdown]
-# - *Das Hemd liegt dort.*: the first bar is right at every step, so every change helps.
-# - *Ich sang vor drei Tagen.*: here the first bar is wrong. At temperature 0.5 `▁vor` has only 12 %, and about a tenth of the outputs are right. The cuts leave 27 % for `▁vor`, and about a fifth of the outputs are right.
+# - *Das Hemd liegt dort.*: the favorite is right at every step, so every change helps.
+# - *Ich sang vor drei Tagen.*: once the favorite is wrong. At temperature 0.5 about a tenth of the outputs are right; with the cuts, which leave more to `▁vor`, about a fifth.
 #
-# Move the temperature down and watch the last bar, the 1,986 others.
+# The sliders show what follows *Das*. Move the temperature down and watch the last bar, the 1,986 others.
 
 # %%
 from course_lib.widgets import SamplingSliders
@@ -1004,9 +1002,8 @@ for each in (top_k, top_p):
 assert 10 < right_of["drawn"] < 30 and 90 < right_of["greedy"]
 
 # %% [markdown]
-# (Three draws a row.)
-# The higher the temperature, the worse the translation; the coolest draws are about as good as greedy decoding.
-# Cutting the tail wins back more than half of what temperature 1 loses. Both cuts still draw among the likely tokens, and top-k 5 keeps four others even where one is nearly certain.
+# The higher the temperature, the worse the translation (three draws a row); the coolest draws are about as good as greedy decoding.
+# Cutting the tail wins back more than half of what temperature 1 loses.
 # The finished translator has such a tail, too: greedy decoding gets nearly all of 100 sentences right, a draw from all tokens one in five.
 #
 # For open-ended text, such as a story, the opposite is reported: the most probable text repeats itself, and top-p sampling does better [@holtzman2020].
@@ -1106,7 +1103,7 @@ assert numbers == 2 * model.config.num_layers * model.config.d_model * lengths
 # %% [markdown]
 # The price is space for the cache (lesson [14](14_cost_and_memory.ipynb)).
 #
-# For 64 tokens the table's last row becomes 2,080 positions against 64: 32 times fewer. Is it 32 times as fast?
+# For 64 tokens, the decoder computes 2,080 positions without the cache and 64 with it: 32 times fewer. Is it 32 times as fast?
 
 # %% tags=["hide-input"]
 sentences, out_lengths = 4, [8, 16, 32, 64]
@@ -1140,7 +1137,7 @@ if device == "cpu":  # on a GPU both are overhead
 
 # %% [markdown]
 # No. With the cache, a step of this small model is nearly all fixed overhead: it takes about as long at 64 tokens as at 8.
-# A step without it pays this overhead, too. Only the part that grows with the output is saved, so the gain grows with the length. At 8 tokens there is little or none.
+# A step without it pays this overhead, too. What is saved grows with the length of the output; at 8 tokens it is little.
 # (Times of the machine that ran this page.)
 #
 # **A common mistake**: a beam search that reorders its hypotheses but not the cache.
@@ -1299,17 +1296,13 @@ assert bleu(["Wer schläft?"], ["Wer schläft?"]).score == 0  # three tokens
 
 # %% [markdown]
 # The first four score the same outputs.
-# The first three differ in what they call a token: words and punctuation (13a), whatever stands between spaces (none), or characters (char).
 #
-# The fourth is a mean over sentences.
-# No signature says so, a short sentence weighs as much as a long one, and a perfect sentence of three tokens gets 0, because it has no 4-gram.
-#
-# **A common mistake** is the fifth: BLEU of the teacher-forced argmax.
-# No one can produce this output without the reference, because the reference corrects it at every step.
-# Here it gains only about 1.5 points, but it is not a translation.
+# - *13a, none, char* differ in what they call a token: words and punctuation, whatever stands between spaces, or characters.
+# - *Mean over sentences*: no signature says so. A short sentence weighs as much as a long one, and a perfect one of three tokens gets 0, because it has no 4-gram.
+# - **A common mistake**: the *teacher-forced argmax*. No one can produce this output without the reference, which corrects it at every step. Here it gains only about 1.5 points, but it is not a translation.
 #
 # What about the paper's 28.4?
-# Its evaluation splits compounds at their hyphens, and no signature records that:
+# Its evaluation splits compounds at their hyphens, so that each right part counts, and no signature records that:
 
 # %% tags=["hide-input"]
 import re
@@ -1321,12 +1314,6 @@ def split_compounds(texts):
 
 
 # %% tags=["hide-input", "nbval-check-output"]
-reference = ["Sie sagte: „Der Hund schläft heute nicht.“"]
-ascii_quotes = ['Sie sagte: "Der Hund schläft heute nicht."']
-print(*reference, *ascii_quotes, sep="\n")
-for tokens in ("13a", "intl"):
-    score = bleu(ascii_quotes, reference, tokenize=tokens).score
-    print(f"  quotes, {tokens:6}{score:5.1f}")
 written = ["Die E-Mail-Adresse steht auf der Web-Seite."]
 wanted_text = ["Die E-Mail-Anschrift steht auf der Web-Seite."]
 print(*wanted_text, *written, sep="\n")
@@ -1335,16 +1322,15 @@ by_paper = [split_compounds(texts) for texts in (written, wanted_text)]
 print(f"  hyphens, split {bleu(*by_paper, tokenize='none').score:5.1f}")
 
 # %% [markdown]
-# Each part that is right counts, and the same sentence gets 73.5 in place of 53.7.
-# Quotation marks matter, too: 13a does not split off the typographic ones, intl does.
-# So sacreBLEU gives other numbers for the same output [@post2018].
+# The same sentence gets 73.5 in place of 53.7.
+# So sacreBLEU and the paper's script give different numbers for one output [@post2018].
 # Neither number is wrong; comparing them is.
 #
 # With a score, report the signature and the search: beam size, α, maximum length.
 #
 # ## Which search for what?
 #
-# Five searches once more, on the same sentences.
+# Five ways to decode, on the same sentences.
 
 # %%
 draw = partial(sample, generator=torch.Generator(device).manual_seed(0))

@@ -624,17 +624,16 @@ for place, share in enumerate(counting):
     assert abs(share - mean("none", place)) < 0.04
 assert round(100 * mean(race["rotary"], 2)) == 43
 assert round(100 * mean(race["rotary, narrow heads"], 2)) == 97
-assert round(100 * mean(race["ALiBi, published"], 2)) == 75
 
 # %% [markdown]
-# Look at the two lines of rotary positions. The task, the encoding and the base are the same; only the heads differ.
+# Every encoding solves the trained length. Without one, the reader does about as well as someone who always names the story's most frequent noun (the last line).
+# This is not a ranking: ALiBi's slopes were tuned on stories of up to 64 words, rotary's base was not.
+#
+# Now look at the two lines of rotary positions. The task, the encoding and the base are the same; only the heads differ.
 # At 64 words readers with 4 heads of 16 features are right in 43 of 100 cases, those with 8 heads of 8 in 97.
 # Why? That is the riddle of this lesson.
 #
-# Every encoding solves the trained length. Without one, the reader does about as well as someone who always names the story's most frequent noun (the last line).
-# And this is not a ranking: ALiBi's slopes were tuned on stories of up to 64 words, rotary's base was not. With the published slopes ALiBi has 75 %.
-#
-# Where in a story of 64 words do the readers fail? (ALiBi with the steep slopes, rotary with 4 heads of 16.)
+# We first ask where in a story of 64 words the readers fail. (ALiBi with the steep slopes, rotary with 4 heads of 16.)
 
 # %% tags=["hide-input"]
 drawn = ["ALiBi", "relative bias", "rotary", "sinusoidal"]
@@ -832,18 +831,15 @@ assert [len(peaks) for peaks in all_peaks[1:]] == [7, 1] and len(all_peaks[0]) >
 # - *20 words*: one peak in the grey band. In training, the highest scores of this pair mean "about two words back" and nothing else. Outside the band the peak comes back, at 18, −22, 38, … No training story has such offsets, so nothing ever corrects it.
 # - *200 words*: one peak in the grey band, and no other in a text of 64 words.
 #
-# So a pair is *suspect* if its wavelength is longer than the trained reach (15 words) and shorter than the longest offset of the test (63 words).
-# (Exactly: if the preferred offset has no alias among the trained offsets, but one in the test.)
+# So a pair is *suspect* if the preferred offset has no alias among the trained offsets, but one in the longer text.
+# Roughly: its wavelength is longer than the trained reach (15 words) and shorter than the longest offset of the test (63 words).
 # The pair with 63 words is only just suspect: its first alias is so far ahead that only the first few words of a story have a key there.
 #
-# So far this is a guess. Here are three tests. They begin with the *usual reader* of the race (4 heads of 16).
+# So far this is a guess. Here are three tests.
 #
-# 1. Does the usual reader rely on the pair with 20 words?
-# 2. Do its mistakes come from the aliases, and not from other far offsets?
-# 3. Does a reader with another wavelength in place of the 20 words do better?
-#
-# *Test 1.* We take the head of the second layer whose score varies most before the query.
-# Each pair of features adds its part to that score. How much does the part change within the trained offsets? (We take the mean over all queries and all keys that are nouns, and show the first three pairs.)
+# *Test 1: does the usual reader of the race (4 heads of 16) rely on the pair with 20 words?*
+# We take the head of the second layer whose score varies most before the query.
+# Each pair of features adds its part to that score. How much does each part change within the trained offsets? (Means over all queries and all keys that are nouns; the first three pairs.)
 
 # %% tags=["hide-input"]
 # A rotary score is a sum of waves in the offset, A_i cos(ω_i (n − m) + φ_i), one for
@@ -895,7 +891,8 @@ near = offset_of.abs() <= 15
 # %% [markdown]
 # In this head, yes: the pair with 20 words changes the score several times as much as any other, and its peak is just before the query.
 #
-# *Test 2.* The usual reader sees the 15 words on either side, and of the far words only those at two neighboring offsets, say 16 and 17.
+# *Test 2: do its mistakes come from the aliases, and not from other far offsets?*
+# The usual reader sees the 15 words on either side, and of the far words only those at two neighboring offsets, say 16 and 17.
 # We go through nearly all far offsets, two at a time. (A query counts only if it has a key there.)
 
 
@@ -1017,7 +1014,8 @@ assert abs(without_others - all_seen) < 0.03
 # With the aliases hidden, nearly all lost answers come back.
 # Hiding the other 48 offsets changes almost nothing, so dilution is not what breaks the usual reader.
 #
-# *Test 3.* We train new readers, like the usual one but for one wavelength: 20 words become 10, 30, 40 or 200. These are the *changed readers*.
+# *Test 3: does another wavelength in place of the 20 words do better?*
+# We train new readers, like the usual one but for this wavelength: 20 words become 10, 30, 40 or 200. These are the *changed readers*.
 # As a control, one more reader keeps the 20 words; its 199 words become 2,000.
 # `with_frequencies` sets the frequencies of a reader, and `shares_of` prints its right answers at 16, 32 and 64 words.
 
@@ -1069,10 +1067,10 @@ assert all(abs(one - other) < 0.06 for one, other in both)
 
 # %% [markdown]
 # One wavelength of eight decides between failing at 64 words and doing well there. The control is about as bad as the usual reader.
-# The rule finds suspects, not culprits: 30 and 40 words are both suspect. With 30 the changed reader does worse than with 10, which is not suspect; 40 does little harm. (One seed each.)
-# The 200 words have a price: more than twice as many steps.
 #
 # That answers the riddle. With the base 10,000, heads of 16 have a pair with 20 words, and it gives far nouns at its aliases a high score. Heads of 8 do not have this pair.
+#
+# But the rule finds suspects, not culprits: 30 and 40 words are both suspect, and 40 does little harm. (One seed each.)
 #
 # ### What happens at 96 words?
 #
@@ -1100,9 +1098,9 @@ assert limit[0] > 0.88 and limit[1] < 0.75 and limit[2] < 0.6
 # It fails, as the rule suggests: 63 words are now well inside the text.
 # (The cause may also be the length itself: we have not repeated test 2 here.)
 #
-# ### Do the other cells agree?
+# ### Does the rule hold for other readers?
 #
-# Here are readers for more combinations of base and d_k (the *cells* of our experiment), three seeds each, with their wavelengths up to 64 words. The fourth line has the d_k and the base of the usual reader. The second line has heads of 16, too.
+# Here are readers with other bases and d_k, three seeds each, with their wavelengths up to 64 words. The fourth line is like the usual reader.
 
 # %% tags=["hide-input"]
 rotary_cells = {
@@ -1118,7 +1116,8 @@ print(f"{'':27}{'32 words':>15}{'64 words':>16}  wavelengths")
 for (width, base), side in rotary_cells.items():
     waves = [2 * math.pi * base ** (2 * pair / width) for pair in range(width // 2)]
     short = " ".join(f"{wave:.0f}" for wave in waves if wave <= 64)
-    print(f"{side:27}", told(results[side], 1), told(results[side], 2), "", short)
+    label = f"d_k {width:2}, base {base:,.0f}"
+    print(f"{label:27}", told(results[side], 1), told(results[side], 2), "", short)
 
 # %% tags=["hide-input"]
 causal, longer = mean("rotary, causal", 2), mean("rotary, four times as long", 2)
@@ -1139,36 +1138,23 @@ assert min(good) > 0.9 and max(rest) < min(good) - 0.02
 assert few + 0.05 < more < many
 
 # %% [markdown]
-# - Lines one and two share these wavelengths and do about the same, though d_k and base differ. So do lines three and four, and lines five and six. (The intervals are wide.)
-# - So it is not the wide heads that break a reader: line two has them and does well.
-# - Here readers without any wavelength between 7 and 62 words do best. Readers with 20 and few others do worst. Readers with many lie between; the rule does not foresee that.
+# - It is not the wide heads that break a reader: line two has heads of 16, too, and does well.
+# - Lines with the same wavelengths do about the same: one and two, three and four, five and six. (The intervals are wide.)
+# - Readers without any wavelength between 7 and 62 words do best. Those with 20 and few others do worst. Those with many lie between; the rule does not foresee that.
 # - At d_k 16 both a larger base *and* a smaller one do better than 10,000. @liu2024 find the same for Llama 2, when they continue its training with other bases.
 #
-# *Does longer training help?* No. After four times as many steps, readers like line four have 38 % at 64 words, against 43 %.
+# Longer training does not help: after four times as many steps, readers like line four have 38 % at 64 words, against 43 %.
+# A causal mask, as in language models, does: 91 %. Hiding the far words ahead explains only a part of that.
 #
-# *Does a causal mask help*, as in language models? Yes: then readers like line four have 91 %. Such a mask hides the aliases ahead, but that is only a part of the reason: with all far words ahead hidden, the usual reader stays below 75 %. The rest we have not explained.
+# ### Can a trained reader be repaired?
 #
-# ### Repair it after training?
+# Large models can learn to read longer texts: all or most of their wavelengths are made longer, and some training on long texts follows. There are two ways.
 #
-# Llama 2 has d_k 128 and a base of 10,000, and was trained on 4,096 tokens. Suppose that it is to read 16,384.
-# How many of its 64 wavelengths are suspect? And how many if only the base were 500,000, as in Llama 3 [@grattafiori2024]?
-
-# %% tags=["hide-input", "nbval-check-output"]
-for base in (10_000, 500_000):
-    waves = torch.tensor(wavelengths(128, base))
-    below, above = (waves < 4096).sum().item(), (waves > 16384).sum().item()
-    print(f"base {base:7,}: {below} below 4,096,", end=" ")
-    print(f"{64 - below - above} between, {above} above 16,384")
-
-# %% [markdown]
-# The suspects are those between. With the larger base none of the 9 is suspect any more, but 7 others are. And far more pairs never come round (25 instead of 9).
-# On which pairs such a large model relies, the rule cannot say.
+# - A larger base: Code Llama goes from 10,000 to a million [@roziere2023].
+# - **Position interpolation** [@chen2023]: all positions of a text that is four times as long are divided by four. That makes all wavelengths four times as long.
 #
-# Code Llama changes the base after training, from 10,000 to a million, and then continues the training on long texts [@roziere2023].
-# @chen2023 propose another way, **position interpolation**: divide all positions of a text that is four times as long by four.
-# Our largest offset, 63, becomes 15¾: hardly beyond the trained 15. But most offsets now fall between two trained ones, such as 2¼.
-#
-# Dividing positions by four makes all wavelengths four times as long. Here is the usual reader with its wavelengths times 1, 2 and 4, and no further training:
+# We try the second. Our largest offset, 63, becomes 15¾: hardly beyond the trained 15. But most offsets now fall between two trained ones, such as 2¼.
+# Here is the usual reader with its wavelengths times 1, 2 and 4, and no further training:
 
 
 # %% tags=["hide-input"]
@@ -1192,8 +1178,8 @@ assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 # **NTK-by-parts**, the core of YaRN [@peng2023], therefore leaves fast pairs alone: they come round in training and tell near words apart. It stretches slow pairs wholly, and those in between partly.
 # Our crude form stretches all pairs but the one with 6 words (*slow waves* below).
 #
-# Neither works here without more training: with a factor of 4, both have less than 70 % at 16 words. So `train_on` gives the stretched usual reader 400 more steps, on stories of *16 words*. The result is a *repaired reader*.
-# The control is a *fresh reader*: a new one with the same wavelengths, which gets only these 400 steps.
+# With a factor of 4 neither works here without more training. So `train_on` gives the stretched usual reader 400 more steps, on *short* stories, of 16 words. The result is a *repaired reader*.
+# The control is a *fresh reader*: a new one with the same wavelengths and only these 400 steps.
 
 
 # %% tags=["hide-input"]
@@ -1235,19 +1221,17 @@ unrepaired = with_frequencies(deepcopy(usual), by_parts)
 assert right_answers(unrepaired, 16).nanmean().item() < 0.7  # before it is trained on
 
 # %% [markdown]
-# Both repaired readers are near or above 90 % at 64 words, and ahead of the fresh ones. (One seed each. A part of the lead may be training: at 16 words, too, the fresh readers are behind.)
-# With *all* wavelengths stretched, the first two are 25 and 79 words, and 25 is suspect. The fresh reader fails with them; the repaired one does not. Perhaps it still relies on its old pair, now of 79 words (not tested).
-#
-# Language models get such extra steps on *long* texts: up to a thousand in @chen2023.
+# It works: both repaired readers are near or above 90 % at 64 words, and ahead of the fresh ones. (One seed each. A part of the lead may be training: at 16 words, too, the fresh readers are behind.)
+# With *all* wavelengths stretched, the first two are 25 and 79 words, and 25 is suspect. The fresh reader fails with them; why the repaired one does not, we have not tested.
 #
 # ## Three loose ends
 #
 # ### Why does the learned bias fail?
 #
-# Back to the reader of the first figure. All words 15 and more ahead share its number of offset 15.
-# That number is high: higher than the number of −8. It began at 0 and has on average stayed near 0: in 16 words only the first word has a key at offset 15, and there we ask nothing.
+# One reason in the reader of the first figure: all words 15 and more ahead share the number of offset 15, and that one is badly trained.
+# It has on average stayed near 0, where it began: in 16 words only the first word has a key at offset 15, and there we ask nothing. So it is higher than the number of −8.
 #
-# We lower this number by hand, in each head to the number of offset 1. As a control, the number of −15 goes down by the same amounts. In the last line, all words more than 15 away are hidden:
+# We lower it by hand, in each head to the number of offset 1. As a control, the number of −15 goes down by the same amounts. In the last line, all words more than 15 away are hidden:
 
 
 # %% tags=["hide-input"]
@@ -1279,13 +1263,12 @@ assert plain + 0.03 < control < at_15 - 0.03 and plain + 0.08 < behind
 assert max(ahead, behind) + 0.02 < both < 0.93 and average[-1] > average[7] + 0.2
 
 # %% [markdown]
-# The control gains about half as much, though the number of −15 was low already. In this reader the high number does more harm.
-# In both cases far words count less, so part of the gain may come from less dilution.
-# Even without any far word this reader is worse than at 16 words; that we have not explained.
+# Lowering the high number gains about twice as much as the control. (A part of both gains may come from less dilution.)
+# That is not all: even without any far word this reader is worse than at 16 words.
 #
 # ### Why does our ALiBi need steeper slopes?
 #
-# Because it looks both ways.
+# Because it looks both ways: a head that is steep behind is flat ahead, so its weight goes to later nouns.
 # Suppose that a head scores all nouns alike, every fourth word is a noun, and the last one is right before the query. How much weight can the best of 8 heads give to that one, if it sees both sides, or only the words before?
 
 # %% tags=["hide-input"]
@@ -1310,7 +1293,6 @@ unaided = [round(100 * mean("none, causal", place), 1) for place in (0, 2)]
 assert unaided == [98.9, 77.4]
 
 # %% [markdown]
-# In our version a head that is steep behind is flat ahead, so its weight goes to later nouns.
 # With slopes 16 times as steep, the middle heads are steep on both sides.
 # A causal reader has no nouns ahead: with the *published* slopes it is right on 99.8 % at 64 words, our two-sided one on 75.4 % (three seeds each).
 #
@@ -1330,7 +1312,7 @@ assert unaided == [98.9, 77.4]
 # | ALiBi | keeps it, if the slopes suit the task |
 # | rotary | may fail where an alias of a preferred offset lies in the text |
 #
-# One small task on one small model shows what *can* happen, and how to find out; it does not rank encodings for translation or chat.
+# One small task on one small model shows what *can* happen, and how to find out.
 # A task where the answer is always near favors what prefers near words: expect another order if the question were who was named *first*.
 #
 # ## Your predictions

@@ -41,7 +41,7 @@ torch.set_num_threads(1)  # so that times can be compared
 # ## What does a step cost?
 #
 # *Training*: a step runs forward, then backward, and then the optimizer changes the weights.
-# Lesson [08](08_transformer.ipynb) counted the forward pass: two FLOPs (floating-point operations) for each parameter and token.
+# Lesson [08](08_transformer.ipynb) counted the forward pass: two FLOPs for each parameter and token. We take `mini` of lesson [10](10_translation.ipynb).
 
 # %%
 of_backward = Predict(
@@ -128,12 +128,11 @@ assert list(kept.values())[4:] == [30_720 + 480, 30_720, 3 * 30_720]
 # ReLU and softmax keep their *result*, because their gradient can be computed from it.
 # A product of two activations keeps *both*, a norm its input and two numbers for each token (mean and deviation), a linear layer its *input*.
 # The last line holds the input of the linear layer and the result of the ReLU, which is twice as wide.
-# (Here input and result of ReLU and softmax are equally large. That they keep the result shows in the next section: a product keeps it, too, and it is counted once.)
 #
 # ## A layer by hand
 #
 # With these rules we can write down what a whole encoder layer keeps.
-# We go through its code: norm, projections, scores, softmax, weighted sum, output projection, then another norm and the feed-forward network.
+# We go through its steps: norm, projections, scores, softmax, weighted sum, output projection, then another norm and the feed-forward network.
 # What takes most of the memory for sentences of ordinary length?
 
 # %%
@@ -176,16 +175,16 @@ assert measured == 4 * sum(by_hand.values())
 assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 
 # %% [markdown]
-# The formula is right to the byte.
+# The formula is right to the byte. It counts the attention weights once: softmax and the weighted sum keep the same table.
 # At 30 tokens the attention weights are a small part of the whole.
 # But they are the only line that grows with the square of the length.
 #
-# By the same rules a decoder layer keeps 14 vectors of d_model: three norms with their outputs make 6, two attentions make 8.
-# Twelve of them are for each target token, and two (keys and values of cross-attention) for each source token.
-# The last norm of each stack adds two.
+# The whole model follows by the same rules.
+# A decoder layer keeps 14 vectors of d_model: three norms with their outputs make 6, two attentions make 8. The last norm of each stack adds two.
 # `mini` has two layers in each stack. So a source token and a target token together keep 2 · 8 + 2 · 14 + 4 = 48 vectors.
-# 48 × 480 tokens × 128 numbers × 4 bytes is the line "vectors" below; "inner vectors" are those of d_ff.
-# Masks are kept as well, and the loss keeps a log-probability for each target token and subword (the line "logits"). (`mini` is without dropout; dropout keeps masks, too.)
+# 48 × 480 tokens × 128 numbers × 4 bytes is the line "vectors" below.
+#
+# The line "inner vectors" holds those of d_ff, "logits" what the loss keeps: a log-probability for each target token and subword. ("masks" are those of lesson 05, "rest" the norms' means and deviations, and the ids. `mini` has no dropout.)
 # `course_lib.cost.activation_bytes` counts all of that:
 
 # %% tags=["nbval-check-output"]
@@ -360,14 +359,17 @@ of_gradients = 4e-6 * (decoder + 3 * counts["embeddings"])  # MB
 assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 
 # %% [markdown]
-# The peak of `mini` is where the backward pass begins; base has one spike in the middle of this pass and one at its end.
+# The peak of `mini` is where the backward pass begins; base jumps there, too (the generator's gradient), but has higher spikes in the middle and at the end.
 # So there are three candidates for the peak:
 #
 # - *where the backward pass begins*: all activations and two tables as large as the logits;
-# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding (generator and both embeddings share one matrix: held are its gradient from the generator, that from the target embedding, and their sum);
-# - *where it ends*: all gradients and one more such table, the gradient from the source embedding.
+# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding;
+# - *where it ends*: all gradients and one more such table.
 #
-# `peak_bytes` takes the largest of the three, and adds 12 bytes for each parameter: its weight and two moments. Is that right for small and large models?
+# (Generator and both embeddings share one matrix: each gives it a gradient, and while two are added, both and their sum are held.)
+#
+# `peak_bytes` takes the largest candidate, and adds 12 bytes for each parameter: its weight and two moments. Is that right for small and large models?
+# A line gives the vocabulary, the pairs, the MB of weights and moments, and the "rest" (now all that is held beside them):
 
 # %% tags=["hide-input"]
 from course_lib.training import peak_bytes as measured_peak
@@ -390,7 +392,7 @@ del step  # of base, a gigabyte
 assert all(abs(error) < 0.04 for error in off.values())
 
 # %% [markdown]
-# The formula is right, here within one percent. (A line gives the vocabulary, the pairs, the MB of weights and moments, and the "rest" beside them. Python, PyTorch and the kernels' own scratch memory come on top.)
+# The formula is right, here within one percent. (Python, PyTorch and the kernels' own scratch memory come on top.)
 # So for short sentences on a CPU we know the memory of a step before we run it.
 #
 # The calculator shows the parts for other models and batches. (Its bars are never all held at once. Dropout's masks count as vectors here.)
@@ -469,11 +471,13 @@ assert max(gaps) < 1e-12
 
 # %% [markdown]
 # The result is the same, and in each head no table of scores has more than queries × size entries.
+#
 # But PyTorch would still keep each block for the backward pass.
-# FlashAttention [@dao2022] does not: today's version keeps its inputs, its result and one number per query, `largest + total.log()`, the logarithm of the sum of exp(score).
+# FlashAttention [@dao2022] does not: it keeps its inputs, its result and one number per query, `largest + total.log()`, the logarithm of the sum of exp(score).
 # The backward pass computes the weights again, block by block, as exp(score − that number).
 # Each pass is one **fused kernel**, with blocks that fit into the fastest memory of the chip.
 # That takes more FLOPs, but less traffic to main memory, which is slower than arithmetic.
+#
 # `F.scaled_dot_product_attention` uses such a kernel where one fits the device, the type, the mask and the dropout.
 # We compare it with attention written out: peak memory and time, forward and backward.
 
@@ -528,7 +532,7 @@ assert 3 < growth["fused"][1] < 6
 # %% [markdown]
 # The memory of the fused kernel is linear in the length.
 # Its time is not: every query is still compared with every key.
-# (Written out, the time can grow even faster.)
+# (Written out, it can grow even faster; we did not look for the reason.)
 #
 # From which length is attention the slower part of a layer? A recorded benchmark compares whole attention layers, projections included, with the feed-forward network (d_model 256, d_ff 1,024):
 
@@ -580,7 +584,7 @@ assert fused[3] > network[3]
 # ### In smaller portions
 #
 # With **gradient accumulation** (lesson [09](09_training.ipynb)) a batch is cut into micro-batches. Their gradients are added up before one step of the optimizer; the loss of each is divided by the number of tokens in all of them.
-# Only one micro-batch at a time has activations.
+# Only one micro-batch at a time has activations; lesson 09 compared the gradients.
 # (With dropout each micro-batch draws its own masks, so the gradients are the same only on average.)
 #
 # ### Computing twice
@@ -724,7 +728,7 @@ assert near + 1e-4 == near and 2e-4 < near + 2e-4 - near < 3e-4
 #
 # **Mixed precision** computes the matrix products in bfloat16, and keeps weights, norms and loss in float32. `torch.autocast` does that, by a list of operators for each device; our training uses it with `precision="bfloat16"`.
 # (It began with float16 [@micikevicius2018], whose smaller range needs a scaled loss, or small gradients become 0.)
-# Does it halve the activations?
+# Does it halve the activations of our 6 + 6 layers?
 
 
 # %%
@@ -762,7 +766,7 @@ assert kept_bytes(three_readers, parts) == in_float32 + copies
 #
 # ## The cache, when translating
 #
-# *Translating*, from here on: the model is trained. There are no gradients and no moments, and no activations are kept.
+# *Translating*: the model is trained. There are no gradients and no moments, and no activations are kept.
 # Beside the weights, memory holds the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
 # In each layer a hypothesis has two vectors of d_model for each of its tokens.
 # Cross-attention has keys and values of its own: two more vectors for each source token. (All hypotheses of a sentence could share these; ours are copied for each.)
@@ -860,7 +864,7 @@ assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 # ## Weights of one byte: int8
 #
 # *Translating* needs the weights, too. A trained weight no longer takes small steps, so it can be coarser.
-# **Quantization** stores each weight as an integer from −127 to 127, times a scale.
+# **Quantization** stores each weight as a small integer (int8: −127 to 127), times a scale.
 # We take one scale for each row of PyTorch's (out, in) weight, that is, for each output:
 
 
@@ -970,9 +974,9 @@ assert 2 <= 60 * (full - by_matrix[2]) <= 6
 # With one scale per matrix, four bits lose a few, three nearly all: the largest weight of all decides how coarsely every row is rounded.
 # (Other models may need more bits.)
 #
-# How many bytes does int8 save? We take the larger translator, `everyday`.
-# Its embedding and generator share one matrix. torchao converts the generator but not the embedding, so this matrix is now stored twice: in int8 for the generator, 2 million bytes, and in float32 for the embedding, 8 million.
-# With `embedding=True` the embedding reads the generator's int8 rows instead.
+# How many bytes does int8 save? Three quarters, but only if the embedding is converted, too.
+# Embedding and generator share one matrix. torchao converts the generator alone, so this matrix is then stored twice: in int8 and in float32.
+# With `embedding=True` the embedding reads the generator's int8 rows instead. Here is the larger translator, `everyday`, in both ways:
 
 # %% tags=["hide-input"]
 everyday = Translator.from_pretrained("everyday")
@@ -995,13 +999,17 @@ assert 0.4 < linear_only / whole < 0.5 and 0.24 < all_int8 / whole < 0.28
 assert max(scores.values()) - min(scores.values()) < 4
 
 # %% [markdown]
-# In the last row the weights take a quarter of the bytes. (Equal BLEU says little here, because the file of `everyday` was in int8 already. The file of `course` was in float16, and eight bits lost no sentence.)
+# Equal BLEU says little here: the file of `everyday` was in int8 already. That of `course` was in float16, and eight bits lost no sentence.
 #
 # ### Is int8 faster?
 #
 # It might be: to translate one token, a model mostly reads its weights from memory, and int8 weights are a quarter of the bytes.
-# We time one layer of `everyday`: "int8 weights" is what we have seen; in "int8 products" the activations become int8, too.
-# Each runs as it is ("eagerly"), and compiled with **`torch.compile`**, which records the operators of a function once and, where it can, generates one loop for several. torchao is made to be used with it.
+# We time one layer of `everyday` in float32 and in two forms of int8:
+#
+# - *int8 weights*: what we have seen;
+# - *int8 products*: the layer's input becomes int8, too, so that integers are multiplied.
+#
+# The int8 forms run as they are ("eagerly"), and compiled; float32 only eagerly. **`torch.compile`** records the operators of a function once and, where it can, generates one loop for several; torchao is made to be used with it.
 
 # %%
 of_speed = Predict(
@@ -1064,6 +1072,10 @@ with torch.no_grad():
 longer = times["torchao, int8 weights"] / times["float32"]
 of_speed.reveal(of_speed.choices[(longer > 0.5) + (longer > 1.3)])
 
+# %% [markdown]
+# On our CPU both int8 layers are *slower* than float32, compiled or not.
+# Why? Each of their calls is more than one product. We count the operators that run eagerly:
+
 # %% tags=["hide-input"]
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -1099,18 +1111,16 @@ if compiled:
     assert min(now.values()) > 1.2 * times["float32"]
 
 # %% [markdown]
-# On our CPU both int8 layers are *slower* than float32, compiled or not.
-#
 # - *int8 weights*: each call converts the whole matrix back to float32, as our class does, and then multiplies. The compiled code converts it, too.
 # - *int8 products*: the integers are multiplied directly, but finding a scale for each token takes many small operators. Compiling them saves some time.
 #
-# So in this layer int8 saves bytes, and no time. A single kernel that did all this could save time; we have not measured one. (And the 2 MB of this layer in float32 may stay in the processor's cache, where reading less gains little.)
+# So in this layer int8 saves bytes, and no time. A single kernel that did all this could save time; we have not measured one.
 #
 # ## What does a size bring?
 #
 # The paper's table 3 starts from base, mostly changes one thing at a time, and compares the BLEU.
 # We do the same with `mini`, now with the paper's dropout and label smoothing, on 20,000 pairs of the course corpus: six epochs, three seeds for each row.
-# (Recorded by `python -m course_lib.experiments table3`. Rows with another d_model or depth, post-norm and the LSTM use the best of three learning rates, chosen with another seed; the others use `mini`'s.)
+# (Recorded by `python -m course_lib.experiments table3`. Rows that may need another learning rate, such as another d_model or depth, use the best of three, chosen with another seed.)
 
 # %%
 of_table = Predict(
@@ -1124,6 +1134,9 @@ of_table = Predict(
     section="What does a size bring?",
 )
 of_table
+
+# %% [markdown]
+# In the figure "base" is our `mini`, "big" has three layers of width 256, and M stands for millions of parameters. The letters are those of the paper's rows (F is ours).
 
 # %% tags=["hide-input"]
 from course_lib.experiments import final_results, read_record
@@ -1170,13 +1183,13 @@ assert 55 < by_rate[1.0] < 65 and by_rate[1.5] < 30 < 90 < by_rate[0.5]
 assert by_rate[1.0] < min(min(runs) for runs in bleu_of.values())
 
 # %% [markdown]
-# "base" is our `mini`. The letters are those of the paper's rows (F is ours; subword dropout splits words in ever new ways); M stands for millions of parameters.
+# Three things can be read here.
 #
-# - *Size*: untied weights bring as much as `big`, with a quarter of its parameters; d_ff 1,024 is close behind. Twice d_model costs 2.9 times the parameters and brings nothing.
-# - *Recipe*: `mini` is better without dropout; the paper's base loses 1.2 BLEU without it. And an LSTM with attention beats `mini` at equal size and learning rate (lesson [15](15_alternatives.ipynb) asks when).
-# - *Learning rate*: with twice d_model, half of `mini`'s rate did best of three; one run at `mini`'s own reached only 60 BLEU, less than any row.
+# - *More parameters help only in the right place.* Untied weights bring as much as `big`, with a quarter of its parameters; d_ff 1,024 is close behind. Twice d_model costs 2.9 times the parameters and brings nothing.
+# - *A recipe does not fit every model.* `mini` is better without dropout; the paper's base loses 1.2 BLEU without it. Twice d_model needs half of `mini`'s learning rate: one run at `mini`'s own reached only 60 BLEU.
+# - *The Transformer does not always win.* An LSTM with attention beats `mini` at equal size (lesson [15](15_alternatives.ipynb) asks when).
 #
-# On another corpus the numbers may differ. The method stays: one change at a time, more than one seed, and a learning rate for each size.
+# On another corpus the numbers differ: on Multi30k, untied weights could not be told from luck (lesson [10](10_translation.ipynb)). The method stays: one change at a time, more than one seed, and a learning rate for each size.
 #
 # ## A smaller model that learns from a larger one
 #
@@ -1210,7 +1223,7 @@ for number in (14, 49):
 
 # %% [markdown]
 # After *put*, the teacher finds *putze* (clean) possible beside *putzte* (cleaned).
-# *At night* may begin with *in*, but also with *um* or *am*.
+# For *at* it also weighs *um* and *am*, which suit other times of day.
 # The loss is again a cross-entropy, with these probabilities as the target:
 
 
@@ -1230,7 +1243,10 @@ torch.testing.assert_close(
 assert min(sure) < 0.7 and sorted(sure)[len(sure) // 2] > 0.85
 
 # %% [markdown]
-# Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true ones or the teacher's. (Recorded by `python -m course_lib.experiments distillation`. For each, the validation part chose one of two learning rates. The teacher's probabilities are half of the loss with 250 pairs; with 4,000 more the validation part chose all of it over half.)
+# Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true ones or the teacher's.
+# An indented line of the output has the data of the line above it, and the teacher's probabilities in the loss.
+# With 250 pairs, half of the loss comes from these probabilities and half from the true tokens; with 4,000 more sentences all of it comes from the probabilities.
+# (The validation part chose the learning rates and the second share. Recorded by `python -m course_lib.experiments distillation`.)
 
 # %%
 of_student = Predict(
@@ -1284,7 +1300,7 @@ assert 0.3 < max(of_students) / course.model.config.num_parameters < 0.37
 
 # %% [markdown]
 # With 250 pairs every student fails, with the teacher's probabilities or without.
-# 4,000 more sentences bring the student to 78 BLEU. True translations and the teacher's do equally well: they are nearly always the same.
+# 4,000 more sentences bring the student to 78 BLEU. True translations and the teacher's do equally well: for sentences of up to six words they are nearly always the same.
 # With the teacher's probabilities as the targets, the student gets to 81.
 # (It is not only that such targets are smooth: all others learn with label smoothing. Without it, the 78 of the teacher's translations fall to 74.)
 #

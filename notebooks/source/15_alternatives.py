@@ -134,7 +134,7 @@ assert [len(route) - 1 for route in ROUTES.values()] == [1, 6, 3, 6]
 four_ways()
 
 # %% [markdown]
-# The fact takes 1, 6, 3 and 6 steps, the blue arrows.
+# The fact takes 1, 6, 3 and 6 steps, the blue arrows. (U and a come below.)
 #
 # These four ways give the five sides of our races: *Transformer* (attention), *LSTM* and *GRU* (two kinds of recurrence), *convolutional* and *state space*.
 # First we build the three new layers. Race 1 is recall, race 2 is translation. Between them we ask how many facts a state holds, whether attention can have a state, and what each side costs.
@@ -157,11 +157,10 @@ four_ways()
 # Say that the candidate at a filler is 0. With z = ½, three fillers leave 0.4, 0.2, 0.1: almost forgotten. With z = 1 they leave 0.8, 0.8, 0.8, and the gradient passes untouched, too.
 # For this number, z should be near 0 at *Anna-has-key*, and near 1 at fillers and at the other facts. The gate is computed from the token and the state, so the layer can learn this.
 #
-# The **GRU** [@cho2014] has this *update* gate z for each feature, and a *reset* gate r that says how much of the old state the candidate may see:
-# candidate = tanh(W x + r ⊙ U state), where ⊙ multiplies feature by feature. (This is PyTorch's form; the paper has U (r ⊙ state).)
+# Two layers have such gates, one for each feature (⊙ multiplies feature by feature):
 #
-# The older **LSTM** [@hochreiter1997] has a second state, its cells, and three gates: to forget (since @gers2000), to write (*input gate*) and to show (*output gate*):
-# cells = forget ⊙ cells + write ⊙ candidate, and state = show ⊙ tanh(cells).
+# - The **GRU** [@cho2014] has this *update* gate z, and a *reset* gate r that says how much of the old state the candidate may see: candidate = tanh(W x + r ⊙ U state). (This is PyTorch's form; the paper has U (r ⊙ state).)
+# - The older **LSTM** [@hochreiter1997] has a second state, its cells, and three gates: to forget (since @gers2000), to write (*input gate*) and to show (*output gate*). Its cells are forget ⊙ cells + write ⊙ candidate, and its state is show ⊙ tanh(cells).
 #
 # Here is the whole GRU.
 
@@ -247,8 +246,8 @@ for name, gate in (("GRU", "update"), ("LSTM", "forget")):
 assert 0.87 < left["GRU, update gate open"] ** (1 / 59) < 0.91
 
 # %% [markdown]
-# Where does 5e-13 come from? On average each token leaves 62 % of the gradient (the gate alone would leave half, the candidate adds the rest), and 0.62 to the power of 59 is 6e-13.
-# With the GRU's gate open, each token leaves about 89 %, which is close to the gate itself: sigmoid(2) = 0.88.
+# Where does 5e-13 come from? On average each token leaves 62 % of the gradient, and 0.62 to the power of 59 is 6e-13.
+# With the GRU's gate open, each token leaves about 89 %, close to the gate itself: sigmoid(2) = 0.88.
 # Training may open the gates further, but only through the very gradient that fades.
 #
 # The other weakness is the loop in `OurGRU`: token t cannot begin before token t − 1 is done, in training as well.
@@ -317,12 +316,10 @@ assert needed == 10
 
 # %% [markdown]
 # Each layer adds k − 1, so a distance of n takes about n / (k − 1) layers.
+# Beyond the receptive field the gradient is not small but exactly 0, and no training changes that.
 #
 # **A common mistake**: "a stack of convolutions sees exponentially far".
-# It does if the tokens of a window stand further apart from layer to layer: 1, 2, 4, 8 places (**dilated** convolutions [@kalchbrenner2016]).
-# The paper's table 1 counts log_k(n) layers for those (if the spacing grows k-fold each time), and its text n / k for windows without gaps, like Gehring's.
-#
-# Beyond the receptive field the gradient is not small but exactly 0, and no training changes that.
+# It does only if the tokens of a window stand further apart from layer to layer: 1, 2, 4, 8 places (**dilated** convolutions [@kalchbrenner2016]).
 #
 # ## State space: a linear recurrence
 #
@@ -359,7 +356,7 @@ class OurStateSpace(nn.Module):
 
 
 # %% [markdown]
-# Both ways should agree, because every step is linear and the same: how much a token counts depends only on its age.
+# The two ways agree, as we check below, because every step is linear and the same: how much a token counts depends only on its age.
 # Here is the kernel of four hands, what a token adds to the output 0, 1, 2, … tokens later. (Hand 0 does not turn.)
 
 # %%
@@ -384,7 +381,7 @@ for token in (4, 0, 2):
 assert states == [4, 2, 3] and 1 * 2 + 0 / 2 + 4 / 4 == states[-1]
 
 # %% [markdown]
-# For training there is a third way, the Fourier transform, with about n log n operations instead of the window's n². Do all three agree?
+# For training there is a third way, the Fourier transform, with about n log n operations instead of n². Do all three agree?
 
 
 # %%
@@ -583,7 +580,7 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 #
 # The others fail in two ways:
 #
-# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time in the long stories, far more often than any layer with a state. Beyond that it guesses.
+# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time in the long stories, far more often than any layer with a state (in the short ones less: see the note). Beyond that it guesses.
 # - *LSTM, GRU and state space* must keep all four facts and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. At more than 128 tokens the GRU and the LSTM still know something; the state space is close to guessing.
 #
 # <details><summary>Was the choice fair, and other details</summary>
@@ -642,8 +639,8 @@ assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.va
 # An LSTM with 64 cells keeps 128 numbers, far more than enough. Does it learn to use them?
 #
 # We take stories of 32 tokens: the first half tells 2, 4, 8 or 16 facts, each about a different one of 16 names, and fillers take the places left. The second half asks 16 times.
-# Readers of one layer learn from all four kinds at once: LSTMs with 8 and 64 cells, a state space with 512 numbers, and attention.
-# They take 2,000 steps, the Transformer 500 (it needs no more).
+# Models of one layer learn from all four kinds at once: LSTMs with 8 and 64 cells, a state space with 512 numbers, and attention.
+# They take 2,000 steps, the LSTMs also 8,000, the Transformer 500 (it needs no more).
 #
 # <details><summary>How they were trained</summary>
 #
@@ -729,10 +726,12 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
     assert run[2]["steps"] == 600 and late - early < 0.05
 
 # %% [markdown]
-# **Answer.** With 16 facts, only attention answers everything. For that it keeps 2,048 numbers, a key and a value of 32 for each of 32 tokens.
-# After 2,000 steps, the LSTM with 64 cells is right about a third of the time: its state has room for the facts, but it has not yet learned to use that room.
-# Time helps: after four times the steps it is 77 %. Size helps, too: among these longer runs, each with 64 cells is far ahead of each with 8, at 8 and at 16 facts.
-# In the record, the state space gained less than five points on average after step 600, though its state is larger than the LSTM's. We do not know why.
+# **Answer.** With 16 facts, only attention answers everything. For a state, room is not enough: a layer must also learn to use it.
+#
+# - *Attention* keeps 2,048 numbers, a key and a value of 32 for each of 32 tokens.
+# - *LSTM*: with 64 cells it is right about a third of the time after 2,000 steps, and 77 % after four times as many. Size helps, too: with 8 and 16 facts, every longer run with 64 cells is far ahead of every one with 8.
+# - *State space*: it keeps more than the LSTM, but it gained less than five points on average after step 600. It weighs a token by its age, never by what it says; whether this holds it back, we did not test.
+#
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
 # ## Attention with a state
@@ -788,8 +787,7 @@ assert (q @ torch.outer(k, v)).tolist() == [50, 0]
 # - Gehring's convolutions;
 # - state space: a Transformer with state spaces in place of self-attention.
 #
-# In all five, the decoder looks at all outputs of the encoder with attention.
-# That comes from a recurrent translator [@bahdanau2015].
+# In all five, the decoder attends to all outputs of the encoder, as in a recurrent translator before the Transformer [@bahdanau2015].
 # The Transformer threw out the rest: its abstract says "dispensing with recurrence and convolutions entirely".
 
 # %%
@@ -853,15 +851,15 @@ assert kept["state space"] == 16 * each
 # |---|---|---|---|
 # | self-attention | n² · d | 1 | 1 |
 # | recurrent | n · d² | n | n |
-# | convolutional, width k | k · n · d² | 1 | log_k(n), or n / k without gaps |
+# | convolutional, width k | k · n · d² | 1 | log_k(n) if dilated, n / k without gaps |
 #
-# The blue arrows of the first picture are the **path length**: attention 1, recurrence 6, convolution 3. The paper argues that a shorter path makes it easier to learn what connects two tokens.
+# The blue arrows of the first picture are the **path length**: attention 1, recurrence 6, convolution 3. (The table's n / k is an order of growth; exactly it is (n − 1) / (k − 1), rounded up.) The paper argues that a shorter path makes it easier to learn what connects two tokens.
 # **Sequential steps** are the steps of one layer that must wait for one another: none waits in attention or convolution, every one waits in a recurrence.
 #
-# We can read both off autograd's graph, in which each result points to what it was computed from.
-# In one layer, the *longest* chain back from the last output counts the calls that must wait.
-# In a stack just deep enough to connect both ends, the *shortest* chain from the last output to the first token is the path.
-# The folded function `chains` measures both. (Each call of PyTorch counts as one.)
+# Autograd's graph knows both, because in it each result points to what it was computed from. The folded function `chains` counts PyTorch's calls on two chains:
+#
+# - Sequential steps: the *longest* chain back from the last output of one layer.
+# - Path length: the *shortest* chain from the last output to the first token, in a stack just deep enough to connect them.
 
 
 # %% tags=["hide-input"]
@@ -982,11 +980,11 @@ both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fou
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# **Answer.** They hold: chains and paths grow as in the table (we show operations at n = 64 only):
+# **Answer.** They hold (we did not measure the dilated case): where the table says 1, a chain stays as long at every n; where it says n or n / k, it doubles with n.
 #
-# - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48, and 32 tokens one of 96.
-# - *Attention* has 8 calls in a row, and the shortest way through them is 4, at every n. (Its 6 n d² are three projections.)
-# - *Convolution* has 9 calls in a row at every n, but one layer does not reach the end: for 16 tokens it takes 8 layers, so the path is 8 · 9 = 72, and twice that for 32.
+# - *Attention*: 8 calls in a row, and 4 on the shortest way, at every n. (Its 6 n d² are three projections.)
+# - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
+# - *Convolution*: 9 calls in a row at every n, but one layer does not reach the end. For 16 tokens it takes 8 layers, so the path is 8 · 9 = 72.
 # - *State space* has the choice: fewest operations and n steps in sequence, or more operations and a chain that does not grow.
 #
 # By the terms of the table, n² d against n d², attention is cheaper than a recurrence as long as n < d.
@@ -1147,7 +1145,7 @@ assert second.standing()[0][0] == translators[0]
 second.moment = 1
 
 # %% [markdown]
-# The LSTM takes over after about 20 % of the time.
+# The convolutional side leads at first; the LSTM takes over after about 20 % of the time.
 # Why? A side can take more steps in the time, or learn more from each.
 # The last column of the table compares what they have learned after as many steps as the slowest run made.
 #
@@ -1167,7 +1165,7 @@ second.moment = 1
 #
 # **Question.** Why does a new Transformer learn so little from each step?
 #
-# Lesson [08](08_transformer.ipynb#Break-it:-forget-the-shift) met a suspect. An untrained Transformer mostly repeats what it reads: the residual path carries a token's embedding up to the generator, whose tied matrix gives the same token a high score. Perhaps training must first unlearn this **echo**.
+# Lesson [08](08_transformer.ipynb#How-does-it-start?) met a suspect. An untrained Transformer favors the token that it has just read: the residual path carries a token's embedding up to the generator, whose tied matrix gives the same token a high score. Perhaps training must first unlearn this **echo**.
 #
 # A plain LSTM has no such path and no echo. So we can test the suspect:
 #
@@ -1228,19 +1226,20 @@ assert {rates[side] for side in lstms} == {0.02}
 # 2. The extra matrix brings this LSTM back to 78 %. The Transformer gains less from it: 4, 4 and 11 points with its three seeds.
 # 3. Untied, the Transformer reaches 73 %, and the LSTM 82 %: the gap falls from 22 points to 9.
 #
-# **Answer.** The echo slows down the LSTM with a path. It explains at most a part of the Transformer's slow start.
+# **Answer.** The echo slows down the LSTM with a path. It explains at most a part of the Transformer's slow start; the rest stays open.
 #
 # <details><summary>What does not fit</summary>
 #
-# In the runs of 400 steps the LSTMs all took the highest rate that we tried, 0.02.
-#
-# The record has runs of 1,600 steps, too. There the Transformer is three points behind the LSTM, but the LSTM with a path is 16. So the echo alone does not explain both; we do not know what does.
+# After 1,600 steps, the LSTM with a path is still 16 points behind the LSTM.
 #
 # The state space echoes more than the Transformer (96 % of the tokens before training) and still learns faster (70 % after 400 steps).
 #
+# In the runs of 400 steps the LSTMs all took the highest rate that we tried, 0.02.
+#
 # </details>
 #
-# Does the LSTM's lead in race 2 last? In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point of exact match apart on the validation sentences. On Multi30k, after eight epochs, the LSTM was still ahead.
+# Does the LSTM's lead in race 2 last? It shrinks: here from 22 points after 400 steps to three after 1,600.
+# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point of exact match apart on the validation sentences. With less training it was still ahead: six epochs of 20,000 pairs (lesson [14](14_cost_and_memory.ipynb)), eight of Multi30k.
 # In the paper, with millions of sentence pairs, the base model beats every earlier translator of table 2 from English to German, at a third of the lowest training cost given there. From English to French only the big model does.
 #
 # ## Where the Transformer loses
@@ -1259,8 +1258,8 @@ assert {rates[side] for side in lstms} == {0.02}
 # Jamba [@lieber2024] has one layer of attention for every seven of Mamba.
 #
 # **A common mistake**: reading such a race as a verdict on architectures.
-# Ours has few tasks, small sizes, one processor and little training. Windows of 5 in two layers were our choice, and so was a task that one look-up solves.
-# Between race 1 and race 2 the task, the size and the time changed, every side got attention to the source, and another one won.
+# Our races have few tasks, small sizes, one processor and little training. Windows of 5 in two layers were our choice, and so was a task that one look-up solves.
+# Between race 1 and race 2 the task, the size and the time changed, every side got attention to the source, and another side won.
 #
 # ## Your predictions
 
@@ -1292,7 +1291,7 @@ Predictions()
 #
 # A layer with a state fills it before it knows the question; attention keeps everything and chooses afterwards. A convolution sees its window and no more.
 # Race 1: with equal size and six seconds, the Transformer (without positions) won recall at every distance. GRU and LSTM got there with four times the time, as long as the facts were few.
-# Race 2: on short translations after eight seconds, the LSTM with attention won. Against the GRU it took more steps in the time. Against the Transformer it also learned more from each; the echo explains at most a part of that.
+# Race 2: on short translations after eight seconds, the LSTM with attention won. Against the GRU it took more steps in the time. Against the Transformer it also learned more from each, at most in part because of the echo; with more steps this lead shrinks.
 # Table 1: its terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
 # The Transformer loses where memory must not grow, in time per token on long texts, and in the first seconds of learning to translate.
 #

@@ -9,7 +9,7 @@
 # 2. build each of them from the blocks of lessons 03 to 08, without a new attention class;
 # 3. ask what "unseen" means in a result, and compare a new model with a cheap baseline.
 #
-# **You need** the blocks (lessons [06](06_encoder.ipynb) and [07](07_decoder.ipynb)), masks ([05](05_masks.ipynb)) and decoding ([11](11_decoding.ipynb)).
+# **You need** the blocks (lessons [06](06_encoder.ipynb) and [07](07_decoder.ipynb)), masks ([05](05_masks.ipynb)), the whole model ([08](08_transformer.ipynb)), decoding ([11](11_decoding.ipynb)) and probes ([12](12_reading_attention.ipynb)).
 # **Time**: {minutes} minutes to read, under 150 seconds to run.
 # **In the paper**: section 6.3 parses English; the conclusion hopes for "images, audio and video" [@vaswani2017].
 
@@ -25,39 +25,10 @@ from course_lib.widgets import Predict, Predictions
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 
 # %% [markdown]
-# **How to read the scores.** Each model meets a cheap baseline, which takes a few lines and no Transformer.
-# `40 % (35–45)` means: three runs with different seeds gave 40 % on average, and 35 to 45 is the 95 % confidence interval of that mean, cut off at 0 and 100. The trainings are in a record, which `python -m course_lib.experiments families` makes again.
-# `seeds(side, name)` reads one of its results, seed after seed, and `told` prints mean and interval. (Both are folded.)
-# A score without an interval is one training, seed 0, or a simple rule that needs none.
-
-# %% tags=["hide-input"]
-from course_lib.experiments import read_record
-from course_lib.metrics import mean_estimate
-
-record = read_record("records/families.json")
-
-
-def seeds(side, name):
-    """A result of the record, seed after seed."""
-    runs = sorted(record["runs"], key=lambda run: run["seed"])
-    return [run["results"][name] for run in runs if run["side"] == side]
-
-
-# %% tags=["hide-input"]
-def told(values, share=True):
-    """Their mean, with its 95 % confidence interval: shares in percent, or bits."""
-    found = mean_estimate(values)
-    if not share:
-        return f"{found.value:.2f} ({found.low:.2f}–{found.high:.2f})"
-    low, high = max(found.low, 0), min(found.high, 1)
-    return f"{100 * found.value:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
-
-
-# %% [markdown]
 # ## Which half is which
 #
 # Six models are built in this lesson. Each has the attention of lesson [04](04_multi_head.ipynb), unchanged.
-# Look only at what goes in and what should come out:
+# Look only at what goes in and what should come out (`_` is a space):
 #
 # | model | goes in | should come out | built from |
 # |---|---|---|---|
@@ -195,9 +166,40 @@ for name, mask in (("causal mask", causal_mask(9)), ("no mask", None)):
 assert moved["causal mask"] == 0 < 1e-3 < moved["no mask"]
 
 # %% [markdown]
+# ### How to read the scores
+#
+# Each of the six models meets a cheap baseline, which takes a few lines and no Transformer.
+# `40 % (35–45)` means: three runs with different seeds gave 40 % on average, and 35 to 45 is the 95 % confidence interval of that mean, cut off at 0 and 100.
+# These runs are in a record, which `python -m course_lib.experiments families` makes again. Two folded functions read it: `seeds` gives a result of each run, `told` their mean and interval.
+# A score without an interval is one run, seed 0, or a baseline.
+
+# %% tags=["hide-input"]
+from course_lib.experiments import read_record
+from course_lib.metrics import mean_estimate
+
+record = read_record("records/families.json")
+
+
+def seeds(side, name):
+    """A result of the record, seed after seed."""
+    runs = sorted(record["runs"], key=lambda run: run["seed"])
+    return [run["results"][name] for run in runs if run["side"] == side]
+
+
+# %% tags=["hide-input"]
+def told(values, share=True):
+    """Their mean, with its 95 % confidence interval: shares in percent, or bits."""
+    found = mean_estimate(values)
+    if not share:
+        return f"{found.value:.2f} ({found.low:.2f}–{found.high:.2f})"
+    low, high = max(found.low, 0), min(found.high, 1)
+    return f"{100 * found.value:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+
+
+# %% [markdown]
 # ## A model that writes, letter by letter
 #
-# We give it English sentences of the course corpus, one character at a time, and ask at each character for the next.
+# First the decoder-only model. We give it English sentences of the course corpus, one character at a time, and ask at each character for the next.
 # There is no second text: the target is the text itself, shifted by one position.
 # Such a model is a **language model**; it needs nothing but text.
 
@@ -209,7 +211,7 @@ writer = train_writer(texts, seed=0)
 print(len(texts), "sentences, for example:", texts[20])
 
 # %% [markdown]
-# One step of such a training, by hand, with one sentence and a new model (`shown` prints ids as characters, a space as `_`):
+# Two steps of such a training, by hand, with one sentence and a new model (`shown` prints ids as characters, a space as `_`):
 
 
 # %% tags=["hide-input"]
@@ -287,7 +289,7 @@ for context in ("c", "e c", "the c"):
 # %% [markdown]
 # A long context says more about what follows, but it is rare: we may have met it once, or never.
 # So we trust a context that we met often, and otherwise ask a shorter one (`counted_prob`, folded).
-# A context was met N times, with k different followers. It keeps the share N / (N + k) of the probability; the rest, k / (N + k), goes to the context that is one character shorter (Witten–Bell smoothing). Met 8 times with 2 followers, it keeps 80 %.
+# A context that was met N times, with k different followers, keeps the share N / (N + k) of the probability. The rest goes to the context that is one character shorter (Witten–Bell smoothing). Met 8 times with 2 followers, it keeps 80 %.
 
 
 # %% tags=["hide-input"]
@@ -333,7 +335,7 @@ assert sum(each.numel() for each in writer.parameters()) == 70_976
 
 # %% [markdown]
 # After 600 steps our writer is far behind the counts of five characters. After 3,000 steps, where the record stops, the two are about equal.
-# A small corpus made by a grammar repeats itself, and there a table is hard to beat.
+# A small corpus made by a grammar repeats itself, and there a table may be hard to beat.
 #
 # Drawn at temperature 0.7, how many words occur in the training texts, and how many sentences are copied?
 
@@ -351,111 +353,9 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 # %% [markdown]
 # After 600 steps, two thirds of the words occur in the training texts; after 3,000 steps almost all do, though the sentences are still odd.
 #
-# ### Today's block
-#
-# What do Llama 3 or a chat model have that our writer has not?
-# Size and data, first of all. Then there are changes to the block, and two more trainings.
-# The plan of the block is still ours: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
-# The parts changed:
-#
-# | part | the paper (2017) | Llama 3 [@grattafiori2024] | why |
-# |---|---|---|---|
-# | norm | LayerNorm, after the sum | **RMSNorm** [@zhang2019], before the sub-layer | *before*: deep stacks train more easily (lesson [06](06_encoder.ipynb)); *RMS*: less to compute |
-# | positions | sinusoids, added to the words | rotary (lesson [13](13_positions_past_the_paper.ipynb)) | scores depend on the distance of two tokens |
-# | keys and values | as many heads as queries | 8 heads for 32 or more ([14](14_cost_and_memory.ipynb#Fewer-keys-than-queries)) | a smaller cache |
-# | feed-forward | ReLU, d_ff = 4 d_model | **SwiGLU** [@shazeer2020] | a lower loss at the same size; Shazeer offers no explanation |
-# | biases | in the feed-forward network | none | fewer parameters |
-#
-# GPT-2 [@radford2019] stands between them: the norm before the sub-layer, learned positions, and GELU, a smooth ReLU.
-#
-# RMSNorm does not subtract the mean. It divides by the square root of the mean of the squares: (3, 4, 0, 0) has the mean square 25 / 4, so it is divided by 2.5.
-# SwiGLU multiplies two projections, number by number. One of them has gone through SiLU, z · sigmoid(z), and works as a gate: where it is near 0, nothing passes.
-
-
-# %%
-class GatedFeedForward(nn.Module):
-    """SwiGLU: one projection decides how much of another one passes."""
-
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
-        self.down = nn.Linear(d_ff, d_model, bias=False)
-
-    def forward(self, x):
-        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
-
-
-# %% [markdown]
-# `LlamaBlock` (folded) puts the parts of the Llama 3 column together.
-
-# %% tags=["hide-input"]
-from torch.nn.functional import scaled_dot_product_attention as attend
-
-from course_lib.position import Rotary
-
-
-# %% tags=["hide-input"]
-class LlamaBlock(nn.Module):
-    def __init__(self, d_k, heads, key_heads, feed_forward):
-        super().__init__()
-        d_model, self.split = d_k * heads, [heads, key_heads, key_heads]
-        self.norm1, self.norm2 = nn.RMSNorm(d_model), nn.RMSNorm(d_model)
-        self.all_proj = nn.Linear(d_model, sum(self.split) * d_k, bias=False)
-        self.output_proj = nn.Linear(d_model, d_model, bias=False)
-        self.rotary, self.feed_forward = Rotary(64, d_k), feed_forward
-
-    def forward(self, x):  # (batch, length, d_model)
-        each = self.all_proj(self.norm1(x)).unflatten(-1, (sum(self.split), -1))
-        query, key, value = each.transpose(1, 2).split(self.split, dim=1)
-        query, key, _ = self.rotary(query, key)  # (batch, heads, length, d_k)
-        context = attend(query, key, value, is_causal=True, enable_gqa=True)
-        x = x + self.output_proj(context.transpose(1, 2).flatten(2))
-        return x + self.feed_forward(self.norm2(x))
-
-
-# %% tags=["hide-input"]
-torch.manual_seed(0)
-block, x = LlamaBlock(8, 8, 2, GatedFeedForward(64, 172)), torch.randn(1, 9, 64)
-other = x.clone()
-other[:, -1] += 1  # another last token
-with torch.no_grad():
-    change = (block(other) - block(x)).abs().amax(dim=2)[0]
-old = EncoderLayer(64, 8, 256, 0.0)
-for name, layer in (("lesson 06's, d_ff 256", old), ("Llama's way, d_ff 172", block)):
-    numbers = sum(each.numel() for each in layer.parameters())
-    print(f"{name:22} {numbers:,} parameters")
-print(f"a new last token moves itself {change[-1]:.1f}", end=", ")
-print(f"earlier ones {change[:-1].max():.0f}")
-
-# %% tags=["hide-input"]
-assert change[:-1].max() == 0 < change[-1]
-by_hand = x / (x.square().mean(dim=-1, keepdim=True) + torch.finfo(x.dtype).eps).sqrt()
-torch.testing.assert_close(block.norm1(x), by_hand)
-assert torch.tensor([3.0, 4, 0, 0]).square().mean().sqrt() == 2.5
-with torch.no_grad():  # of rotary: words moved along together change no score
-    query = block.all_proj(x[:, :1].expand(1, 9, 64)).unflatten(-1, (12, -1))
-    query, key, _ = block.rotary(*query.transpose(1, 2).split([8, 4], dim=1))
-    near = (query[0, 0, 3:] * key[0, 0, :-3]).sum(dim=-1)
-assert (near - near[0]).abs().max() < 1e-4
-
-# %% [markdown]
-# With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network.
-# The block is smaller mostly because its keys and values have fewer heads.
-#
-# ### From a language model to an assistant
-#
-# Our writer continues text, that is all: it does not answer a question.
-# A very large model can be led by its text: put a few solved examples of a task in front, and it often solves the next one. This is **in-context learning** [@brown2020]; no weight changes.
-# For an assistant, two more trainings follow.
-#
-# - **Instruction tuning**: the loss of this lesson, on conversations with good answers. Usually only the answer counts. In `<user> What is 2 + 2 ? <assistant> 4 </s>` the loss is taken at `4` and `</s>`.
-# - **Preference learning**: people say which of two answers is better. Either a second model learns to predict their choice, and its score is used as a reward [@ouyang2022], or the better answer is made more probable directly, compared with the worse one [@rafailov2023].
-#
-# Block, mask and sampling stay as they are.
-#
 # ## A model that fills in blanks
 #
-# An encoder sees both sides of each word, so predicting the next word would teach it nothing: the answer is part of its input.
+# Now an encoder. It sees both sides of each word, so predicting the next word would teach it nothing: the answer is part of its input.
 # BERT's task [@devlin2019] hides some of the tokens and asks for them.
 # A model trained in this way is a **masked language model**. (Our tokens are whole words.)
 
@@ -507,7 +407,7 @@ assert abs(masked / number - 0.8) < 0.03 and abs(stayed / number - 0.1) < 0.03
 #
 # The step of training is the one above, without a shift: `cross_entropy(model(blanks).flatten(0, 1), wanted.flatten())`.
 # The −100 is PyTorch's: `cross_entropy` leaves such targets out.
-# The record's model has 110,000 parameters and learned from 4,000 sentences, in 1,000 steps of 64.
+# In the record, one model (110,000 parameters) learned from 4,000 sentences, in 1,000 steps of 64; another had ten times both.
 #
 # What is this good for?
 # Here are sentences in which a noun may have been replaced by one of another kind. If one was, the sentence is called odd.
@@ -519,10 +419,10 @@ for sentence, odd in labeled_sentences(12, seed=3)[4:]:
     print("odd     " if odd else "sensible", " ".join(sentence))
 
 # %% [markdown]
-# Half are odd, so guessing gives 50 %. The new noun may happen to make sense, so 100 % is out of reach.
+# Half are odd, so guessing gives 50 %. Some of the new nouns happen to make sense, so 100 % is out of reach.
 #
 # Take *the shirt that she likes is hungry*. It is odd, and we know why: boys can be hungry, shirts cannot.
-# Could a model learn this from 100 labeled sentences? In each of the record's three sets of 100, at most two sentences have *shirt*, at most four *hungry*, and none both.
+# Could a model learn this from 100 labeled sentences? In the record's three sets of 100, no sentence has both *shirt* and *hungry*.
 # But a model that fills in *the boy is `<mask>`* and *the shirt is `<mask>`* in thousands of texts has to learn which words go with boys and which with shirts. And nobody had to label these texts.
 # So first we train on blanks, the **pretraining**. Then we put a linear layer on the vector of the first token, `<s>`, and train on with a few labels, here for 200 steps of 32: **fine-tuning**.
 # The result is a classifier, `TextClassifier` in the library. With `x = text_encoder(ids)`, its step is `cross_entropy(head(x[:, 0]), classes)`.
@@ -531,7 +431,7 @@ for sentence, odd in labeled_sentences(12, seed=3)[4:]:
 
 # %%
 of_labels = Predict(
-    "*Pretrained*, then 1,000 labels: what share of new sentences is right?",
+    "4,000 sentences with blanks, then 1,000 labels: what share of new ones is right?",
     unit="%",
     off_by=5,
     section="A model that fills in blanks",
@@ -637,19 +537,19 @@ assert abs(sum(each.numel() for each in filler.parameters()) - 110_000) < 1000
 assert max(more_after[100]) < 0.65 and 0.8 < ceiling < 0.86
 
 # %% [markdown]
-# Read down the column of 1,000 labels, from the Transformer without pretraining: 53, 59, 72. The labels are the same. The number of sentences with blanks grew: 0, 4,000, 40,000; the last ones also had ten times the steps.
-# The pretrained classifiers beat word pairs with every seed.
+# Pretraining helps. With the same 1,000 labels, 53 % become 59 % after 4,000 sentences with blanks, and 72 % after 40,000 (with ten times the steps, too).
+# Without it the Transformer does not even beat word pairs; with it and 1,000 labels it does, with every seed.
 # With 100 labels nothing is clearly better than guessing.
 # Is 72 % good? Word pairs with 80,000 labels are right on four of five sentences, so at least that much can be known.
 #
 # The last column asks the pretrained model itself: how often does it find the third word, if that is hidden?
-# The baseline guesses the word that it has met most often between the same two neighbors. (If it never met these together, the word it met most often after the left one; failing that, the most frequent third word.)
+# The baseline guesses the word that it has met most often between the same two neighbors. (If it never met these together, it goes by the left one alone; failing that, it takes the most frequent third word.)
 # With 4,000 sentences the model is no better than these counts. With 40,000 it is far ahead.
 # (BERT's pretraining had 3.3 billion words to read [@devlin2019, section 3.1].)
 #
 # ## Patches instead of words
 #
-# A picture becomes a sequence when it is cut into **patches**, small squares, read row by row [@dosovitskiy2021].
+# The same stack can read pictures. A picture becomes a sequence when it is cut into **patches**, small squares, read row by row [@dosovitskiy2021].
 # Here is one of scikit-learn's handwritten digits, 8 × 8 pixels.
 # We cut it into patches of 2 × 2 in a loop.
 
@@ -670,7 +570,7 @@ print("patches:", len(by_hand), "of", len(by_hand[0]), "numbers each")
 # An embedding table turns the id of a word into a vector.
 # A patch has no id; it *is* four numbers, so a linear layer takes the table's place.
 # In front we put one more learned vector, the **class token**: its output stands for the whole picture, as that of `<s>` did for a sentence.
-# `table` holds learned positions.
+# The positions are learned (`table`).
 # Such a model is a **vision transformer**, and this is all of it but `cut`, which follows:
 
 
@@ -783,7 +683,7 @@ with written_for(playground.examples[0], playground.pixels):
 #
 # Now both halves. The parser is the Transformer of lesson 08, unchanged: words go in, brackets come out.
 #
-# A **constituency tree** puts brackets around words that belong together, and labels them: NP is a noun phrase, VP a verb phrase.
+# A **constituency tree** puts brackets around words that belong together, and labels them: NP is a noun phrase, VP a verb phrase, PP a prepositional phrase.
 # The grammar behind the course corpus knows the trees of its sentences.
 # Here is one as a row of brackets, in which XX stands for a word, and then as the tree that it describes.
 
@@ -906,7 +806,8 @@ assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 # In the first, the second *to* got no XX, and the PP is missing. The other tree lacks an XX, as nearly four of five trees of longer sentences do.
 # Where every word has its XX, more than four of five trees are perfect.
 # So the parser mostly seems to lose count: it never had to count beyond ten. (It never saw the later positions either, lesson [13](13_positions_past_the_paper.ipynb).)
-# (The paper's F1 of 91.3 is on real sentences, of the Wall Street Journal [@vaswani2017, table 4]; ours cannot be compared with it.)
+#
+# The paper's F1 of 91.3 is on real sentences, of the Wall Street Journal [@vaswani2017, table 4]; ours cannot be compared with it.
 #
 # ## A picture in, a sentence out
 #
@@ -1308,11 +1209,12 @@ assert there[1] > there[0] - 0.1 and unread[0] > 0.35
 assert abs(unread[1] - never_unread[1]) < 0.08
 
 # %% [markdown]
-# *Probe A* reads new things nearly as well as known ones, and far better than in an untrained memory. So the shapes of new things are in the memory. The first explanation is out.
+# The shape of a new thing is in the memory, but in a code of its own, which a reader must have met. So the square seems to get lost in the reading.
 #
-# *Probe B* fails on new things. Is this the decoder's problem? Careful: it fails in the untrained memory as well. A probe that met yellow in every shape but the square may learn "yellow, so no square".
-# The telling comparison is between the columns. For known things, training lifted probe B from 10 % to 44 %: for these, a shape has become partly the same code in every color. For new things it lifted nothing.
-# We take this as a sign that each new thing has a code of its own in the memory, which a reader must have met. (This is one training, of seed 0.)
+# - *Probe A* reads new things nearly as well as known ones, and far better than in an untrained memory. So the first explanation is out.
+# - *Probe B* fails on new things. This alone says little: it fails in the untrained memory as well. (Having met yellow in every shape but the square, it may learn "yellow, so no square".) But for known things, training lifted it from 10 % to 44 %: a shape has become partly the same code in every color. For new things it lifted nothing.
+#
+# This is one training, of seed 0: a sign, not a proof.
 #
 # Are these errors a limit of the model, or of its 1,000 steps?
 # The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000: more pictures of the same known things.
@@ -1349,12 +1251,12 @@ assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 
 # %% [markdown]
 # After the longest training every caption of known things and new pairs is right, and three of four with new things, though no training picture shows one.
-# Look down the right column. Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures, as many steps: 63 %. Three times the steps on these: 74 %.
+# Look down the right column. Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures, as many steps: perhaps more, 63 %. Three times the steps on these: 74 %.
 # A quarter is still wrong; longer trainings we have not measured.
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
-# ## Which shape is it?
+# ## What was gained?
 #
 # Six models, one block. What did they gain over the cheap baselines?
 
@@ -1400,7 +1302,7 @@ assert gained[6] > gained[5] > 0.1 + max(gained[:5])
 # They are farthest apart for the captioner's known things and new pairs. On anything new its baseline has 0 % by construction: it can only repeat training captions.
 # (The captioner's rows are those of 1,000 steps. The writer, measured in bits, is left out.)
 #
-# And elsewhere?
+# And which shape is used elsewhere?
 #
 # | what it does | goes in | comes out | shape | for example |
 # |---|---|---|---|---|
@@ -1414,7 +1316,112 @@ assert gained[6] > gained[5] > 0.1 + max(gained[:5])
 # Most large language models are such decoders. Any pair can be written as one text, source first, so that one model and one loss serve every task.
 # The price: under a causal mask the words of the source do not see what follows them.
 #
-# **Try yourself**: `train_writer(texts, seed=0, steps=3000)` takes five times as long. What does it write in the playground?
+# **Try yourself**: `train_writer(texts, seed=0, steps=3000)` takes five times as long. What does it write? (`ModelPlayground` takes it as its second argument.)
+#
+# ## Today's language models
+#
+# What do Llama 3 or a chat model have that our writer has not?
+# Size and data, first of all. Then there are changes to the block, and two more trainings.
+#
+# ### Today's block
+#
+# The plan is still ours: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
+# The parts changed:
+#
+# | part | the paper (2017) | Llama 3 [@grattafiori2024] | why |
+# |---|---|---|---|
+# | norm | LayerNorm, after the sum | **RMSNorm** [@zhang2019], before the sub-layer | *before*: deep stacks train more easily (lesson [06](06_encoder.ipynb)); *RMS*: less to compute |
+# | positions | sinusoids, added to the words | rotary (lesson [13](13_positions_past_the_paper.ipynb)) | scores depend on the distance of two tokens |
+# | keys and values | as many heads as queries | 8 heads for 32 or more ([14](14_cost_and_memory.ipynb#Fewer-keys-than-queries)) | a smaller cache |
+# | feed-forward | ReLU, d_ff = 4 d_model | **SwiGLU** [@shazeer2020] | a lower loss at the same size; Shazeer offers no explanation |
+# | biases | in the feed-forward network | none | fewer parameters |
+#
+# GPT-2 [@radford2019] stands between them: the norm before the sub-layer, learned positions, and GELU, a smooth ReLU.
+#
+# RMSNorm does not subtract the mean. It divides by the square root of the mean of the squares: (3, 4, 0, 0) has the mean square 25 / 4, so it is divided by 2.5.
+# SwiGLU multiplies two projections, number by number. One of them has gone through SiLU, z · sigmoid(z), and works as a gate: where it is near 0, nothing passes.
+
+
+# %%
+class GatedFeedForward(nn.Module):
+    """SwiGLU: one projection decides how much of another one passes."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+
+# %% [markdown]
+# `LlamaBlock` (folded) puts the parts of the Llama 3 column together.
+
+# %% tags=["hide-input"]
+from torch.nn.functional import scaled_dot_product_attention as attend
+
+from course_lib.position import Rotary
+
+
+# %% tags=["hide-input"]
+class LlamaBlock(nn.Module):
+    def __init__(self, d_k, heads, key_heads, feed_forward):
+        super().__init__()
+        d_model, self.split = d_k * heads, [heads, key_heads, key_heads]
+        self.norm1, self.norm2 = nn.RMSNorm(d_model), nn.RMSNorm(d_model)
+        self.all_proj = nn.Linear(d_model, sum(self.split) * d_k, bias=False)
+        self.output_proj = nn.Linear(d_model, d_model, bias=False)
+        self.rotary, self.feed_forward = Rotary(64, d_k), feed_forward
+
+    def forward(self, x):  # (batch, length, d_model)
+        each = self.all_proj(self.norm1(x)).unflatten(-1, (sum(self.split), -1))
+        query, key, value = each.transpose(1, 2).split(self.split, dim=1)
+        query, key, _ = self.rotary(query, key)  # (batch, heads, length, d_k)
+        context = attend(query, key, value, is_causal=True, enable_gqa=True)
+        x = x + self.output_proj(context.transpose(1, 2).flatten(2))
+        return x + self.feed_forward(self.norm2(x))
+
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+block, x = LlamaBlock(8, 8, 2, GatedFeedForward(64, 172)), torch.randn(1, 9, 64)
+other = x.clone()
+other[:, -1] += 1  # another last token
+with torch.no_grad():
+    change = (block(other) - block(x)).abs().amax(dim=2)[0]
+old = EncoderLayer(64, 8, 256, 0.0)
+for name, layer in (("lesson 06's, d_ff 256", old), ("Llama's way, d_ff 172", block)):
+    numbers = sum(each.numel() for each in layer.parameters())
+    print(f"{name:22} {numbers:,} parameters")
+print(f"a new last token moves itself {change[-1]:.1f}", end=", ")
+print(f"earlier ones {change[:-1].max():.0f}")
+
+# %% tags=["hide-input"]
+assert change[:-1].max() == 0 < change[-1]
+normed = x / (x.square().mean(dim=-1, keepdim=True) + torch.finfo(x.dtype).eps).sqrt()
+torch.testing.assert_close(block.norm1(x), normed)
+assert torch.tensor([3.0, 4, 0, 0]).square().mean().sqrt() == 2.5
+with torch.no_grad():  # of rotary: words moved along together change no score
+    query = block.all_proj(x[:, :1].expand(1, 9, 64)).unflatten(-1, (12, -1))
+    query, key, _ = block.rotary(*query.transpose(1, 2).split([8, 4], dim=1))
+    scores = (query[0, 0, 3:] * key[0, 0, :-3]).sum(dim=-1)
+assert (scores - scores[0]).abs().max() < 1e-4
+
+# %% [markdown]
+# With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network.
+# The block is smaller mostly because its keys and values have fewer heads. Earlier tokens do not move: it is causal.
+#
+# ### From a language model to an assistant
+#
+# Our writer only continues text; it does not answer a question.
+# A very large model can be led by its text: put a few solved examples of a task in front, and it often solves the next one. This is **in-context learning** [@brown2020]; no weight changes.
+# For an assistant, two more trainings follow.
+#
+# - **Instruction tuning**: the writer's loss, on conversations with good answers. Usually only the answer counts. In `<user> What is 2 + 2 ? <assistant> 4 </s>` the loss is taken at `4` and `</s>`.
+# - **Preference learning**: people say which of two answers is better. Either a second model learns to predict their choice, and its score is used as a reward [@ouyang2022], or the better answer is made more probable directly, compared with the worse one [@rafailov2023].
+#
+# Block, mask and sampling stay as they are.
 #
 # ## Your predictions
 
@@ -1427,13 +1434,8 @@ Predictions()
 # - **encoder-only model**: the left half of figure 1; each token's vector has seen the whole input.
 # - **decoder-only model**: one stack with a causal mask that predicts the next token.
 # - **encoder-decoder model**: both halves; something is read, something else is written.
-# - **RMSNorm**: a layer norm that does not subtract the mean.
-# - **SwiGLU**: a feed-forward network in which one projection gates another.
 # - **language model**: a model that gives a probability to what comes next.
 # - **bits per character**: mean of log₂(1 / probability of the right character).
-# - **in-context learning**: doing a task from examples in the text, without training.
-# - **instruction tuning**: training a language model on conversations with good answers.
-# - **preference learning**: training a language model with pairs of answers of which people prefer one.
 # - **masked language model**: an encoder-only model trained to fill in blanks.
 # - **pretraining**: training on much data without labels, before fine-tuning.
 # - **fine-tuning**: further training of a trained model on another task.
@@ -1446,15 +1448,21 @@ Predictions()
 # - **constituency tree**: labeled brackets around the words that belong together.
 # - **linearized tree**: a constituency tree as a row of tokens.
 # - **labeled F1**: 2 · right / (said + wanted), over constituents.
+# - **RMSNorm**: a layer norm that does not subtract the mean.
+# - **SwiGLU**: a feed-forward network in which one projection gates another.
+# - **in-context learning**: doing a task from examples in the text, without training.
+# - **instruction tuning**: training a language model on conversations with good answers.
+# - **preference learning**: training a language model with pairs of answers of which people prefer one.
 
 # %% [markdown]
 # ## Summary
 #
 # A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models. None of the six models needed a new attention class.
-# What such a model does is decided by its mask, its tokens and its target. Today's language models have other norms, positions and gates, and fewer keys, in the same plan.
+# What such a model does is decided by its mask, its tokens and its target.
 # That the blocks fit a task does not make them the best choice. Counts were about as good as the writer (3,000 steps) and the blanks model (4,000 sentences), and the nearest picture was as good as the vision transformer.
 # With 1,000 labels, pretraining on blanks helped the classifier, and more pretraining helped it more.
 # "Unseen" can mean a new picture, a new pair or a new thing. After a short training the captioner is wrong on most new things, though their shape is in its memory; after a long one it is right on most.
+# Today's language models have other norms, positions and gates, and fewer key heads, in the same plan.
 #
 # **Practice**: [assignment 16](assignments/release/16_one_block_many_models/16_one_block_many_models.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from course_lib.data import Pair, load_course
-from course_lib.data.augment import KINDS, augmented, fills, made
+from course_lib.data.augment import KINDS, augmented, fills, made, sources
 from course_lib.data.augment.names import CITIES, MEN, SURNAMES, WOMEN
 from course_lib.preprocessing import PLACEHOLDERS
 from tests.helpers.laws import tells_apart
@@ -180,18 +180,62 @@ def test_places_are_numbered_as_they_are_read():
     tells_apart(law_places_are_numbered_as_read, made.something, numbered_as_written)
 
 
+def law_phrases_are_learned(pairs):
+    """Each as it stands and in haste, more than once, and with another sentence beside it."""
+    found = Counter(pairs)
+    for phrase in sources.phrasebook():
+        assert found[phrase] == sources.REPEATED and found[sources.bare(phrase)] >= 1, phrase
+    ends = tuple(f" {pair.src}" for pair in PAIRS)
+    assert sum(pair.src.endswith(ends) for pair in found) > 100
+
+
+def test_the_phrasebook_is_learned_several_times():
+    def once(*_):
+        return sources.phrasebook()
+
+    rng = random.Random(0)
+    tells_apart(
+        lambda of: law_phrases_are_learned(list(of(PAIRS, rng, made.joined))), sources.of_the_phrasebook, once
+    )
+    assert sources.bare(Pair("Happy Easter, children!", "Frohe Ostern, Kinder!")) == Pair(
+        "happy easter, children", "Frohe Ostern, Kinder"
+    )
+    assert sources.bare(Pair("Is it far?", "Ist es weit?")) == Pair("is it far", "Ist es weit?")
+
+
+def law_phrases_are_sound(phrases):
+    assert len({phrase.src for phrase in phrases}) == len(phrases) > 1000
+    for phrase in phrases:
+        for text in phrase:
+            assert re.fullmatch(r"[A-ZÄÖÜ][\w ,.'!?:-]*[.!?]", text), text
+        assert phrase.src[-1] == phrase.tgt[-1] and len(phrase.src.split()) <= 10, phrase
+
+
+def test_phrases_are_short_sentences_with_the_same_mark():
+    phrases = sources.phrasebook()
+    odd = [*phrases, Pair("Is it you?", "Bist du es.")]
+    tells_apart(law_phrases_are_sound, phrases, odd)
+
+
+TESTED = {size: load_course(num_train=size) for size in (30_000, 60_000)}
+
+
 def law_of_the_grammar(pairs):
     assert len(set(pairs)) == 50 and all(len(pair.src.split()) > 6 for pair in pairs)
-    course = load_course(num_train=100)
-    assert not {pair.src for pair in pairs} & {pair.src for pair in course.valid + course.test}
+    for course in TESTED.values():
+        held_out = {text for pair in course.valid + course.test for text in (pair.src, pair.tgt)}
+        assert not [pair for pair in pairs if {*pair} & held_out]
 
 
-def test_the_grammars_sentences_are_long_and_of_its_training_part():
-    course = load_course(num_train=100)
-    held_out = [Pair(pair.src, pair.tgt) for pair in course.test if len(pair.src_words) > 7][:50]
-    tells_apart(law_of_the_grammar, made.of_the_grammar(50), held_out)
+def test_the_grammars_sentences_are_long_and_no_lesson_tests_on_them():
+    def of(part):
+        return [Pair(pair.src, pair.tgt) for pair in part if len(pair.src_words) > 7][:50]
+
+    smaller, larger = TESTED.values()
+    english = made.of_the_grammar(49) + [Pair(larger.test[0].src, "Das steht nur auf Englisch auf beiden Seiten.")]
+    tells_apart(law_of_the_grammar, made.of_the_grammar(50), of(smaller.test), of(larger.valid), english)
     with pytest.raises(AssertionError):
-        law_of_the_grammar([Pair(pair.src, pair.tgt) for pair in course.train[:50]])
+        law_of_the_grammar([Pair(pair.src, pair.tgt) for pair in smaller.train[:50]])
 
 
 def test_careless_writing_changes_the_source_only():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from course_lib.data.augment import fills
 from course_lib.data.augment.names import CITIES, MEN, SURNAMES, WOMEN
+from course_lib.data.augment.sources import of_the_grammar, of_the_phrasebook
 from course_lib.data.augment.words import (
     ADDRESSES,
     CLOCKS,
@@ -38,7 +39,7 @@ _IN_YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 
 
 def augmented(pairs: Sequence[Pair], *, seed: int = 0) -> list[Pair]:
-    """The pairs, and after them the made ones, about 60 for 100; a third of these are the course corpus's.
+    """The pairs, and after them the made ones: some 60 for 100, a third of the course corpus, and the phrasebook.
 
     Args:
         pairs: everyday sentences, as of Tatoeba's training part.
@@ -48,19 +49,8 @@ def augmented(pairs: Sequence[Pair], *, seed: int = 0) -> list[Pair]:
     rng = random.Random(f"{seed}/joined")
     several = (joined(*rng.sample(pairs, 2), rng) for _ in range(round(JOINED * len(pairs))))
     made += [pair for pair in several if pair is not None]
+    made += of_the_phrasebook(pairs, random.Random(f"{seed}/phrases"), joined)
     return [*pairs, *made, *of_the_grammar(round(GRAMMAR * len(pairs)))]
-
-
-def of_the_grammar(number: int) -> list[Pair]:
-    """Sentences of the course corpus, each its own: cases, tenses and word order without an error.
-
-    Short ones are left out: what has six words may stand in a part of the everyday corpus that is to be held out.
-    Course corpora of other sizes test on some of these sentences, so a translator trained on them is no stranger there.
-    """
-    from course_lib.data.course import load_course
-
-    long = [pair for pair in load_course(num_train=2 * number).train if len(pair.src_words) > 7]
-    return [Pair(pair.src, pair.tgt) for pair in long[:number]]
 
 
 def _some(name: str, pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:

@@ -228,6 +228,16 @@ I like {}.|Ich mag {}.
 Thank you! {}|Danke! {}
 Good morning {}|Guten Morgen {}
 Write to {} or to {}.|Schreiben Sie an {} oder an {}.
+The train leaves from platform {}.|Der Zug fährt von Gleis {} ab.
+Flight {} leaves from gate {}.|Flug {} startet von Gate {}.
+My seat is {}.|Mein Platz ist {}.
+Take bus {} to {}.|Nehmen Sie den Bus {} nach {}.
+The room number is {}.|Die Zimmernummer ist {}.
+Bus {} goes to gate {}.|Der Bus {} fährt zum Gate {}.
+The number of my car is {}.|Mein Kennzeichen ist {}.
+Your code is {}.|Ihr Code ist {}.
+{} and {} are the same.|{} und {} sind dasselbe.
+What is the difference between {} and {}?|Was ist der Unterschied zwischen {} und {}?
 {}|{}
 """
 
