@@ -79,7 +79,7 @@ for example in examples:
 #
 # After *Heute* the verb stays in second position, so the subject moves after it. After *weil* the verb comes last, *ist*; after *müssen* the second verb comes last, *aufstehen*.
 # And *the* became *der*, *die*, *das* or *dem*, by gender and case. Replacing word by word would not do.
-# None of these six English sentences is among its pairs, word for word, though close relatives of some are.
+# None of these six English sentences is among the training pairs, word for word, though close relatives of some are.
 
 # %% tags=["hide-input"]
 import re
@@ -110,7 +110,7 @@ assert 104_000 < told["train_pairs"] - 160_000 < 107_000  # made for the course
 # Now you.
 # Type a sentence of your own; it is translated while you type.
 # The number beside each German piece (`</s>` ends the sentence) is the probability that the model gave it.
-# For the right token, training aimed at only about 90 % (lesson [09](09_training.ipynb) shows why).
+# For the right piece, training aimed at only about 90 % (lesson [09](09_training.ipynb) shows why).
 # So do not expect numbers far above 0.9.
 # Where does it hesitate?
 
@@ -125,7 +125,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
     assert playground.view["text"].endswith(" aufstehen.")
 
 # %% [markdown]
-# Here it hardly hesitates: most pieces get about 90 %. A rare word, or one with several translations, gets less.
+# Here it hardly hesitates: the pieces get 83 % to 97 %. A rare word, or one with several translations, gets less.
 #
 # ## What goes where
 #
@@ -135,7 +135,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
 # The model has two halves:
 #
 # - The **encoder** reads the source (here English), all of it at once, and outputs one vector for each token. Together these vectors are the **memory**.
-# - The **decoder** writes the target (German), starting from the token `<s>`. It reads the memory and what has been written so far. A linear layer turns its output into **logits**: one score for each token of the vocabulary, here 8,000. A softmax turns these scores into the probabilities that the playground shows.
+# - The **decoder** writes the target (German), starting from the token `<s>`. It reads the memory and what has been written so far. It outputs a vector for each token read; from the last one, a linear layer makes **logits**: one score for each token that the model knows, here 8,000 (its vocabulary). A softmax turns these scores into the probabilities that the playground shows.
 #
 # The most probable token, the best, is written, and the decoder reads it in the next step.
 # This repeats until the best token is `</s>`.
@@ -198,7 +198,7 @@ assert len(steps) == 7 and config.vocab_size == 8000
 assert [token.split()[0] for token in surest[:2]] == ["▁aufstehen", "▁auf"]
 
 # %% [markdown]
-# (Our model has three layers in each half. The paper's base model has six, vectors of d_model = 512 numbers, and 65 million parameters.)
+# (Each half is a stack of three *layers* of the same form. The paper's base model has six, vectors of d_model = 512 numbers, and 65 million parameters.)
 #
 # Here is this loop as code.
 # `ids_of`, from a folded cell, gives a sentence's tokens as numbers, and `name_of` the token of a number; `model.generator` is the linear layer.
@@ -229,7 +229,7 @@ with written_for(early, translator.tokenizer.decode(source[0, :-1].tolist())):
 # Left of the arrow is what the decoder has read, right of it are the three best tokens.
 # (Always writing the best is called greedy search. `translate` follows several candidates at once, lesson [11](11_decoding.ipynb). A folded cell makes a function of this loop, `write`.)
 #
-# Back to the memory. We change one English word.
+# Back to the memory. We change one English word. Choose an answer, then run on.
 
 # %%
 other_drink = Predict(
@@ -274,9 +274,9 @@ assert from_the[1].index(max(from_the[1])) == 4 and abs(from_the[1][4] - 0.38) <
 assert max(weights[4] for weights in from_the) == from_the[1][4]
 
 # %% [markdown]
-# Such **attention weights** lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.38.
+# Such **attention weights** are no parameters: they are computed anew for each sentence. They lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.38.
 # (Of the three layers, this is the one where *milk* gets the most. Each number is a mean over the layer's eight sets of weights.)
-# With each set of weights the model takes a weighted mean of vectors made from these tokens. A linear layer joins the eight means, and the result is added to the vector at *the*. Now this vector has something of *milk* in it.
+# With each set of weights the model takes a weighted mean of vectors made from these tokens. A linear layer joins the eight means, and the result is added to the vector at *the*. Now this vector has something of *milk* in it. (Then a small network, the same at every position, works on each vector alone: lesson [06](06_encoder.ipynb).)
 #
 # The model uses attention in three places:
 #
@@ -293,7 +293,7 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 # And what word 1 said has to survive 49 updates before word 50 can use it.
 #
 # Attention already existed, as an addition to recurrent networks: with it, the decoder could look back at all the encoder's states [@bahdanau2015].
-# Convolutional translators had already dropped recurrence (lesson [15](15_alternatives.ipynb)).
+# Convolutional translators, which look at a few neighbors at a time, had already dropped recurrence (lesson [15](15_alternatives.ipynb)).
 # The paper dropped recurrence and convolutions, and let attention alone carry information from word to word. In the encoder every word looks at every other word directly, and all do so at once. So *water* could reach all seven vectors of the memory.
 #
 # The result, the **Transformer**, was made for translation; most language models today are built on it.
@@ -425,9 +425,9 @@ with written_for("Today the boy opens the window.", sentence):
 # Look at head 0. For *der* it gives *boy* 0.9, while the other seven heads look at *the*. In a mean of eight, that 0.9 makes 0.11 only. For *das*, head 0 looks at *window*: again the noun that comes next.
 # (Choose another layer, point at a word, type another sentence.)
 #
-# Is it head 0, then, that brings the gender? We switched it off, so that it adds 0, and little changed.
-# Without head 0 of layer 2 as well, which also looks at *boy*, *der* falls from 94 % to 49 %, and *das* (for *girl*) to 28 %. No other pair of heads, one from each layer, costs more than three points (folded).
-# So much of the gender comes by these two heads, but not all: the right article is still the best token.
+# Is it head 0, then, that brings the gender? We switched heads off, so that they add 0 (folded). Without this one, little changes.
+# Head 0 of layer 2 looks at *boy*, too. Without both, *der* falls from 94 % to 49 %, and *das* (for *girl*) to 28 %. Of the other heads of these two layers, no pair, one from each, costs more than three points.
+# So the article depends a lot on these two heads, but not only on them: the right one is still the best token.
 #
 # A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 
@@ -475,7 +475,7 @@ assert switched["both off"].argmax(dim=-1).tolist() == correct
 # %% [markdown]
 # ## How it learned
 #
-# In training the decoder does not read its own words, but a *human* translation with `<s>` in front.
+# In training the decoder does not read its own words, but the translation of the pair, here a *human* one, with `<s>` in front.
 # Each position has to answer with the token that follows:
 #
 # ```
@@ -539,7 +539,7 @@ assert name_of(logits[4].argmax().item()) == "▁weil"
 # %% [markdown]
 # After three steps *denn* is about twenty times as likely, but *weil* still wins.
 #
-# Real training repeats this on batches of many pairs, for hours. It also aims at about 90 % instead of 100 %, uses a better optimizer with a schedule for its step size (lesson [09](09_training.ipynb)), and cuts some English words into smaller pieces.
+# Real training repeats this on batches of many pairs, for hours. It also aims at about 90 % instead of 100 %, uses a better optimizer with a schedule for its step size (lesson [09](09_training.ipynb)), and cuts some English words into smaller pieces, so that rare words are practiced, too.
 #
 # ## What it cannot do
 #
@@ -580,7 +580,7 @@ with written_for(originals, tuple(new)):
 
 # %% [markdown]
 # The first means *the statement waited for the appetite*, with a wrong article.
-# In the second, the tendon has become a *Titel* (title), and *uneinbar* is no German word at all: it was made up.
+# In the second, *tendon*, read in three pieces, became a *Titel* (title), and *uneinbar* is no German word at all: it was made up.
 # In the third, *Lichens* is copied, and the verb is *baut* (*builds*), in the singular.
 #
 # A reader who knows no German gets no warning. Do the probabilities warn? Here is their geometric mean over the tokens of each answer.
@@ -618,7 +618,7 @@ assert not any(token.startswith("▁Fe") for token, _ in second)
 
 # %% [markdown]
 # *Frühling* is the season. A spring that breaks is a coil, *die Feder*. The rule is refuted: this wrong answer is above two of our six right ones.
-# Nor does it seem to know the second meaning. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühling*, with 42 %, and *Feder* is not among the first three.
+# Nor does it seem to know the second meaning. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühling*, with 42 %, and *Feder* is not among the first three (folded).
 # A low probability hints at an error; a high one proves nothing.
 #
 # ## More than translation

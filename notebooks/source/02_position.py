@@ -56,7 +56,7 @@ assert sorted(cat_first.tolist()) == sorted(dog_first.tolist())
 # We look the tokens up in a table with one random row for each, as lesson 01 does.
 #
 # Then comes a layer that this lesson takes as given: self-attention.
-# Each token gets a new vector, in essence a weighted mean of all vectors: the better a vector matches its own, the larger its weight.
+# Each token gets a new vector, in essence a weighted mean of all vectors: the vectors that match the token's own weigh more.
 # Lesson [03](03_attention.ipynb) opens it; here we only ask what it knows about order.
 
 # %%
@@ -165,7 +165,7 @@ attention = attention.double()
 #
 # A real layer also multiplies X by learned matrices from the right.
 # (PX)W = P(XW), so the same lines hold, whatever training does to W.
-# Its heads and its scaling treat all rows alike (lesson [03](03_attention.ipynb)).
+# Its scaling (lesson [03](03_attention.ipynb)) and its heads ([04](04_multi_head.ipynb)) treat all rows alike.
 #
 # </details>
 #
@@ -465,7 +465,7 @@ assert 1.95 < closest < 1.96
 # The wavelengths grow by the same factor from pair to pair.
 # The paper says up to 2π · 10000; that is not quite reached, as *i* stops at d_model / 2 − 1.
 # With so large a base the slowest hand makes less than one turn in any text that we will read.
-# And the rows do differ: with d_model = 128, no two of the first 1000 are closer than 1.95.
+# And the rows do differ: with d_model = 128, where each is 8 long, no two of the first 1000 are closer than 1.95 (folded).
 # Second wish granted.
 #
 # The picture shows a narrower table, with 32 dimensions.
@@ -502,7 +502,7 @@ assert slow_sines.abs().max() < 0.1 and slow_cosines.min() > 0.9
 #
 # ## Wish 3: is one step the same everywhere?
 #
-# In three words a hand turns by the same angle, wherever it stood.
+# Over three words a hand turns by the same angle, wherever it stood.
 # The paper hoped that the formula "would allow the model to easily learn to attend by relative positions, since for any fixed offset *k*, PE(pos + *k*) can be represented as a linear function of PE(pos)."
 # The clock tells us which linear function.
 # *k* words later (at an *offset* of *k*) a hand has turned by its angle *b*, whatever its angle *a* was:
@@ -707,7 +707,7 @@ assert apart(cat_sees, dog_sees) > 0.01
 # ### Does the sum spoil the word?
 #
 # How long is a position beside a word?
-# We ask the small course translator for the vectors of its words (times √d_model, as lesson 01 has them).
+# We ask the small course translator (d_model = 128) for the vectors of its words (times √d_model, as lesson 01 has them).
 
 # %%
 from course_lib import Translator
@@ -728,10 +728,10 @@ assert ratios.min() > 0.3 and ratios.max() < 0.55
 
 # %% [markdown]
 # The position is a third to a half as long as the word.
-# That spoils the word less than it seems.
+# How much of it tells the words apart?
 # In the right half of the heatmap, the first six rows are nearly alike.
 # So a large part of what is added is the *same* for all words of the sentence.
-# Such a common shift changes no difference between two words, though it does change their dot products.
+# Such a common shift changes no difference between two words. (It does change their dot products.)
 # We take the mean of the six rows away, and see what is left:
 
 # %%
@@ -782,12 +782,12 @@ assert (3 * frequency < 0.5).double().mean() > 0.75  # most hands turn little
 
 # %% [markdown]
 # With bare positions it does.
-# With words added, each of the 201 words finds itself.
+# With words added, each of the 201 words finds itself (folded).
 # Why? The dot product now compares the words too, and the rotation turns most pairs only a little, so a turned word still looks like itself.
 # A turned word times itself is about 236 on average; two positions give at most 64.
 # The word drowns the position.
 #
-# So a small mark spares the word, but attention must learn to look past the words to find it.
+# So the mark is small beside the word, and attention must learn to look past the words to find it.
 # Lesson [13](13_positions_past_the_paper.ipynb) has encodings that build the distance into the comparison itself.
 #
 # ### Break it: the wrong axis
@@ -900,7 +900,7 @@ assert torch.equal(joined[..., :12], narrow)
 assert apart(joined[..., 12:], sinusoids(6, 4).expand(2, 6, 4)) < 1e-6
 
 # %% [markdown]
-# The paper adds: that costs no feature and no parameter.
+# Adding, as in the paper, costs no feature and no parameter.
 #
 # ## Or learn it
 #
@@ -1085,7 +1085,7 @@ assert 0.93 < halves[:4].mean() < 0.97 and 0.27 < halves[4:].mean() < 0.32
 # - Right of it, the learned table falls at once, and the added sinusoids a few words later. Over positions 32 to 63 both are worse than no positions, with every seed.
 # - The concatenated sinusoids fall too, but rise once more around word 33. Over positions 32 to 63 they are better than no positions, with every seed; we have not looked into why.
 #
-# So 61 % at 32 words (added sinusoids) does not mean that the model half knows how: 95 % of the answers are right at the 16 trained positions, and 30 % after them.
+# So 61 % at 32 words (added sinusoids) does not mean that the model half knows how: in these stories 95 % of the answers are right at the 16 trained positions, and 30 % after them (folded).
 #
 # Here we train one of these models ourselves, with sinusoids added and seed 0. (On a GPU the cell trains five seeds.)
 

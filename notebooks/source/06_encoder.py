@@ -201,7 +201,7 @@ for name, part in base_layer.named_children():
 
 # %% [markdown]
 # Two thirds, with its factor of four.
-# The two *paths* come next: they surround the sub-layers, and their few parameters belong to the norms.
+# The next sections build the two *paths* around the sub-layers; their few parameters are those of layer normalization.
 #
 # ## Residuals: learn the difference
 #
@@ -267,11 +267,11 @@ class OurLayerNorm(nn.Module):
 
 
 # %% [markdown]
-# The variance divides by the number of features, not by one less.
+# The sum of squares is divided by the number of features, not by one less.
 # And a small ε stands *under the root*: without it, a token whose features are all equal would give 0/0.
 #
 # Is it what the library and PyTorch compute?
-# We try it on `uneven`, our four tokens at very different sizes.
+# We try it on `uneven`, our four tokens at very different sizes (first panel).
 # `norm` is one `OurLayerNorm`, with a random scale and shift for each feature.
 
 
@@ -402,7 +402,7 @@ assert (influence(normalize_wrongly, uneven) > 0).all()
 # ## Dropout
 #
 # In training, **dropout** [@srivastava2014] sets each number to 0 with probability p.
-# So the model cannot rely on any single number, and it overfits less.
+# So the model cannot rely on any single number, and learns less by heart.
 # The numbers that stay are divided by 1 − p, so on average nothing changes: after training, when nothing is dropped, the next layer still gets numbers of the size it knows.
 
 # %%
@@ -743,7 +743,7 @@ assert all(chased_share(model, 2) > 0.95 for model in pair)
 # Layer 1 reads at Ben's position, as in a relay: replace the vector there, and almost no answer survives.
 # Replace the one at Gil's, and almost all stay. So no seed has learned the chain.
 #
-# About half or more of the answers become what the new vector “knows”: the name that it would hold in a relay.
+# More than half of the answers become what the new vector “knows”: the name that it would hold in a relay.
 # But many become a third name, so a clean relay is not the whole story.
 #
 # Depth lets a layer use what the layer below has found, here at another token's position.
@@ -806,9 +806,9 @@ for place in by_size[:2]:
     assert apart["memory"][place] > 3 * apart["feed-forward 0"][place]
 
 # %% [markdown]
-# *It* and *The* become different in layer 1, the second one.
+# In layer 0 *it* and *The* differ little; the big step comes in layer 1.
 # After the embedding only the vectors of the noun differ; in the memory, besides the noun, those of *it* and *The* differ most.
-# Do these two words read the noun there, and where from?
+# Do they read the noun in layer 1, and at which position?
 # `patched` translates the cat sentence with one vector from the dog sentence, put in after a layer.
 
 
@@ -956,9 +956,8 @@ for kind, switches in (("", dict(norm=False)), ("pre", dict(residual=False))):
 # %% [markdown]
 # ### The gradient at every depth, before training
 #
-# Does the gradient reach the bottom?
 # We send a batch up and the gradient of its loss back down, and record the **gradient norm** at each depth, for five stacks with three seeds each.
-# (The answers are random here. With the puzzle's own the picture is the same; folded.)
+# (The answers are random here. With the puzzle's own, the plain stack vanishes even further; folded.)
 
 # %%
 WAYS = {
@@ -1089,7 +1088,7 @@ assert kept[6] / kept[0] < kept[12] / kept[6] < kept[24] / kept[18]  # flatter
 assert abs(kept[24] / kept[0] - 3 / 8) < 0.03
 
 # %% [markdown]
-# In all four stacks that fail, the tokens are nearly equal at the top.
+# In all four stacks that fail, the tokens are nearly equal at the top (in this table, layer 0 is the embedding).
 #
 # Without residuals five layers make them equal, up to rounding: **rank collapse** [@dong2021].
 # Attention replaces the tokens by averages over all of them, and averages of averages soon agree.
@@ -1117,7 +1116,9 @@ for passed in range(25):
     one_pre = (mean + 5 * mean / math.hypot(mean, rest), rest)  # the norm comes first
 
 # %% [markdown]
-# *Post-norm* brings the sum back to length 5, and shortens the own part with it.
+# *Without norms* attention adds the whole mean again: (10, 1), (20, 1), (40, 1), … Each layer halves the own share.
+#
+# *Post-norm* brings the sum back to length 5, mean and own part alike, so the share stays halved.
 # So every layer halves what is left.
 #
 # *Pre-norm* lets x grow: about (5, 1), (10, 1), (15, 1), … What attention adds stays about 5 long, because attention reads normalized vectors.
@@ -1206,14 +1207,14 @@ for side in (f"{way}, {rate:g}" for way in ways[:2] for rate in rates):
         assert (right < 0.2 and top < 0.05) or (right > 0.3 and top > 0.7)
 
 # %% [markdown]
-# Six post-norm layers learn at the smallest rate, at 0.003 only with the warm-up, and at 0.01 not at all.
+# Six post-norm layers learn at 0.001 (less well with the warm-up), at 0.003 only with it, and at 0.01 not at all.
 # Six pre-norm layers learn at all three rates and need no warm-up.
 # (24 post-norm layers do not learn at 0.001 with the warm-up either.)
 #
 # Here, too, failing goes with equal tokens: in the post-norm runs that still guess in the end the own share at the top is below 0.05, in all others above 0.7 (folded).
 # That does not prove that the one causes the other.
 #
-# So the paper's order can be trained, in six layers, at a small rate or with a warm-up.
+# So six layers in the paper's order learn at a small rate; a warm-up allows a larger one, within limits.
 # But pre-norm makes deep stacks easier to train, and many later models have it ([lesson 16](16_one_block_many_models.ipynb#Today's-block)).
 # Lesson [09](09_training.ipynb) comes back to the warm-up with the whole model.
 
@@ -1249,7 +1250,7 @@ Predictions()
 # Depth lets a layer use what the layer below has found: two look-ups in a row took two layers, and the translator's *it* reads its noun in the second one.
 # A healthy gradient is not enough: 24 post-norm layers pass a gradient on, but before training all tokens at the top have nearly the same vector.
 # In 300 steps they learned nothing; 24 pre-norm layers learned.
-# Six post-norm layers learned at 0.001, at 0.003 only with a warm-up, and at 0.01 not at all; six pre-norm layers learned at all three rates.
+# Six post-norm layers learned at 0.001, with a warm-up at 0.003, too; six pre-norm layers learned at all three rates.
 #
 # **Practice**: [assignment 06](assignments/release/06_encoder/06_encoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -9,7 +9,7 @@
 # 2. look at the wavelengths of rotary positions and predict where they may fail;
 # 3. test an explanation by an intervention, instead of believing it.
 #
-# **You need** sinusoids (lesson [02](02_position.ipynb)), scores and weights ([03](03_attention.ipynb)), heads ([04](04_multi_head.ipynb)) and masks ([05](05_masks.ipynb)).
+# **You need** sinusoids (lesson [02](02_position.ipynb)), scores and weights ([03](03_attention.ipynb)), heads ([04](04_multi_head.ipynb)), masks ([05](05_masks.ipynb)) and the encoder layer ([06](06_encoder.ipynb)).
 # **Time**: {minutes} minutes to read, under 150 seconds to run.
 # **In the paper**: section 3.5 hopes that sinusoids "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training" [@vaswani2017]. The rest is later work.
 
@@ -213,7 +213,7 @@ assert biased_shares[0] > 0.98
 # A steep head prefers its neighbors; a flat one sees far.
 #
 # ALiBi was made for decoders, where a causal mask hides all keys after the query.
-# An encoder sees those too, and the paper does not say what they cost.
+# An encoder sees those too, and the paper gives no slope for them.
 # We give the keys *after* the query the slopes of the heads in reverse order. That is this course's choice, and it will turn out to be the weak spot of our ALiBi.
 
 
@@ -337,7 +337,7 @@ of_product = Predict(
 of_product
 
 # %% [markdown]
-# Here are *it* and *cat* again, one pair of features of each. `its` and `cats` hold the same vector at 64 places.
+# Here are *it* and *cat* again, one pair of features of each. `its` repeats *it* at 64 places, `cats` repeats *cat*.
 
 
 # %% tags=["hide-input"]
@@ -482,7 +482,7 @@ library = Rotary(64, d_k).double()  # its table of sines is float32
 assert apart(attend(text, rotary), attend(text, library)) < 1e-6
 
 # %% [markdown]
-# So rotary positions keep what is useful in sinusoids, without the mixed parts. And the words themselves decide how much each pair counts, and at which offset its part of the score peaks.
+# Rotary positions keep what is useful in sinusoids, without the mixed parts. And the words themselves decide how much each pair counts, and at which offset its part of the score peaks.
 # The *values* are not turned: the offset decides who is listened to, not what is said.
 #
 # **A common mistake**: mixing two layouts.
@@ -555,12 +555,14 @@ of_rotary.reveal(round(100 * usual_shares[2]))
 assert usual_shares[0] > 0.98 and usual_shares[2] < usual_shares[1] < 0.85
 
 # %% [markdown]
-# All right at the trained length, and far from it beyond.
+# All right at 16 words, more than half wrong at 64.
 # "Only the offset counts" does not mean that *every* offset works.
 #
 # Was this run unlucky?
 # Training every encoding three times takes longer than a lesson, so we did it beforehand (`python -m course_lib.experiments positions`).
-# Here are the means over three seeds, with a 95 % interval for the mean. (The relative bias in this table has 4 heads, our reader above 8.)
+# Here are the means over three seeds, with a 95 % interval.
+# *none* has no encoding, *learned* a learned vector for each position. The relative bias has 4 heads here, our reader above 8.
+# Both lines of ALiBi use our two-sided form, with the slopes of the paper or 16 times as steep ones (why: [below](#Three-loose-ends)).
 
 # %% tags=["hide-input"]
 from course_lib.experiments import final_results, read_record
@@ -986,7 +988,7 @@ assert score_at[1] > low + 0.3 * (peak - low)
 #
 # ### Hide the aliases, change the wavelength
 #
-# Now the other way round: the usual reader sees all words except those near the aliases.
+# *Test 2, reversed*: the usual reader sees all words except those near the aliases.
 # We sort the 96 far offsets by their distance from the nearest alias, and hide the nearer half. As a control we hide the other half.
 # (`offset_of` holds the offset of each query and key. `share_right` tells how many answers are right if only the keys that we name are seen.)
 
@@ -1070,7 +1072,7 @@ assert all(abs(one - other) < 0.06 for one, other in both)
 #
 # That answers the riddle. With the base 10,000, heads of 16 have a pair with 20 words, and it gives far nouns at its aliases a high score. Heads of 8 do not have this pair.
 #
-# But the rule finds suspects, not culprits: 30 and 40 words are both suspect, and 40 does little harm. (One seed each.)
+# But the rule finds suspects, not culprits: 30 and 40 words are both suspect, and 40 does little harm. (One seed each. The 200 words took more steps; on longer training see below.)
 #
 # ### What happens at 96 words?
 #
@@ -1144,11 +1146,11 @@ assert few + 0.05 < more < many
 # - At d_k 16 both a larger base *and* a smaller one do better than 10,000. @liu2024 find the same for Llama 2, when they continue its training with other bases.
 #
 # Longer training does not help: after four times as many steps, readers like line four have 38 % at 64 words, against 43 %.
-# A causal mask, as in language models, does: 91 %. Hiding the far words ahead explains only a part of that.
+# A causal mask, as in language models, does: 91 %.
 #
 # ### Can a trained reader be repaired?
 #
-# Large models can learn to read longer texts: all or most of their wavelengths are made longer, and some training on long texts follows. There are two ways.
+# Large models can learn to read longer texts: all or most of their wavelengths are made longer, and some training on long texts follows. Two ways:
 #
 # - A larger base: Code Llama goes from 10,000 to a million [@roziere2023].
 # - **Position interpolation** [@chen2023]: all positions of a text that is four times as long are divided by four. That makes all wavelengths four times as long.
@@ -1221,7 +1223,7 @@ unrepaired = with_frequencies(deepcopy(usual), by_parts)
 assert right_answers(unrepaired, 16).nanmean().item() < 0.7  # before it is trained on
 
 # %% [markdown]
-# It works: both repaired readers are near or above 90 % at 64 words, and ahead of the fresh ones. (One seed each. A part of the lead may be training: at 16 words, too, the fresh readers are behind.)
+# It works: both repaired readers are above 90 % at 64 words, and ahead of the fresh ones. (One seed each. A part of the lead may be training: at 16 words, too, the fresh readers are behind.)
 # With *all* wavelengths stretched, the first two are 25 and 79 words, and 25 is suspect. The fresh reader fails with them; why the repaired one does not, we have not tested.
 #
 # ## Three loose ends
@@ -1306,8 +1308,8 @@ assert unaided == [98.9, 77.4]
 #
 # | encoding | accuracy beyond the trained length, here |
 # |---|---|
-# | sinusoids | lost; back with trained rows *and* near keys only |
-# | learned table | lost; partly back with both |
+# | sinusoids | lost; nearly back with all rows trained *and* far words hidden |
+# | learned table | the same, but only partly back |
 # | relative bias | falls to 68 %; one reason, in our reader: a badly trained far number |
 # | ALiBi | keeps it, if the slopes suit the task |
 # | rotary | may fail where an alias of a preferred offset lies in the text |

@@ -11,7 +11,7 @@
 #
 # **You need** lessons 01 to [12](12_reading_attention.ipynb), and for a few claims [13](13_positions_past_the_paper.ipynb) to [15](15_alternatives.ipynb): nothing here is new, except that you judge.
 # **Time**: {minutes} minutes to read, about 20 more for the tables and the verdicts, under 60 seconds to run. The [bench](#The-bench) is optional and not counted.
-# **In the paper**: sections 3 and 4 with table 1, and section 5.3. A few claims are about things that the paper does not describe, such as the key-value cache.
+# **In the paper**: sections 3 to 5 with table 1; for the bench, tables 2 and 3. A few claims are about things that the paper does not describe, such as the key-value cache.
 
 # %%
 import math
@@ -79,7 +79,7 @@ book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 # A number such as 2e-16 is 0 up to rounding.
 #
 # The next 24 claims stand in six rounds, one for each way to test.
-# Judge the claims of a round before you scroll on:
+# Judge each claim before you scroll on (six of them have buttons):
 #
 # - *right*: true as it stands, of the paper's model or of the code that it names;
 # - *half right*: one part, or one common case, is true, and another is not;
@@ -200,7 +200,7 @@ book.test("fixed", memory, values=(1, 2, 4, 8))
 
 # %% [markdown]
 # *Claim 3, the price of a head.* Each head has matrices of its own, so 64 heads should cost more than one.
-# If the claim holds, the three columns are equal all the same.
+# If the claim holds, the three columns are equal.
 
 # %% tags=["nbval-check-output"]
 def parameters(num_heads):
@@ -439,7 +439,7 @@ longer_figure()
 
 # %% [markdown]
 # The last answer falls right after the gray band.
-# In long texts the first answers fail too: their queries now read more keys, at untrained positions.
+# In long texts the first answers fail too, probably because their queries now read more keys, at untrained positions.
 # (Without a GPU, each curve is the mean of only two readers: do not read much into the ups and downs from 20 words on.)
 #
 # *Claim 8, the wrong axis.* In PyTorch's tutorial x is (length, batch, d_model), so `x.size(0)` is the length.
@@ -590,7 +590,7 @@ book.test("key_bias", biased, values=(0.1, 1, 10, 100))
 # Without the division by n, the gradients are n times as large, but Adam divides each step by the size of the gradients.
 # A small regression (`fitted`) takes 50 steps, once with each loss divided by n, once without.
 # If Adam does not mind, both of its rows are near 0, the one with clipped gradients too.
-# (The last row: how many times as long the first step of SGD gets without the division.)
+# (The last row: how many times as long SGD's first step is without the division.)
 
 # %% tags=["hide-input"]
 # the regression of claim 12
@@ -678,9 +678,9 @@ page = book.judge(
 # %% tags=["hide-input"]
 # more verdicts of round 4: they open under the tables
 page = book.judge(
-    shape=("wrong", "05_masks", "Torch raises an error, unless there are as many "
-    "sentences as words: then query i of each sentence gets the mask of sentence "
-    "i, and here 14 to 24 % of the attention of real words goes to padding. Make "
+    shape=("wrong", "05_masks", "Torch raises an error, unless there is one "
+    "sentence (harmless) or as many as words: then query i of each sentence gets "
+    "the mask of sentence i, and here 14 to 24 % of the attention of real words goes to padding. Make "
     "the mask (batch, 1, 1, keys) for scores with heads."),
     corresponding=("wrong", "07_decoder", "Every decoder layer reads the output of the "
     "last encoder layer, each with its own W_K and W_V. With one layer each, both "
@@ -1200,7 +1200,7 @@ assert 0.1 < idle.sum() / (top_share > 0.5).sum() < 0.16
 # ## The bench
 #
 # Here are 34 more claims, which the summary does not need.
-# The closed cells hold their experiments.
+# The closed cells hold their experiments; scroll past them.
 # Below them, click a topic to see its claims, and click again for each verdict.
 
 # %% tags=["hide-input"]
@@ -2180,8 +2180,8 @@ page = book.test("int8", microseconds, values=(1, 8, 64))
 # verdicts on what came later
 page = book.judge(
     rotary=("wrong", "13_positions_past_the_paper", "At four times the trained "
-    "length, readers with heads of 16 are right in 43 of 100 cases, with heads of "
-    "8 in 97: an offset that was never seen is not safe by itself. Width and base "
+    "length (base 10,000), heads of 16 are right in 43 of 100 cases, heads of 8 in "
+    "97: an offset that was never seen is not safe by itself. Width and base "
     "set the wavelengths, and lesson 13 tests how they matter."),
     int8=("half right", "14_cost_and_memory", "True: the weights take a quarter of "
     "the bytes, and a kernel that multiplies integers can be faster by that (not "
@@ -2212,7 +2212,7 @@ Page("\n\n".join(book.topic(group, **notes).text for group, notes in bench.items
 # Every claim once more, each with a picture of its numbers.
 # In a running notebook you first see only the sentence.
 # Judge it, and the verdict and the picture appear; the slider is the claim's knob.
-# The list remembers what you answered.
+# The widget remembers your answers.
 # We begin with claim 18.
 
 # %%
@@ -2256,7 +2256,7 @@ page = book.say("Yours", wide="A model twice as wide has twice as many parameter
 # </details>
 #
 # Two more: "Twice the temperature makes the largest probability half as large." "A wider beam never returns a less probable output."
-# (The closed cells hold our experiments on width and temperature; the beam is left to you.)
+# (The closed cells hold our experiments on width and temperature, so run yours first; the beam is left to you.)
 
 # %% tags=["hide-input", "hide-output"]
 # our experiment for your own claim: open it when yours has run
@@ -2295,7 +2295,7 @@ assert (found_share[1:] > 1.3 * less[1:]).all()
 # %% [markdown]
 # ## The whole list
 #
-# Of all 59 claims, 17 are right, 15 half right and 27 wrong: whoever says *wrong* each time is right on fewer than half.
+# Of claims 1 to 59, 17 are right, 15 half right and 27 wrong: whoever says *wrong* each time is right on fewer than half.
 
 # %% tags=["hide-input", "nbval-check-output"]
 closed = {claim.group for claim in book.claims if claim.number > 25}
@@ -2345,6 +2345,8 @@ for claim in book.claims:
 
 # %% [markdown]
 # ## Where the mistakes sit
+#
+# Each box is a part of the model, with the claims about it.
 
 # %% tags=["hide-input"]
 stages = {  # lower left corner, width, claims
@@ -2416,7 +2418,7 @@ Predictions()
 #
 # - **claim**: a sentence that could be false.
 # - **knob**: the one quantity that an experiment varies.
-# - **measure**: a function from a value of the knob to numbers: those that come out, and sometimes those that the claim predicts.
+# - **measure**: a function from a value of the knob to numbers, those that come out, and sometimes those that the claim predicts.
 
 # %% [markdown]
 # ## Summary
