@@ -678,10 +678,10 @@ page = book.judge(
 # %% tags=["hide-input"]
 # more verdicts of round 4: they open under the tables
 page = book.judge(
-    shape=("wrong", "05_masks", "Torch raises an error, unless there is one "
-    "sentence (harmless) or as many as words: then query i of each sentence gets "
-    "the mask of sentence i, and here 14 to 24 % of the attention of real words goes to padding. Make "
-    "the mask (batch, 1, 1, keys) for scores with heads."),
+    shape=("wrong", "05_masks", "Torch raises an error, unless there is one sentence "
+    "(harmless) or as many as words: then query i of each sentence gets the mask of "
+    "sentence i, and here 14 to 24 % of the attention of real words goes to padding. "
+    "Make the mask (batch, 1, 1, keys) for scores with heads."),
     corresponding=("wrong", "07_decoder", "Every decoder layer reads the output of the "
     "last encoder layer, each with its own W_K and W_V. With one layer each, both "
     "wirings are the same, and a test on one layer finds nothing."),
