@@ -148,9 +148,9 @@ assert all(src[column] == nouns[row] for _, row, column in framed)
 # | Does the decoder read it there? | swap the vector |
 # | Does 1.1 bring it there? | switch off the others |
 #
-# Parentheses remind you which head is meant: encoder 1.1 (article → noun).
+# Parentheses remind you what a head seems to do: encoder 1.1 (article → noun).
 #
-# The third kind of map is the decoder's: its rows and columns are both German, and no row looks at a token that is not yet written.
+# Before the tests, the third kind of map, the decoder's: its rows and columns are both German, and no row looks at a token that is not yet written.
 # The explorer opens with decoder 0.3.
 # Explore this sentence or another: point at a token or at a cell of the map.
 # Click a German token to see its alternatives, and choose one: how does the sentence continue?
@@ -647,10 +647,10 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 # - the **best fixed distance** [@clark2019]: a determiner mostly stands right before its noun, so "one token to the right of the row" finds many nouns without knowing any;
 # - the **control rows**: rows that have no reason to look at this word. If they look at *man* as often as *The* does, the head likes *man*, whoever asks. (Here: all rows but those of *The*, *man* and its verb *likes*. In the decoder: the rows between the two words.)
 #
-# For each relation we take the best head and the best distance of the first half, and count on the second.
+# For each relation in each kind of attention we choose head and distance on the first half, and count on the second.
 # We call a relation *confirmed* if the head is more than 15 points ahead of both opponents; the 15 are our choice.
 #
-# Here is a control to predict. In *Heute setzt der Student den Hut auf.* *auf*, a verb's prefix, belongs to *setzt*.
+# Here is a control to predict. In *Heute setzt der Student den Hut auf.*, *auf* is the prefix of *setzt*.
 
 # %%
 of_control = Predict(
@@ -1425,16 +1425,18 @@ assert max(cost[head] for head in the_rest) < 0.13
 #
 # ## Where attention misleads
 #
+# Encoder 1.1 passed its tests. Two other heads, both of the cross-attention, show what a map can hide.
+#
 # "Attention is not Explanation" is the title of a paper [@jain2019]: often, other weights gave the same output.
 # "Attention is not not Explanation" is the title of a reply [@wiegreffe2019]: the weights that were used can still be an explanation.
 #
 # ### A neat map that hardly matters
 #
-# In our first figure, cross 0.3 looks like a good dictionary: ten of its twelve rows are right.
+# Cross 0.3 (top right in our first figure) looks like a good dictionary: ten of its twelve rows are right.
 # If its weights are the reason for the output, other weights should give another output.
 # So we scramble them, as Jain and Wallace did with text classifiers.
 # We *permute* each row: it keeps its weights, but puts them on keys drawn at random.
-# For comparison, we do so with cross 1.2 (the best aligner).
+# We do the same with cross 1.2 (the best aligner), and with all four heads of each layer.
 
 # %% tags=["hide-input"]
 from contextlib import contextmanager
@@ -1529,14 +1531,14 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 #
 # ### A dark cell that brings less
 #
-# In our first figure, cross 0.1 puts nearly all its weight on `</s>` to predict *zeigt*.
+# To predict *zeigt*, cross 0.1 (first figure, top row) puts nearly all its weight on `</s>`.
 # A row must sum to 1, even where a head has nothing to look for; perhaps that is why.
 # A token that gets weight in this way is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
 #
 # How much does a head bring from there?
 # It adds weight times value [@kobayashi2020], and the value may be short.
-# We measured the vectors that each head of the cross-attention's layer 0 adds, in the rows that predict words.
-# Where the largest weight is on punctuation or `</s>`, they are on average between a quarter and a half shorter than elsewhere (folded cell).
+# In layer 0 of the cross-attention, where such rows are most frequent, we measured what each head adds when a word is predicted.
+# Where the largest weight is on punctuation or `</s>`, these vectors are on average between a quarter and a half shorter than elsewhere (folded cell).
 # So the map alone does not tell how much a head brings.
 
 # %% tags=["hide-input"]
@@ -1606,8 +1608,9 @@ Predictions()
 #
 # A map shows where a head looks, and nothing else.
 #
-# - *Does it always look there?* Count, and compare with a baseline and control rows: of fifteen relations five were confirmed.
+# - *Does it always look there?* Count, and compare with a baseline and control rows: of fifteen candidates five were confirmed.
 # - *Does the model need it?* Switch the head off, and look at what breaks: one of two heads that look from pronouns to their nouns costs 54 % of the sentences with *it*, mostly by wrong determiners; the other 5 %.
+# - *Do its weights matter?* Scramble them, in one head and in a whole layer. A dark cell may bring little: the value may be short.
 # - *What is at that place?* Not only the word. A probe shows what a vector holds, if it fails where the information is missing; patching shows what the model reads there.
 #
 # Label the rows by the token that they predict: in our translator, with the other label every head's error rate is above 80 %.

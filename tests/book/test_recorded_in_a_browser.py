@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 pytest.importorskip("pytest_playwright", reason="the extra [browser] is not installed: make test-book")
-from playwright.sync_api import Browser, Locator, Page, Route  # noqa: E402
+from playwright.sync_api import Browser, Locator, Page, Response, Route  # noqa: E402
 
 from notebooks.source.book_recorded import Recorded, ask, one_thread  # noqa: E402
 from notebooks.source.book_recordings import RECORDED  # noqa: E402
@@ -175,15 +175,19 @@ def test_a_recorded_widget_is_operated_by_keys_alone(reader: Page, address: str,
 
 def test_a_page_with_its_recordings_is_light(page: Page, address: str) -> None:
     """As a static host sends it, text compressed; the lesson has two recordings."""
-    sizes: dict[str, int] = {}
-    page.on("response", lambda response: sizes.update({response.url: len(gzip.compress(response.body()))}))
+    responses: list[Response] = []
+    page.on("response", responses.append)
     page.goto(f"{address}/notebooks/11_decoding.html", wait_until="networkidle")
-    before = len(sizes)
-    for place in page.locator("[data-recorded]").all():
-        place.get_by_role("button").click()
-        place.locator(".cw").wait_for()
-    page.wait_for_load_state("networkidle")
-    assert len(sizes) >= before + 4 and sum(sizes.values()) <= 3_000_000
+    names = [place.get_attribute("data-recorded") for place in page.locator("[data-recorded]").all()]
+    assert len(names) == 2
+    for name in names:
+        with page.expect_response(f"**/{name}.js"):  # asked for after its recording
+            page.locator(f'[data-recorded="{name}"]').get_by_role("button").click()
+        page.locator(f'[data-recorded="{name}"] .cw').wait_for()
+    sizes = {response.url: len(gzip.compress(response.body())) for response in responses}
+    for name in names:
+        assert {f"{name}.json", f"{name}.js"} <= {url.rpartition("/")[2] for url in sizes}
+    assert sum(sizes.values()) <= 3_000_000
 
 
 def test_a_recording_that_is_gone_is_told(page: Page, address: str) -> None:
