@@ -176,7 +176,7 @@ def test_a_recorded_widget_is_operated_by_keys_alone(reader: Page, address: str,
 def test_a_page_with_its_recordings_is_light(page: Page, address: str) -> None:
     """As a static host sends it, text compressed; the lesson has two recordings."""
     responses: list[Response] = []
-    page.on("response", responses.append)
+    page.on("response", lambda response: responses.append(response))
     page.goto(f"{address}/notebooks/11_decoding.html", wait_until="networkidle")
     names = [place.get_attribute("data-recorded") for place in page.locator("[data-recorded]").all()]
     assert len(names) == 2
