@@ -248,12 +248,13 @@ def known() -> dict:
 def points(course: Path, cheats: dict[str, Cheat], settings: str = "") -> dict[str, float]:
     """What the cheats earn: automatic points, by name."""
     classroom = Classroom(course, ASSIGNMENT, f"{LIMITS}{settings}")
-    classroom.submit(Submission("right"))
+    if not settings or any(OTHERS in cheat.code for cheat in cheats.values()):
+        classroom.submit(Submission("right"))
     for name, cheat in cheats.items():
         classroom.submit(submission(name, cheat, course))
     classroom.autograde()
     found = classroom.scores()
-    assert sum(filter(None, found["right"].values())) == 12 or settings
+    assert settings or sum(filter(None, found["right"].values())) == 12
     return {name: sum(filter(None, found[name.replace(" ", "-")].values())) for name in cheats}
 
 
