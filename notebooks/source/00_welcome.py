@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 00 · Welcome: the whole thing first
 #
-# **Question.** What happens between an English sentence and its German translation?
+# **Question.** What happens between an English sentence and its German translation? *The boy* is *der Junge*, *the girl* is *das Mädchen*: how can the right *the* be written before its noun?
 #
 # **Afterwards you can**
 #
@@ -51,7 +51,7 @@ print(translator.translate(sentence))
 # Change the sentence and run the cell again.
 # You can change any sentence. Where the text depends on the old one, the notebook tells you so and carries on.
 #
-# Here are six more, chosen because they come out right.
+# Here are six more, chosen because they come out right. None is in the training pairs word for word, though close relatives of some are.
 # (We also gave it 2,001 new sentences that nobody had picked. A quarter of its answers are exactly what a volunteer wrote. Many others are right in other words, and many are wrong.)
 
 # %% tags=["nbval-check-output"]
@@ -77,9 +77,8 @@ for example in examples:
 # the  boy    sleeps    because  he  tired  is
 # ```
 #
-# After *Heute* the verb stays in second position, so the subject moves after it. After *weil* the verb comes last, *ist*; after *müssen* the second verb comes last, *aufstehen*.
-# And *the* became *der*, *die*, *das* or *dem*, by gender and case. Replacing word by word would not do.
-# None of these six English sentences is among the training pairs, word for word, though close relatives of some are.
+# After *Heute* the verb stays in second position, so the subject moves after it. After *weil* the verb comes last, *ist*; after *müssen* the second verb comes last, *aufstehen*. Replacing word by word would not do.
+# And *the* became *der*, *die*, *das* or *dem*, by the case and the gender of a noun that comes after it.
 
 # %% tags=["hide-input"]
 import re
@@ -110,8 +109,7 @@ assert 104_000 < told["train_pairs"] - 160_000 < 107_000  # made for the course
 # Now you.
 # Type a sentence of your own; it is translated while you type.
 # The number beside each German piece (`</s>` ends the sentence) is the probability that the model gave it.
-# For the right piece, training aimed at only about 90 % (lesson [09](09_training.ipynb) shows why).
-# So do not expect numbers far above 0.9.
+# For the right piece, training aimed at only about 90 % (lesson [09](09_training.ipynb) shows why), so expect little more.
 # Where does it hesitate?
 
 # %%
@@ -132,14 +130,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
 # The model reads and writes **tokens**: a token is a word, a piece of one, or a punctuation mark, and `▁` marks where a word begins.
 # Common words are one token each; a rare word is put together from pieces.
 # Inside the model every token becomes a vector, here of 256 numbers.
-# The model has two halves:
-#
-# - The **encoder** reads the source (here English), all of it at once, and outputs one vector for each token. Together these vectors are the **memory**.
-# - The **decoder** writes the target (German), starting from the token `<s>`. It reads the memory and what has been written so far. It outputs a vector for each token read; from the last one, a linear layer makes **logits**: one score for each token that the model knows, here 8,000 (its vocabulary). A softmax turns these scores into the probabilities that the playground shows.
-#
-# The most probable token, the best, is written, and the decoder reads it in the next step.
-# This repeats until the best token is `</s>`.
-# Here is step 5 of 7:
+# The model has two halves. Here they are at step 5 of 7:
 
 # %% tags=["hide-input"]
 from course_lib.figures import Block, attention_map, flow_figure
@@ -198,6 +189,11 @@ assert len(steps) == 7 and config.vocab_size == 8000
 assert [token.split()[0] for token in surest[:2]] == ["▁aufstehen", "▁auf"]
 
 # %% [markdown]
+# - The **encoder** reads the source (here English), all of it at once, and outputs one vector for each token. Together these vectors are the **memory**.
+# - The **decoder** writes the target (German), starting from the token `<s>`. It reads the memory and what has been written so far. It outputs a vector for each token read; from the last one, a linear layer makes **logits**: one score for each token that the model knows, here 8,000 (its vocabulary). A softmax turns these scores into the probabilities that the playground shows.
+#
+# The most probable token, the best, is written, and the decoder reads it in the next step.
+# This repeats until the best token is `</s>`.
 # (Each half is a stack of three *layers* of the same form. The paper's base model has six, vectors of d_model = 512 numbers, and 65 million parameters.)
 #
 # Here is this loop as code.
@@ -275,28 +271,14 @@ assert max(weights[4] for weights in from_the) == from_the[1][4]
 
 # %% [markdown]
 # Such **attention weights** are no parameters: they are computed anew for each sentence. They lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.38.
-# (Of the three layers, this is the one where *milk* gets the most. Each number is a mean over the layer's eight sets of weights.)
-# With each set of weights the model takes a weighted mean of vectors made from these tokens. A linear layer joins the eight means, and the result is added to the vector at *the*. Now this vector has something of *milk* in it. (Then a small network, the same at every position, works on each vector alone: lesson [06](06_encoder.ipynb).)
+# With them the model takes a weighted mean of vectors made from these tokens, and adds the result to the vector at *the*. Now this vector has something of *milk* in it.
+# (More exactly, a layer has eight sets of weights, and a linear layer joins the eight means. The numbers above are averages over the eight, in the layer where *milk* gets the most. Then a small network, the same at every position, works on each vector alone: lesson [06](06_encoder.ipynb).)
 #
 # The model uses attention in three places:
 #
 # 1. in the encoder, English tokens attend to English tokens, as here;
 # 2. in the decoder, each German token attends to itself and to the German tokens before it;
 # 3. then it attends to the memory: this is *cross-attention* (lesson [07](07_decoder.ipynb)).
-#
-# ## Why another network?
-#
-# "That word's and those after it" was no silly answer. It is the right one for a **recurrent network** that reads from left to right: it reads a word, updates its state vector, and goes on to the next word.
-# Before 2017 most neural translators were made of such networks, often with a second one that reads from right to left.
-# Reading word by word has two costs.
-# Word 50 must wait for word 49.
-# And what word 1 said has to survive 49 updates before word 50 can use it.
-#
-# Attention already existed, as an addition to recurrent networks: with it, the decoder could look back at all the encoder's states [@bahdanau2015].
-# Convolutional translators, which look at a few neighbors at a time, had already dropped recurrence (lesson [15](15_alternatives.ipynb)).
-# The paper dropped recurrence and convolutions, and let attention alone carry information from word to word. In the encoder every word looks at every other word directly, and all do so at once. So *water* could reach all seven vectors of the memory.
-#
-# The result, the **Transformer**, was made for translation; most language models today are built on it.
 #
 # ## Look inside
 #
@@ -319,7 +301,7 @@ with written_for("Today the boy opens the window.", sentence):
 # %% [markdown]
 # The decoder has three layers, counted from 0, and each of them attends in eight ways at once (its *heads*, lesson [04](04_multi_head.ipynb)).
 # In each layer we average the heads' weights, and ask for each German word: does the largest fall on the English word that it translates?
-# The word order differs: *Heute öffnet der Junge*, but *Today the boy opens*. A model that always looked at the same position would be right for only three of the six words.
+# The word order differs: a model that always looked at the same position would be right for only three of the six words.
 
 # %%
 english = dict(Heute=0, öffnet=3, der=1, Junge=2, das=4, Fenster=5)  # positions
@@ -333,8 +315,7 @@ layer = hits.index(max(hits))
 
 # %% [markdown]
 # Here is the first layer with the highest count, picked because it is tidy.
-# Each row is a German token at the moment when it is chosen, before the decoder has read it. Each column is an English token.
-# Read it row by row: where does the model look to choose this token?
+# Each row is a German token at the moment when it is chosen, before the decoder has read it. Where among the English tokens does the model look?
 
 # %%
 finding = f"Layer {layer}: {hits[layer]} of the 6 German words look most\n"
@@ -355,9 +336,9 @@ with written_for("Today the boy opens the window.", sentence):
 # %% [markdown]
 # Nobody told the model which words belong together: it learned from whole sentences.
 #
-# Now take *der*, in the frame. To choose among *der*, *die* and *das*, the model must know the gender of *Junge*, which it has not written yet. Where does it find the gender?
+# Now to our question: *der*, in the frame. Where does the model find the gender of *Junge*, which it has not written yet?
 # The map suggests *the*: weight 0.84, against 0.12 for *boy*.
-# That is possible. When *milk* became *water*, the vector at the *the* before it moved by 23 %. So the vector at *the* may know its noun.
+# That is possible. When *milk* became *water*, the vector at the *the* before it moved by 23 %. So it may know its noun.
 # We can test it.
 # For *Today the girl opens the window.* the model writes *das Mädchen*.
 # We take the memory of the sentence with *boy*, and replace one vector by the vector from the same place in the sentence with *girl*.
@@ -425,11 +406,8 @@ with written_for("Today the boy opens the window.", sentence):
 # Look at head 0. For *der* it gives *boy* 0.9, while the other seven heads look at *the*. In a mean of eight, that 0.9 makes 0.11 only. For *das*, head 0 looks at *window*: again the noun that comes next.
 # (Choose another layer, point at a word, type another sentence.)
 #
-# Is it head 0, then, that brings the gender? We switched heads off, so that they add 0 (folded). Without this one, little changes.
-# Head 0 of layer 2 looks at *boy*, too. Without both, *der* falls from 94 % to 49 %, and *das* (for *girl*) to 28 %. Of the other heads of these two layers, no pair, one from each, costs more than three points.
-# So the article depends a lot on these two heads, but not only on them: the right one is still the best token.
-#
-# A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
+# Is it head 0, then, that brings the gender? We switch heads off, so that they add 0, and read the probability of the right article.
+# Head 0 of layer 2 looks at *boy*, too. The last row is a control: the lowest that 49 pairs of other heads give, one from each of these layers.
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -447,7 +425,7 @@ def next_without(*off):
         return model.generator(torch.cat(both))[:, -1].softmax(dim=-1)
 
 
-# %% tags=["hide-input", "hide-output"]
+# %% tags=["hide-input"]
 ours = (1, 0), (2, 0)
 pairs = product(range(1, 8), repeat=2)
 others = [next_without((1, one), (2, two)) for one, two in pairs]
@@ -473,6 +451,11 @@ assert (both_off.cpu() - torch.tensor([0.49, 0.28])).abs().max() < 0.02
 assert switched["both off"].argmax(dim=-1).tolist() == correct
 
 # %% [markdown]
+# Without the head that we looked at, little changes. Without both, much does; none of the 49 pairs comes near.
+# So the article depends a lot on these two heads, but not only on them: the right one is still the best token.
+#
+# A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
+#
 # ## How it learned
 #
 # In training the decoder does not read its own words, but the translation of the pair, here a *human* one, with `<s>` in front.
@@ -617,9 +600,23 @@ assert second[0][0] == "▁Frühling" and abs(second[0][1] - 0.42) < 0.02
 assert not any(token.startswith("▁Fe") for token, _ in second)
 
 # %% [markdown]
-# *Frühling* is the season. A spring that breaks is a coil, *die Feder*. The rule is refuted: this wrong answer is above two of our six right ones.
-# Nor does it seem to know the second meaning. Even if we make it begin with *Die*, as *Feder* needs, the best next token is *Frühling*, with 42 %, and *Feder* is not among the first three (folded).
+# *Frühling* is the season. A spring that breaks is a coil, *die Feder*. Even if we make the answer begin with *Die*, as *Feder* needs, *Frühling* is still the best next token, and *Feder* is not among the first three (folded).
+# The rule is refuted: this wrong answer is above two of our six right ones.
 # A low probability hints at an error; a high one proves nothing.
+#
+# ## Why another network?
+#
+# Before 2017 most neural translators were of another kind: a **recurrent network** reads a word, updates its state vector, and goes on to the next word.
+# Read from left to right, *water* changes only its own state and those after it: that answer to our first prediction was not silly. (Often a second network read from right to left.)
+# Reading word by word has two costs.
+# Word 50 must wait for word 49.
+# And what word 1 said has to survive 49 updates before word 50 can use it.
+#
+# Attention already existed, as an addition to recurrent networks: with it, the decoder could look back at all the encoder's states [@bahdanau2015].
+# Convolutional translators, which look at a few neighbors at a time, had already dropped recurrence (lesson [15](15_alternatives.ipynb)).
+# The paper dropped recurrence and convolutions, and let attention alone carry information from word to word. In the encoder every word looks at every other word directly, and all do so at once. So *water* could reach all seven vectors of the memory. In training the decoder's positions need not wait for each other either.
+#
+# The result, the **Transformer**, was made for translation; most language models today are built on it.
 #
 # ## More than translation
 #
@@ -634,7 +631,6 @@ assert not any(token.startswith("▁Fe") for token, _ in second)
 # ## The way ahead
 #
 # In lessons 01 to 09 you build the pieces by hand, see what each one does, break it, and then import the finished version. Lessons 10 to 18 train the model, decode with it, look inside it, and go beyond the paper.
-# Predict before you run, and change what you like.
 #
 # | lesson | subject |
 # |---|---|
@@ -676,17 +672,18 @@ Predictions()
 # - **logits**: one score for each token of the vocabulary, for what comes next.
 # - **attention**: each token takes a weighted mean of vectors made from tokens, of its own sentence or of the source; every token has its own weights.
 # - **attention weights**: how much of each token attention takes; they sum to 1.
+# - **loss**: what training makes smaller; here the mean of −log(probability) of the human's tokens.
 # - **recurrent network**: reads a sequence step by step, updating one state vector.
 # - **Transformer**: a network of attention and of small networks that are the same at every position, without recurrence.
-# - **loss**: what training makes smaller; here the mean of −log(probability) of the human's tokens.
 
 # %% [markdown]
 # ## Summary
 #
-# Our Transformer turns a sequence of tokens into another sequence of tokens.
-# The encoder makes the memory, one vector for each source token. The decoder writes the target token by token; in training it predicts all tokens of a human translation at once.
-# Attention lets each token take something from other tokens: from its own sentence, and, in the decoder, from the memory too.
-# We can look at the weights, but they do not say what a vector changes in the output. To find out, exchange it and see.
+# How can our Transformer write *der* before *Junge*?
+# The encoder reads the whole English sentence first, and makes the memory: one vector for each token. By attention each takes something from the others.
+# The decoder writes token by token. At *der* it has read `<s> Heute öffnet`; it attends to these and to the memory.
+# There, the vector at *boy* decides *der* or *das*, and the one at *the* decides *der* or *ein*. The weights did not tell us; exchanging vectors did.
+# All this was learned by making the loss smaller: in training the decoder predicts all tokens of a human translation at once.
 # The model can be badly wrong, on rare words and on everyday ones; it answers all the same, and its probabilities are a hint at best.
 #
 # **Next**: lesson [01](01_text_to_tensors.ipynb) turns sentences into numbers.

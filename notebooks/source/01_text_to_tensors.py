@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 01 · Text to tensors: from a sentence to a batch of vectors
 #
-# **Question.** A Transformer multiplies matrices. How does *The cat sleeps.* become a matrix?
+# **Question.** A Transformer multiplies matrices. How does *The cat sleeps.* become a matrix? And after training, which words are nearest to *cat*?
 #
 # **Afterwards you can**
 #
@@ -44,8 +44,7 @@ for pair in pairs:
     print(len(pair.src), "characters", pair.src.split())
 
 # %% [markdown]
-# A model computes with numbers.
-# This lesson gets from characters to numbers in four steps: cut the sentence into tokens, give each token a number, pad several sentences to one length, and look up a vector for each number.
+# Four steps turn a sentence into vectors: split it into tokens, number them, pad several sentences to one length, and look up a vector for each number.
 # In the figure d_model is the length of a vector; red is a positive number, blue a negative one.
 
 # %% tags=["hide-input"]
@@ -215,7 +214,7 @@ assert percent_unknown(listed["English"], from_life) > 40
 
 # %% [markdown]
 # This is all that a model would get to read. Nobody could translate it.
-# We chose these two for their everyday words; other sentences give other shares.
+# We chose these two; others give other shares.
 # But real language is open: there is always another name, compound or invention.
 # This is the **open vocabulary problem**.
 #
@@ -271,8 +270,7 @@ assert not set("QX") & set("".join(train_texts))  # two letters that are unknown
 # That is costly: attention (lesson 03) compares every token with every token. 10 tokens make 100 comparisons; 45 make 2,025.
 # And a single *d* tells little about *dog*.
 #
-# Words give short sequences, but a long list that is never complete.
-# Characters give a short list, complete for our test, but long sequences.
+# Words give short sequences and a list that is never complete; characters give a short list and long sequences.
 # **Subwords** are in between: frequent words stay whole, rare ones are spelled from pieces.
 # Which pieces?
 # We let the text decide.
@@ -283,9 +281,7 @@ assert not set("QX") & set("".join(train_texts))  # two letters that are unknown
 # Start from characters, the first *symbols*.
 # Find the two symbols that stand side by side most often, and **merge** them into a new symbol.
 # Repeat.
-#
-# While we merge, we call the pieces *symbols*.
-# When we are done, the pieces in the vocabulary are *subwords*, and the pieces of a sentence are its *tokens*.
+# When we are done, the pieces in the vocabulary are *subwords*, and those of a sentence are its *tokens*.
 #
 # Our tiny text is three sentences.
 # No token should span two words, so we cut the text into words first.
@@ -596,7 +592,6 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 #
 # For that, both must break ties in the same way.
 # In the tiny text, after merge 1, seven pairs occur three times each.
-# Our rule is one of many.
 # What if a program takes, in the 4,000 pairs, the tied pair that comes first?
 
 
@@ -687,51 +682,9 @@ assert {"▁kit", "▁window"} < set(tokenizer.tokens(kitten))
 # And here is the kitten again. The word list lost three words; the subwords lose none.
 # Whether the model has learned what `▁kit ten` means is another question.
 #
-# ## And back again: is anything lost?
-#
-# Decoding needs no merges: put the tokens side by side, read `▁` as a space, and drop the first space.
-
-# %% tags=["nbval-check-output"]
-by_hand = "".join(tokenizer.tokens("The cat sleeps.")).replace("▁", " ").strip()
-texts = train_texts + test_texts + from_life
-back = [tokenizer.decode(tokenizer.encode(text)) == text for text in texts]
-print(f"{by_hand} {sum(back)} of {len(texts)} texts come back as they were")
-
-# %% tags=["hide-input"]
-assert all(back)
-assert by_hand == "The cat sleeps."
-
-# %% [markdown]
-# All sentences come back, even with *kitten* and *windowsill*.
-#
-# What does not come back?
-# A character that the training text never had: 😀 becomes `<unk>`.
-# GPT-2 and its successors avoid this loss.
-# They start from the 256 values of a byte, so nothing is unknown, and 😀 is four bytes.
-#
-# Three more things change, on purpose.
-# Space at both ends is removed.
-# A tab or a literal `▁` becomes a space.
-# An *ä* written as *a* and a combining mark becomes one character, so both spellings give the same ids.
-
-# %% tags=["hide-input"]
-import unicodedata
-
-two_dots = unicodedata.normalize("NFD", "Die Katze schläft.")
-assert len(two_dots) == len("Die Katze schläft.") + 1 and len("😀".encode()) == 4
-for text, returned in {
-    "The cat sleeps 😀": "The cat sleeps <unk>",
-    " The\tcat sleeps. ": "The cat sleeps.",
-    "The▁cat": "The cat",
-    "The  cat sleeps.": "The  cat sleeps.",
-    two_dots: "Die Katze schläft.",
-}.items():
-    assert tokenizer.decode(tokenizer.encode(text)) == returned
-assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
-
-# %% [markdown]
 # ## The vocabulary
 #
+# The second step is to number.
 # The **vocabulary** is the numbered list of the special symbols and all subwords, and the number is the **id**.
 # There are four special symbols.
 #
@@ -751,6 +704,47 @@ for i in tokenizer.encode("The cat sleeps."):
 assert [tokenizer.token(i) for i in (PAD_ID, BOS_ID, EOS_ID, UNK_ID)] == SPECIALS
 assert (PAD_ID, BOS_ID, EOS_ID, UNK_ID) == (0, 1, 2, 3)
 assert tokenizer.encode("😀")[-1] == UNK_ID
+
+# %% [markdown]
+# ## And back again: is anything lost?
+#
+# The way back needs no merges: put the tokens of the ids side by side, read `▁` as a space, and drop the first space.
+
+# %% tags=["nbval-check-output"]
+by_hand = "".join(tokenizer.tokens("The cat sleeps.")).replace("▁", " ").strip()
+texts = train_texts + test_texts + from_life
+back = [tokenizer.decode(tokenizer.encode(text)) == text for text in texts]
+print(f"{by_hand} {sum(back)} of {len(texts)} texts come back as they were")
+
+# %% tags=["hide-input"]
+assert all(back)
+assert by_hand == "The cat sleeps."
+
+# %% [markdown]
+# All sentences come back, even with *kitten* and *windowsill*.
+#
+# What does not come back?
+# A character that the training text never had: 😀 becomes `<unk>`.
+# GPT-2 and its successors avoid this loss.
+# They start from the 256 values of a byte, so nothing is unknown, and 😀 is four bytes.
+#
+# On purpose, space at both ends is removed, and a tab or a literal `▁` becomes a space.
+# An *ä* written as *a* and a combining mark becomes one character, so both spellings give the same ids.
+
+# %% tags=["hide-input"]
+import unicodedata
+
+two_dots = unicodedata.normalize("NFD", "Die Katze schläft.")
+assert len(two_dots) == len("Die Katze schläft.") + 1 and len("😀".encode()) == 4
+for text, returned in {
+    "The cat sleeps 😀": "The cat sleeps <unk>",
+    " The\tcat sleeps. ": "The cat sleeps.",
+    "The▁cat": "The cat",
+    "The  cat sleeps.": "The  cat sleeps.",
+    two_dots: "Die Katze schläft.",
+}.items():
+    assert tokenizer.decode(tokenizer.encode(text)) == returned
+assert tokenizer.encode(two_dots) == tokenizer.encode("Die Katze schläft.")
 
 # %% [markdown]
 # ## One vocabulary for two languages
@@ -829,7 +823,7 @@ assert "expected sequence of length" in refused
 
 # %% [markdown]
 # The rows of a tensor must all have the same length.
-# So we fill up the shorter rows with `<pad>`, to the length of the longest row *of this batch*.
+# So the third step is to pad: we fill up the shorter rows with `<pad>`, to the length of the longest row *of this batch*.
 # We start with a rectangle full of padding, and write each sentence over the start of its row.
 # `pad` from `course_lib` does the same.
 
@@ -882,7 +876,7 @@ for others in ([0], [0, 1], [0, 3]):
 # %% [markdown]
 # The target is padded in the same way, on its own.
 # It comes in two versions: `tgt_in`, which starts with `<s>`, is what the decoder reads, and `tgt_out`, which ends with `</s>`, is what it should write.
-# Lesson [07](07_decoder.ipynb) explains why; here we note their shapes.
+# Lesson [07](07_decoder.ipynb) explains why.
 
 # %% tags=["nbval-check-output"]
 from course_lib.data import encode_pairs, make_batch
@@ -1013,7 +1007,7 @@ assert lengths != sorted(lengths)
 # ## Embedding: from ids to vectors
 #
 # An id is a name, not a quantity: adding two of them would mean nothing.
-# So each token gets a vector of **d_model** numbers, its **embedding**: a row of a table that the model learns.
+# So the fourth step looks up a vector of **d_model** numbers for each token, its **embedding**: a row of a table that the model learns.
 # We take d_model = 512, as in the paper's base model, and a table of random numbers.
 # One token at a time:
 
@@ -1061,110 +1055,13 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # %% [markdown]
 # (batch, length) became (batch, length, d_model).
 #
-# ## Who learns?
-#
-# The table is a parameter.
-# We look up the batch of our four sentences in a fresh table, and call `backward` on a toy loss, the sum of squares.
-
-# %%
-of_rows = Predict(
-    "Through the look-up, how many of the 2,000 rows get a gradient other than zero?",
-    [15, 16, 2_000],
-    section="Who learns?",
-)
-of_rows
-
-# %% tags=["nbval-check-output"]
-embedding = torch.nn.Embedding(vocab_size, d_model)
-embedding(batch.src).square().sum().backward()
-touched = embedding.weight.grad.any(dim=1).nonzero().flatten().tolist()
-print(*map(tokenizer.token, touched))
-of_rows.reveal(len(touched))
-
-# %% tags=["hide-input"]
-assert touched == sorted(set(batch.src.flatten().tolist())) and len(touched) == 16
-assert PAD_ID in touched and translator.model.src_embedding.table.weight[PAD_ID].any()
-
-# %% [markdown]
-# One row for each different token of the batch, and `<pad>` is one of them.
-# So through the look-up a token learns only from batches that contain it.
-# (The model's output uses the table too, and there every row takes part: lesson 08.)
-#
-# **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
-# The *id* of `<pad>` is 0; its row is a row like any other.
-# Only a mask hides the padding (lesson [05](05_masks.ipynb)), and the loss must leave it out (lesson 09).
-#
-# ## What the rows learn
-#
-# A fresh table is noise.
-# Training changes the rows. What do they look like afterwards?
-# We take the table of the small course translator. Its d_model is 128, and the same table serves English, German and the output.
-# Which rows are nearest to the row of a word, in direction?
-
-# %%
-of_cat = Predict(
-    "Which three rows are the nearest to the row of *cat*?",
-    ["dog, bird, mouse", "mouse, jacket, bag", "sleeps, sees, eats", "the, a, my"],
-    section="What the rows learn",
-)
-of_cat
-
-# %%
-trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
-directions = torch.nn.functional.normalize(trained, dim=1)
-nearest = {}
-for word in ("the", "cat", "dog", "house"):
-    (i,) = tokenizer.encode(word)
-    similar = (directions @ directions[i]).topk(4).indices.tolist()[1:]
-    nearest[word] = [tokenizer.token(other).strip("▁") for other in similar]
-    print(f"{word}: {', '.join(nearest[word])}")
-of_cat.reveal(", ".join(nearest["cat"]))
-
-# %% tags=["hide-input"]
-from course_lib.grammar import NOUN
-
-assert nearest["the"] == ["this", "my", "a"]
-for word, gender in (("cat", "f"), ("dog", "m"), ("house", "n")):
-    assert {NOUN[each].gender for each in (word, *nearest[word])} == {gender}
-assert nearest["cat"] == ["mouse", "jacket", "bag"] and "ball" in nearest["dog"]
-tied = translator.model
-assert tied.src_embedding.table.weight is tied.generator.weight
-assert tied.tgt_embedding.table.weight is tied.generator.weight
-
-# %% [markdown]
-# *the* is near other words that open a noun phrase. That makes sense.
-# The row nearest to *cat* is *mouse*, another animal. But then come *jacket* and *bag*, and not *dog*.
-# What do a cat, a mouse, a jacket and a bag have in common?
-#
-# In English, little more than that they are nouns.
-# In German they are all feminine: *die Katze, die Maus, die Jacke, die Tasche*.
-# *dog* is among masculine nouns (*der Hund, der Ball*), and *house* among neuter ones (*das Haus, das Sofa*).
-# Is that an accident?
-# For every noun that is one token, we look up the nearest other noun.
-
-# %% tags=["nbval-check-output", "hide-input"]
-ids_of = {noun: tokenizer.encode(noun) for noun in NOUN}
-single = {noun: row[0] for noun, row in ids_of.items() if len(row) == 1}
-rows = directions[list(single.values())]  # (nouns, d_model)
-closest = (rows @ rows.T).fill_diagonal_(-1).argmax(dim=1).tolist()
-genders = [NOUN[noun].gender for noun in single]
-same = sum(genders[i] == genders[j] for i, j in enumerate(closest))
-counted = Counter(genders).values()
-chance = sum(n * (n - 1) for n in counted) / len(genders) / (len(genders) - 1)
-print(f"same gender: {same} of {len(single)} nouns, by chance {chance:.0%}")
-
-# %% tags=["hide-input"]
-assert same == len(single) == 88 and 0.3 < chance < 0.35
-
-# %% [markdown]
-# For all 88, the nearest other noun has the same gender.
-# Nobody told the model what gender is, and English nouns have no gender.
-# A likely reason: to write *der*, *die* or *das*, the model must know the noun's German gender.
-#
 # ## What is still missing
 #
 # Each token now has a vector. Is that enough?
-# Here are two sentences that mean different things.
+# We look up two sentences that mean different things, in the trained table of the small course translator (its d_model is 128).
+
+# %%
+trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
 
 # %% tags=["hide-input"]
 from matplotlib.patches import Rectangle
@@ -1198,51 +1095,12 @@ assert not torch.equal(shown[0].values, shown[1].values)
 #
 # ## Times √d_model
 #
-# Before the position is added, section 3.4 multiplies each row by √d_model.
-# Why? The paper does not say.
-# A likely reason: one table serves input and output, and small numbers suit the output, large ones the input.
-# So the table starts small, and at the input the factor makes its rows large.
+# Before the position is added, section 3.4 multiplies each row by √d_model. What for?
+# We first leave the factor out: can the token still be recognized in the sum?
 #
-# How small, and how large?
 # By the *size* of numbers we mean their root mean square.
-#
-# ### The output wants small numbers
-#
-# The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have size 1.
-# The dot product of this vector with a token's row is the token's score. A softmax (exponentials, divided by their sum) turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
-# A score is a sum of d_model = 512 products.
-# If the numbers in the rows are independent, with mean 0 and also of size 1, the products have variance 1 on average, and their sum has 512.
-# So the scores have size √d_model = √512 ≈ 22.6.
-#
-# What does the softmax make of such scores?
-# Random vectors stand in for the decoder's.
-
-# %%
-last = torch.randn(200, d_model, generator=generator)  # of size 1
-small = d_model**-0.5
-for start in (1.0, small):
-    scores = last @ (start * table).T  # (200, vocab)
-    surest = 100 * scores.softmax(dim=1).amax(dim=1).mean()
-    print(f"table of size {start:.2g}: scores of size {scores.std():.1f},", end=" ")
-    print(f"{surest:.0f} % for the likeliest of {vocab_size:,} tokens")
-
-# %% tags=["hide-input"]
-for start, expected in ((small, 1), (1, 22.6)):
-    scores = last @ (start * table).T
-    assert math.isclose(scores.square().mean().sqrt(), expected, rel_tol=0.03)
-    surest = scores.softmax(dim=1).amax(dim=1).mean()
-    assert surest < 0.05 if start == small else surest > 0.8
-
-# %% [markdown]
-# A model that has learned nothing should be sure of nothing.
-# With a table of size 1 it is almost sure of some random token.
-# So our models start the table at size 1/√d_model, here 1/√512 ≈ 0.044, and the scores have size 1.
-#
-# ### The input wants large numbers
-#
-# Now a position is added to a row with numbers of size 0.044.
+# Our models start the table at size 1/√d_model, here 1/√512 ≈ 0.044 (the reason comes below).
 # The paper's positions (lesson 02) are sines and cosines, so their size is √½ ≈ 0.71; each sum gets one of the first 100, at random.
-# Can the token still be recognized in the sum?
 
 # %%
 of_factor = Predict(
@@ -1257,6 +1115,8 @@ of_factor
 # %%
 from course_lib.position import sinusoidal
 
+small = d_model**-0.5
+last = torch.randn(200, d_model, generator=generator)  # of size 1, for the output
 position = sinusoidal(100, d_model)  # (length, d_model)
 places = torch.randint(100, (vocab_size,), generator=generator)
 every = torch.arange(vocab_size)
@@ -1269,6 +1129,7 @@ def recognized(sums, rows, right):
 
 
 # %% [markdown]
+# `start`: the size of the table, ours and, for comparison, 1.
 # `right token %`: how many sums have their largest dot product with the row they were made from.
 # `right place %`: the same for the position.
 
@@ -1294,12 +1155,45 @@ assert min(*good, *large) > 85
 
 # %% [markdown]
 # Without the factor (first line), most sums are more similar to some other row: the position's numbers are sixteen times as large as the row's.
-# The token is not lost: subtract the position, and the row is back. But it is hard to recognize.
+# The token is not lost (subtract the position, and the row is back), but it is hard to recognize.
 # With the factor (second line), the row's numbers have size √512 × 0.044 ≈ 1, and all tokens and most places are recognized.
 #
-# Why not start the table at size 1?
-# Then the input needs no factor (third line), but we saw that the output is too sure.
-# `nn.Embedding` itself starts at size 1; with the factor on top (last line) the place is drowned.
+# A table that starts at size 1, as `nn.Embedding` does, needs no factor (third line); with the factor on top (last line) the place is drowned.
+# So why start small, and multiply afterwards?
+# The paper does not say.
+# A likely reason is at the other end of the model: the same table serves English, German and the output.
+#
+# The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have size 1.
+# The dot product of this vector with a token's row is the token's score. A softmax (exponentials, divided by their sum) turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
+# A score is a sum of d_model = 512 products.
+# If the numbers in the rows are independent, with mean 0 and also of size 1, the products have variance 1 on average, and their sum has 512.
+# So the scores have size √d_model = √512 ≈ 22.6.
+#
+# What does the softmax make of such scores?
+# Random vectors (`last`) stand in for the decoder's.
+
+# %%
+for start in (1.0, small):
+    scores = last @ (start * table).T  # (200, vocab)
+    surest = 100 * scores.softmax(dim=1).amax(dim=1).mean()
+    print(f"table of size {start:.2g}: scores of size {scores.std():.1f},", end=" ")
+    print(f"{surest:.0f} % for the likeliest of {vocab_size:,} tokens")
+
+# %% tags=["hide-input"]
+for start, expected in ((small, 1), (1, 22.6)):
+    scores = last @ (start * table).T
+    assert math.isclose(scores.square().mean().sqrt(), expected, rel_tol=0.03)
+    surest = scores.softmax(dim=1).amax(dim=1).mean()
+    assert surest < 0.05 if start == small else surest > 0.8
+tied = translator.model
+assert tied.src_embedding.table.weight is tied.generator.weight
+assert tied.tgt_embedding.table.weight is tied.generator.weight
+
+# %% [markdown]
+# A model that has learned nothing should be sure of nothing.
+# With a table of size 1 it is almost sure of some random token; with ours the scores have size 1, and no token stands out.
+# So the output wants small rows, and the input large ones.
+# One table serves both: it starts small, and the factor √d_model makes its rows large at the input.
 #
 # ## All of it in one module
 #
@@ -1319,6 +1213,102 @@ print(f"ours and the library's: {(ours - theirs).abs().max():.0e} apart")
 # %% tags=["hide-input"]
 assert type(finished).__name__ == "Embedding" and not finished.training
 torch.testing.assert_close(ours, theirs)
+
+# %% [markdown]
+# ## Who learns?
+#
+# The table is a parameter.
+# We look up the batch of our four sentences in a fresh table, and call `backward` on a toy loss, the sum of squares.
+
+# %%
+of_rows = Predict(
+    "Through the look-up, how many of the 2,000 rows get a gradient other than zero?",
+    [15, 16, 2_000],
+    section="Who learns?",
+)
+of_rows
+
+# %% tags=["nbval-check-output"]
+embedding = torch.nn.Embedding(vocab_size, d_model)
+embedding(batch.src).square().sum().backward()
+touched = embedding.weight.grad.any(dim=1).nonzero().flatten().tolist()
+print(*map(tokenizer.token, touched))
+of_rows.reveal(len(touched))
+
+# %% tags=["hide-input"]
+assert touched == sorted(set(batch.src.flatten().tolist())) and len(touched) == 16
+assert PAD_ID in touched and translator.model.src_embedding.table.weight[PAD_ID].any()
+
+# %% [markdown]
+# One row for each different token of the batch, and `<pad>` is one of them.
+# So through the look-up a token learns only from batches that contain it.
+# (At the output every row takes part: lesson 08.)
+#
+# **A common mistake**: "zero padding", as if padding were nothing and needed no mask.
+# The *id* of `<pad>` is 0; its row is a row like any other.
+# Only a mask hides the padding (lesson [05](05_masks.ipynb)), and the loss must leave it out (lesson 09).
+#
+# ## What the rows learn
+#
+# A fresh table is noise.
+# In the trained table, which rows are nearest to the row of a word, in direction?
+
+# %%
+of_cat = Predict(
+    "Which three rows are the nearest to the row of *cat*?",
+    ["dog, bird, mouse", "mouse, jacket, bag", "sleeps, sees, eats", "the, a, my"],
+    section="What the rows learn",
+)
+of_cat
+
+# %%
+directions = torch.nn.functional.normalize(trained, dim=1)
+nearest = {}
+for word in ("the", "cat", "dog", "house"):
+    (i,) = tokenizer.encode(word)
+    similar = (directions @ directions[i]).topk(4).indices.tolist()[1:]
+    nearest[word] = [tokenizer.token(other).strip("▁") for other in similar]
+    print(f"{word}: {', '.join(nearest[word])}")
+of_cat.reveal(", ".join(nearest["cat"]))
+
+# %% tags=["hide-input"]
+from course_lib.grammar import NOUN
+
+assert nearest["the"] == ["this", "my", "a"]
+for word, gender in (("cat", "f"), ("dog", "m"), ("house", "n")):
+    assert {NOUN[each].gender for each in (word, *nearest[word])} == {gender}
+assert nearest["cat"] == ["mouse", "jacket", "bag"] and "ball" in nearest["dog"]
+
+# %% [markdown]
+# *the* is near other words that open a noun phrase. That makes sense.
+# The row nearest to *cat* is *mouse*, another animal. But then come *jacket* and *bag*, and not *dog*.
+# What do a cat, a mouse, a jacket and a bag have in common?
+#
+# In English, little more than that they are nouns.
+# In German they are all feminine: *die Katze, die Maus, die Jacke, die Tasche*.
+# *dog* is among masculine nouns (*der Hund, der Ball*), and *house* among neuter ones (*das Haus, das Sofa*).
+# Is that an accident?
+# For every noun that is one token, we look up the nearest other noun.
+
+# %% tags=["nbval-check-output", "hide-input"]
+ids_of = {noun: tokenizer.encode(noun) for noun in NOUN}
+single = {noun: row[0] for noun, row in ids_of.items() if len(row) == 1}
+rows = directions[list(single.values())]  # (nouns, d_model)
+closest = (rows @ rows.T).fill_diagonal_(-1).argmax(dim=1).tolist()
+genders = [NOUN[noun].gender for noun in single]
+same = sum(genders[i] == genders[j] for i, j in enumerate(closest))
+counted = Counter(genders).values()
+chance = sum(n * (n - 1) for n in counted) / len(genders) / (len(genders) - 1)
+print(f"same gender: {same} of {len(single)} nouns, by chance {chance:.0%}")
+
+# %% tags=["hide-input"]
+assert same == len(single) == 88 and 0.3 < chance < 0.35
+
+# %% [markdown]
+# For all 88, the nearest other noun has the same gender.
+# Nobody told the model what gender is, and English nouns have no gender.
+# A likely reason: to write *der*, *die* or *das*, the model must know the noun's German gender.
+# The id of *cat* is only a name; its row holds something that the translation needs.
 
 # %% [markdown]
 # ## Your predictions
@@ -1347,11 +1337,12 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A list of words is never complete, and characters make long sequences; subwords keep frequent words whole and spell the rest.
-# Byte-pair encoding merges the most frequent pair of neighbors again and again; in both our comparisons our loop learned exactly the library's merges.
-# Text comes back from ids, except for characters never seen and a few kinds of spaces and accents; the vocabulary is learned from the training part only.
-# A batch has the shape (batch, length); padding belongs to the batch and needs a mask, and bucketing by length keeps it small.
-# An embedding looks up a row for each id, which gives (batch, length, d_model); the table starts small for the output, and the factor √d_model makes its rows large for the input.
+# 1. Split: a list of words is never complete, and characters make long sequences. Byte-pair encoding merges the most frequent pair of neighbors again and again, which keeps frequent words whole and spells the rest.
+# 2. Number: the vocabulary is learned from the training part only. Text comes back from ids, except for characters never seen and a few kinds of spaces and accents.
+# 3. Pad: a batch has the shape (batch, length). Padding belongs to the batch and needs a mask, and bucketing by length keeps it small.
+# 4. Look up: a row for each id gives (batch, length, d_model). The table starts small for the output, and the factor √d_model makes its rows large for the input.
+#
+# Training fills the rows: for each one-token noun, the nearest other noun has the same German gender, which nobody told the model.
 #
 # **Practice**: [assignment 01](assignments/release/01_text_to_tensors/01_text_to_tensors.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -32,7 +32,7 @@ def apart(a, b):
 # %% [markdown]
 # ## The same words, another meaning
 #
-# Two of our sentences are made of the same tokens, and say different things.
+# Two of our sentences are made of the same tokens.
 
 # %% tags=["nbval-check-output"]
 from course_lib import Tokenizer
@@ -54,10 +54,6 @@ assert sorted(cat_first.tolist()) == sorted(dog_first.tolist())
 
 # %% [markdown]
 # We look the tokens up in a table with one random row for each, as lesson 01 does.
-#
-# Then comes a layer that this lesson takes as given: self-attention.
-# Each token gets a new vector, in essence a weighted mean of all vectors: the vectors that match the token's own weigh more.
-# Lesson [03](03_attention.ipynb) opens it; here we only ask what it knows about order.
 
 # %%
 from course_lib.attention import MultiHeadAttention
@@ -65,9 +61,46 @@ from course_lib.attention import MultiHeadAttention
 d_model = 16
 torch.manual_seed(0)
 table = torch.randn(tokenizer.vocab_size, d_model, dtype=torch.float64)
-attention = MultiHeadAttention(d_model, num_heads=4).double()
+attention = MultiHeadAttention(d_model, num_heads=4).double()  # for the next section
+
+# %% [markdown]
+# We stack two encoder layers (lesson [06](06_encoder.ipynb) opens those) and take the mean of what comes out, as a classifier of sentences might.
+
+# %%
+from course_lib.blocks import EncoderLayer
+
+torch.manual_seed(1)
+layers = [EncoderLayer(d_model, num_heads=4, d_ff=32, dropout=0.0) for _ in range(2)]
+encoder = nn.Sequential(*layers).double()
 
 
+@torch.no_grad()
+def pooled(x):
+    """Embedded sentence (length, d_model) to one vector (d_model,)."""
+    return encoder(x[None]).mean(dim=1)[0]
+
+
+same_words = apart(pooled(table[cat_first]), pooled(table[dog_first]))
+other_words = apart(pooled(table[cat_first]), pooled(table[sleeps]))
+print(f"the cat sees the dog, the dog sees the cat: {same_words:.0e} apart")
+print(f"the cat sees the dog, the cat sleeps: {other_words:.2f} apart")
+
+# %% tags=["hide-input"]
+assert same_words < 1e-12 and other_words > 0.01
+
+# %% [markdown]
+# One vector for both, up to rounding.
+# Whatever comes after the encoder must give both sentences the same answer.
+# The weights are random: can training mend it?
+#
+# ## What does shuffling do?
+#
+# The words meet in one part of an encoder layer: self-attention.
+# Each token gets a new vector, in essence a weighted mean of all vectors: the vectors that match the token's own weigh more.
+# Lesson [03](03_attention.ipynb) opens it; here we only ask what it knows about order.
+
+
+# %%
 @torch.no_grad()
 def attend(x, layer=attention, mask=None):
     """Self-attention on one sentence, (length, d_model) to (length, d_model)."""
@@ -94,8 +127,6 @@ assert all(apart(*pair) > 0.01 for pair in zip(mixed, other_company, strict=True
 
 # %% [markdown]
 # Every vector changes, even those of the three words that stayed: each one depends on the words around it.
-#
-# ## What does shuffling do?
 #
 # Now the same four words in another order: *sleeps The cat .*
 
@@ -186,36 +217,9 @@ assert rows > 0.01 and means < 1e-12
 # The output is not invariant, because its rows move.
 # Its *mean* over the tokens is invariant: a mean does not care about order.
 #
-# What does that do to our two sentences?
-# We stack two whole encoder layers (lesson [06](06_encoder.ipynb) opens those) and take the mean, as a classifier of sentences might.
-
-# %%
-from course_lib.blocks import EncoderLayer
-
-torch.manual_seed(1)
-layers = [EncoderLayer(d_model, num_heads=4, d_ff=32, dropout=0.0) for _ in range(2)]
-encoder = nn.Sequential(*layers).double()
-
-
-@torch.no_grad()
-def pooled(x):
-    """Embedded sentence (length, d_model) to one vector (d_model,)."""
-    return encoder(x[None]).mean(dim=1)[0]
-
-
-same_words = apart(pooled(table[cat_first]), pooled(table[dog_first]))
-other_words = apart(pooled(table[cat_first]), pooled(table[sleeps]))
-print(f"the cat sees the dog, the dog sees the cat: {same_words:.0e} apart")
-print(f"the cat sees the dog, the cat sleeps: {other_words:.2f} apart")
-
-# %% tags=["hide-input"]
-assert same_words < 1e-12 and other_words > 0.01
-
-# %% [markdown]
-# One vector for both.
-# No training can help.
+# That explains our two sentences.
 # The other parts of an encoder layer work on each row alone, so with any weights the encoder is equivariant, and its mean invariant.
-# Whatever comes after it must give both sentences the same answer.
+# No training can help.
 #
 # A recurrent network does not have this problem, because it reads one word after another.
 # A decoder's *causal mask* hides from each word the words after it (lesson [05](05_masks.ipynb)), so there order matters, too:
@@ -308,7 +312,7 @@ assert 1 / len(sleeps) == 2.5 / len(apple)
 # For the first pair the exponent is 0, so the angle is *pos* itself: one radian (about 57°) a word.
 # For the last pair the exponent is 1 − 2/d_model.
 # With d_model = 8 the angle is *pos* / 1000; with 512 it is nearly *pos* / 10000.
-# In code, one number after another:
+# In code:
 
 
 # %%
@@ -354,7 +358,7 @@ torch.testing.assert_close(turned, expected.expand(3, 4))
 assert 57 < math.degrees(1) < 57.5
 
 # %% [markdown]
-# The first hand turns by one radian a word, and the last one hardly moves within this sentence.
+# Within this sentence the last hand hardly moves.
 # Sine² + cosine² = 1 for each pair: the tip of the hand stays on its circle.
 #
 # ### All at once
@@ -380,8 +384,7 @@ assert gap < 1e-12
 # %% [markdown]
 # `stack` and `flatten` lay sine and cosine side by side: sine, cosine, sine, cosine.
 # Other code puts all sines first, then all cosines.
-# For a new model either order is fine.
-# A trained model needs the order it was trained with.
+# For a new model either order is fine; a trained one needs its own.
 # The library's `sinusoidal` returns the same numbers, in float32.
 
 # %% tags=["hide-input"]
@@ -502,7 +505,6 @@ assert slow_sines.abs().max() < 0.1 and slow_cosines.min() > 0.9
 #
 # ## Wish 3: is one step the same everywhere?
 #
-# Over three words a hand turns by the same angle, wherever it stood.
 # The paper hoped that the formula "would allow the model to easily learn to attend by relative positions, since for any fixed offset *k*, PE(pos + *k*) can be represented as a linear function of PE(pos)."
 # The clock tells us which linear function.
 # *k* words later (at an *offset* of *k*) a hand has turned by its angle *b*, whatever its angle *a* was:
@@ -543,10 +545,8 @@ assert (turn != 0).sum() == 4 * 4  # four blocks of 2 × 2
 assert apart(turn @ turn.T, torch.eye(8)) < 1e-12  # a rotation: lengths stay
 
 # %% [markdown]
-# The first pair makes almost half a turn in three words, the last one a fraction of a degree.
-#
 # Is the matrix right?
-# We compare with 1000 rows of the table, for several widths and offsets.
+# We compare with 1000 rows of the table.
 
 # %% tags=["hide-input"]
 residuals = []
@@ -676,7 +676,7 @@ for name, numbers in (("lengths", lengths), ("products ten apart", along)):
 assert lengths.max() - lengths.min() > 0.1 and along.max() - along.min() > 1
 
 # %% [markdown]
-# A cosine now has another wavelength than its sine, so the two are no longer coordinates of one hand.
+# A sine and its cosine are no longer the coordinates of one hand.
 # No matrix leads three words on any more.
 # The best one (by least squares over 1000 positions) misses somewhere by more than 1, in a table of numbers no larger than 1.
 # Lengths and products now depend on the position, too.
@@ -686,7 +686,7 @@ assert lengths.max() - lengths.min() > 0.1 and along.max() - along.min() > 1
 #
 # With the right exponent all three wishes hold.
 # Back to our two sentences.
-# The paper adds the row to the word's vector, before the first layer of encoder and decoder.
+# The paper adds the row before the first layer of encoder and decoder.
 # `SinusoidalPosition` is the table and the sum.
 
 # %%
@@ -703,92 +703,6 @@ assert apart(cat_sees, dog_sees) > 0.01
 
 # %% [markdown]
 # The encoder that gave one vector for both sentences now gives two.
-#
-# ### Does the sum spoil the word?
-#
-# How long is a position beside a word?
-# We ask the small course translator (d_model = 128) for the vectors of its words (times √d_model, as lesson 01 has them).
-
-# %%
-from course_lib import Translator
-
-translator = Translator.from_pretrained("course")
-embedding = translator.model.src_embedding
-ids = torch.tensor(translator.tokenizer.encode("The cat sees the dog."))
-with torch.no_grad():
-    vectors = embedding.table(ids) * math.sqrt(embedding.table.embedding_dim)
-rows = sinusoidal(len(ids), embedding.table.embedding_dim)
-for token, vector, row in zip(ids.tolist(), vectors, rows, strict=True):
-    word = translator.tokenizer.token(token)
-    print(f"{word:6} word {vector.norm():5.1f}, position {row.norm():4.1f}")
-
-# %% tags=["hide-input"]
-ratios = rows.norm(dim=1) / vectors.norm(dim=1)
-assert ratios.min() > 0.3 and ratios.max() < 0.55
-
-# %% [markdown]
-# The position is a third to a half as long as the word.
-# How much of it tells the words apart?
-# In the right half of the heatmap, the first six rows are nearly alike.
-# So a large part of what is added is the *same* for all words of the sentence.
-# Such a common shift changes no difference between two words. (It does change their dot products.)
-# We take the mean of the six rows away, and see what is left:
-
-# %%
-common = rows.mean(dim=0)  # the shift that all six tokens get
-own = (rows - common).norm(dim=1)
-print(f"common {common.norm():.1f}, own part {own.min():.1f} to {own.max():.1f}")
-
-# %% tags=["hide-input"]
-assert heatmap[:6, 16:].std(dim=0).max() < 0.03
-assert 7.5 < common.norm() < 7.65 and 1.7 < own.min() and own.max() < 3.35
-marks = own / vectors.norm(dim=1)
-assert 0.1 < marks.min() and marks.max() < 0.145
-longer = sinusoidal(50, 128)
-longer = (longer - longer.mean(dim=0)).norm(dim=1)
-assert 4.25 < longer.min() and longer.max() < 5.35
-
-# %% [markdown]
-# The own parts, which tell the six positions apart, are only 10 to 14 % as long as their words: small marks.
-# In a longer sentence they are larger: 4.3 to 5.3 with 50 tokens.
-#
-# ### Can attention use it?
-#
-# Say that each word looks for the word three places on.
-# It turns its own vector by our rotation: PE(pos) becomes PE(pos + 3).
-# Then it takes the dot product with the vectors of all words, as they are, and the largest one is its best match.
-# (In attention a learned matrix takes the place of the rotation: lesson [03](03_attention.ipynb).)
-#
-# Does it find the word three places on?
-# We try it with the bare positions, and with positions added to random words about as long as the translator's.
-
-# %%
-scores = (positions @ rotation(3, 128).T) @ positions.T  # (position, position)
-looked_at = scores.argmax(dim=1)
-print("best match of positions 0, 50 and 100:", looked_at[[0, 50, 100]].tolist())
-seeded = torch.Generator().manual_seed(0)
-added = positions + 1.5 * torch.randn(201, 128, generator=seeded)  # words of length 17
-with_words = ((added @ rotation(3, 128).T) @ added.T).argmax(dim=1)
-print("with words added:", with_words[[0, 50, 100]].tolist())
-
-# %% tags=["hide-input"]
-assert torch.equal(looked_at[:-3], torch.arange(201)[3:])
-assert torch.equal(with_words, torch.arange(201))
-assert 16 < (added - positions).norm(dim=1).mean() < 18
-random_words = added - positions
-with_itself = ((random_words @ rotation(3, 128).T) * random_words).sum(dim=1)
-assert 225 < with_itself.mean() < 245 and abs(scores.max() - 64) < 1e-9
-assert (3 * frequency < 0.5).double().mean() > 0.75  # most hands turn little
-
-# %% [markdown]
-# With bare positions it does.
-# With words added, each of the 201 words finds itself (folded).
-# Why? The dot product now compares the words too, and the rotation turns most pairs only a little, so a turned word still looks like itself.
-# A turned word times itself is about 236 on average; two positions give at most 64.
-# The word drowns the position.
-#
-# So the mark is small beside the word, and attention must learn to look past the words to find it.
-# Lesson [13](13_positions_past_the_paper.ipynb) has encodings that build the distance into the comparison itself.
 #
 # ### Break it: the wrong axis
 #
@@ -835,15 +749,100 @@ for name, layer in (("wrong axis", WrongAxis(50, d_model)), ("right", add_positi
 # %% [markdown]
 # Keep this comparison as a test: swap two words, and check that the mean of the output differs. (With a causal mask it would differ anyway.)
 #
+# ### Does the sum spoil the word?
+#
+# How long is a position beside a word?
+# We ask the small course translator (d_model = 128) for the vectors of its words (times √d_model, as lesson 01 has them).
+
+# %%
+from course_lib import Translator
+
+translator = Translator.from_pretrained("course")
+embedding = translator.model.src_embedding
+ids = torch.tensor(translator.tokenizer.encode("The cat sees the dog."))
+with torch.no_grad():
+    vectors = embedding.table(ids) * math.sqrt(embedding.table.embedding_dim)
+rows = sinusoidal(len(ids), embedding.table.embedding_dim)
+for token, vector, row in zip(ids.tolist(), vectors, rows, strict=True):
+    word = translator.tokenizer.token(token)
+    print(f"{word:6} word {vector.norm():5.1f}, position {row.norm():4.1f}")
+
+# %% tags=["hide-input"]
+ratios = rows.norm(dim=1) / vectors.norm(dim=1)
+assert ratios.min() > 0.3 and ratios.max() < 0.55
+
+# %% [markdown]
+# The position is a third to a half as long as the word.
+# How much of it tells the words apart?
+# In the right half of the heatmap, the first six rows are nearly alike.
+# So a large part of what is added is the *same* for all words of the sentence.
+# Such a common shift changes no difference between two words. (It does change their dot products.)
+# We take the mean of the six rows away, and see what is left:
+
+# %%
+common = rows.mean(dim=0)  # the shift that all six tokens get
+own = (rows - common).norm(dim=1)
+print(f"common {common.norm():.1f}, own part {own.min():.1f} to {own.max():.1f}")
+
+# %% tags=["hide-input"]
+assert heatmap[:6, 16:].std(dim=0).max() < 0.03
+assert 7.5 < common.norm() < 7.65 and 1.7 < own.min() and own.max() < 3.35
+marks = own / vectors.norm(dim=1)
+assert 0.1 < marks.min() and marks.max() < 0.145
+longer = sinusoidal(50, 128)
+longer = (longer - longer.mean(dim=0)).norm(dim=1)
+assert 4.25 < longer.min() and longer.max() < 5.35
+
+# %% [markdown]
+# The own parts, which tell the six positions apart, are only 10 to 14 % as long as their words. (In a longer sentence they are larger: 4.3 to 5.3 with 50 tokens.)
+# So the sum spoils little: the mark is small.
+#
+# ### Can attention use it?
+#
+# Say that each word looks for the word three places on.
+# It turns its own vector by our rotation: PE(pos) becomes PE(pos + 3).
+# Then it takes the dot product with the vectors of all words, as they are, and the largest one is its best match.
+# (In attention a learned matrix takes the place of the rotation: lesson [03](03_attention.ipynb).)
+#
+# Does it find that word?
+# We try bare positions, and positions added to random words about as long as the translator's.
+
+# %%
+scores = (positions @ rotation(3, 128).T) @ positions.T  # (position, position)
+looked_at = scores.argmax(dim=1)
+print("best match of positions 0, 50 and 100:", looked_at[[0, 50, 100]].tolist())
+seeded = torch.Generator().manual_seed(0)
+added = positions + 1.5 * torch.randn(201, 128, generator=seeded)  # words of length 17
+with_words = ((added @ rotation(3, 128).T) @ added.T).argmax(dim=1)
+print("with words added:", with_words[[0, 50, 100]].tolist())
+
+# %% tags=["hide-input"]
+assert torch.equal(looked_at[:-3], torch.arange(201)[3:])
+assert torch.equal(with_words, torch.arange(201))
+assert 16 < (added - positions).norm(dim=1).mean() < 18
+random_words = added - positions
+with_itself = ((random_words @ rotation(3, 128).T) * random_words).sum(dim=1)
+assert 225 < with_itself.mean() < 245 and abs(scores.max() - 64) < 1e-9
+assert (3 * frequency < 0.5).double().mean() > 0.75  # most hands turn little
+
+# %% [markdown]
+# With bare positions it does.
+# With words added, each of the 201 words finds itself (folded).
+# Why? The dot product now compares the words too, and the rotation turns most pairs only a little, so a turned word still looks like itself.
+# A turned word times itself is about 236 on average; two positions give at most 64.
+# The counter drowned the words; here the words drown the position.
+# So attention must learn to look past the words.
+# (Lesson [13](13_positions_past_the_paper.ipynb) has encodings that build the distance into the comparison itself.)
+#
 # ## Add, or put side by side?
 #
-# Adding mixes two things in the same features.
+# In a sum, word and position share the same features.
 # Would it not be cleaner to *concatenate*, that is, to put the features of the position beside those of the word?
 #
 # Take one feature each: the word is 3, the position is 5.
 # What can the next linear layer make of them?
 #
-# - Side by side it has two weights: *a* · 3 + *b* · 5.
+# - Side by side it has two weights: *a* · 3 + *b* · 5. With *a* = 0 it looks past the word.
 # - Added it has one: *a* · (3 + 5) = *a* · 3 + *a* · 5.
 #
 # So adding is concatenating with both weights the same.
@@ -934,7 +933,8 @@ assert taught.tolist() == [True] * 6 + [False] * 4
 #
 # ## Which one is best?
 #
-# We have three encodings, and the model without any.
+# The formula has no last row.
+# Does that help on texts longer than the trained ones?
 #
 # We want a task that is easy when one knows the order, and cannot be solved without it: **who was named last?**
 # A story is a row of random words, some of them nouns.
@@ -952,14 +952,20 @@ assert (answers[~asked] == ids[~asked]).all()
 
 # %% [markdown]
 # The model is two encoder layers, 64 wide, over embedded words, and a linear layer that scores eight nouns.
+# With one of the three encodings or none, it trains on stories of 16 words, and is tested on 16, 32 and 64.
+# That takes longer than a lesson, so we read the record of earlier runs.
+#
+# <details><summary>How the models were trained</summary>
+#
+# `python -m course_lib.experiments positions` makes the record.
 # Concatenated positions take 16 of the 64 features from the word.
-# Each model trains on new stories of 16 words until its validation accuracy on such stories no longer rises.
-# Each encoding has three seeds, and is tested on stories of 16, 32 and 64 words.
+# Each model trains on new stories until its validation accuracy on stories of 16 words no longer rises.
+# Each encoding has three seeds.
 # For each encoding we tried two learning rates, and for the learned table two starting scales.
 # We kept the best on validation stories of all three lengths.
 # So the choice of settings has seen long stories; the training has not.
 #
-# That takes longer than a lesson, so it was run beforehand: `python -m course_lib.experiments positions` makes the record that we read below.
+# </details>
 
 # %%
 at_64_words = Predict(
@@ -1026,8 +1032,10 @@ for length in (1, 2):
 # %% [markdown]
 # Without positions the model knows only how often each word occurs: it is about as good as always naming the most frequent noun.
 # With 16 words all three encodings are right nearly every time.
-# With 64 words they are right about once in three.
+# With 64 words they are right about once in three, formula or not.
+# At 32 and 64 words added sinusoids beat the learned table by a few points. (Added or concatenated, the totals are too close for three seeds to tell apart.)
 #
+# At 32 words added sinusoids reach 61 %: does the model half know how?
 # A total hides *where* a model goes wrong.
 # So we take the stories of 64 words, and the share of right answers at each place.
 # (Each point is a mean over four neighboring words; each band goes from the worst to the best of three runs.)
@@ -1081,11 +1089,11 @@ halves = torch.tensor([run[1] for run in fours[sides["sinusoids added"]]]).mean(
 assert 0.93 < halves[:4].mean() < 0.97 and 0.27 < halves[4:].mean() < 0.32
 
 # %% [markdown]
-# - Left of the dashed line, all three encodings help, but less than in a story of 16 words. A likely reason: attention also sees the 48 words at positions that were not trained.
+# It does not half know how: in stories of 32 words, 95 % of its answers are right at the 16 trained positions, and 30 % after them (folded).
+#
+# - Left of the line, all three encodings help, but less than in a story of 16 words. A likely reason: attention also sees the 48 words at positions that were not trained.
 # - Right of it, the learned table falls at once, and the added sinusoids a few words later. Over positions 32 to 63 both are worse than no positions, with every seed.
 # - The concatenated sinusoids fall too, but rise once more around word 33. Over positions 32 to 63 they are better than no positions, with every seed; we have not looked into why.
-#
-# So 61 % at 32 words (added sinusoids) does not mean that the model half knows how: in these stories 95 % of the answers are right at the 16 trained positions, and 30 % after them (folded).
 #
 # Here we train one of these models ourselves, with sinusoids added and seed 0. (On a GPU the cell trains five seeds.)
 
@@ -1110,9 +1118,9 @@ for seed in range(5 if device == "cuda" else 1):
 #
 # **A common mistake**: "sinusoids let the model extrapolate to longer sentences."
 # Section 3.5 says that they *may*.
-# Here they beat the learned table by a few points at 32 and 64 words, and solve neither.
-# (Added or concatenated, the totals are too close for three seeds to tell apart.)
-# A likely reason that all three fail: after position 15 the rows of the learned table are still random, and those of the sinusoids, though computed, were seen by no layer in training.
+# Here they hardly do.
+# A likely reason: the hands turn on after position 15, but in training no layer saw them there. (The learned table's rows are still random there.)
+# A formula can make a mark for any position; reading it must be learned.
 # Lesson [13](13_positions_past_the_paper.ipynb) is about what does better.
 # Until then the course uses the paper's sinusoids, on sentences no longer than those of the training.
 
@@ -1133,13 +1141,13 @@ Predictions()
 # ## Summary
 #
 # Self-attention is permutation-equivariant: shuffle the words, and the outputs are shuffled the same way.
-# Their mean does not change at all.
-# So something else must bring in the order: a causal mask or a position encoding.
+# So without positions an encoder has one mean for *The cat sees the dog.* and *The dog sees the cat.*, whatever its weights.
+# Something else must bring in the order: a causal mask or a position encoding.
 # The paper adds sinusoids: pairs of sine and cosine, one clock hand each, with wavelengths from 2π towards 2π · 10000.
 # Their numbers stay small (every row has length √(d_model / 2)), and every position has its own.
 # A step of *k* words is one rotation, the same everywhere, and the dot product of two bare positions depends on their distance alone, as long as each pair shares one exponent.
-# Positions can also be learned, or concatenated to the words instead of added.
-# In stories of the trained length all three ways tell who was named last; in longer stories all three fail at most of the words beyond that length.
+# Positions can also be learned, or concatenated to the words.
+# In stories of the trained length all three ways tell who was named last; in longer ones most answers of all three are wrong beyond that length.
 #
 # **Practice**: [assignment 02](assignments/release/02_position/02_position.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14 · Cost and memory: what a model needs, and how it gets by with less
 #
-# **Question.** A model must fit into memory before it can learn or translate anything. How many bytes does it need, can we know that before we run it, and how can we save some?
+# **Question.** A model must fit into memory before it can learn or translate anything. How many bytes does it need, can we know that before we run it, and what does a saved byte cost?
 #
 # **Afterwards you can**
 #
@@ -29,19 +29,19 @@ from course_lib.widgets import Predict, Predictions
 torch.set_num_threads(1)  # so that times can be compared
 
 # %% [markdown]
-# | | training | translating |
-# |---|---|---|
-# | in memory | weights, gradients, Adam's moments, activations | weights, keys and values of earlier tokens |
-# | how to take less | attention without stored weights, smaller portions, computing twice, bfloat16 | fewer keys, int8 weights |
+# `mini` of lesson [10](10_translation.ipynb), here with 2,000 subwords, has 3.7 MB of weights.
+# One training step on 16 short sentence pairs needs about ten times as much.
+# What is in the other nine tenths, and what of it can we do without?
 #
-# We go through training first, then through translating. At the end we ask what a larger model brings, and what a smaller one can learn from it.
-#
-# This lesson runs on the CPU even where there is a GPU: what stays in memory depends on PyTorch's kernels (the compiled code of its operators), and the formulas below are for those of the CPU.
+# Training holds weights, gradients, Adam's moments and activations; translating holds weights, and keys and values of earlier tokens.
+# Nearly every saving has its price, in computing, in digits or in parameters.
+# We go through training, then through translating; at the end the model itself gets smaller.
 #
 # ## What does a step cost?
 #
 # *Training*: a step runs forward, then backward, and then the optimizer changes the weights.
-# Lesson [08](08_transformer.ipynb) counted the forward pass: two FLOPs for each parameter and token. We take `mini` of lesson [10](10_translation.ipynb).
+# FLOPs first: some savings are paid for with them.
+# Lesson [08](08_transformer.ipynb) counted the forward pass: two FLOPs for each parameter and token.
 
 # %%
 of_backward = Predict(
@@ -91,7 +91,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # So the cost of a training run can be estimated in advance: 6 × parameters × tokens.
 # The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸ FLOPs. (Its table 2 prints another number; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
 #
-# (The estimate leaves out products without parameters. In each attention, scores and weighted sums take 4 · length · d_model FLOPs forward for each query token, and twice that backward: little for short sentences. Norms, softmax and Adam are not counted.)
+# (Left out are products without parameters: scores and weighted sums, 4 · length · d_model FLOPs forward for each query token and twice that backward, little for short sentences. Norms, softmax and Adam are not counted.)
 #
 # ## What must be kept for the backward pass?
 #
@@ -100,6 +100,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # They grow with the batch.
 # For *y = x W + b*, the gradient of *W* is computed from *x*, so *x* must be kept.
 # `kept_bytes` asks PyTorch what it keeps, without the parameters.
+# (That depends on its kernels, the compiled code of its operators. Our formulas are for the CPU's, so this lesson runs there even where there is a GPU.)
 
 # %% tags=["nbval-check-output"]
 from course_lib.training import kept_bytes
@@ -133,7 +134,6 @@ assert list(kept.values())[4:] == [30_720 + 480, 30_720, 3 * 30_720]
 #
 # With these rules we can write down what a whole encoder layer keeps.
 # We go through its steps: norm, projections, scores, softmax, weighted sum, output projection, then another norm and the feed-forward network.
-# What takes most of the memory for sentences of ordinary length?
 
 # %%
 of_layer = Predict(
@@ -203,7 +203,7 @@ assert sum(told.values()) > 4 * 4 * mini.num_parameters == 16 * 919_040
 
 # %% [markdown]
 # The activations of these 16 pairs take more than weights, gradients and moments together (16 bytes × 919,040 parameters = 14.7 million).
-# A smaller batch reduces only the activations; a narrower model reduces the others, too.
+# But a step never holds all of these at once.
 #
 # ## The peak of a step
 #
@@ -359,8 +359,9 @@ of_gradients = 4e-6 * (decoder + 3 * counts["embeddings"])  # MB
 assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 
 # %% [markdown]
-# The peak of `mini` is where the backward pass begins; base jumps there, too (the generator's gradient), but has higher spikes in the middle and at the end.
-# So there are three candidates for the peak:
+# Both figures show one exchange: in the backward pass *activations go and gradients come*.
+# In `mini` more goes than comes, and the curve falls; in base, with two pairs, it rises.
+# With the spikes there are three candidates for the peak:
 #
 # - *where the backward pass begins*: all activations and two tables as large as the logits;
 # - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding;
@@ -393,9 +394,9 @@ assert all(abs(error) < 0.04 for error in off.values())
 
 # %% [markdown]
 # The formula is right, here within one percent. (Python, PyTorch and the kernels' own scratch memory come on top.)
-# So for short sentences on a CPU we know the memory of a step before we run it.
+# So for short sentences on a CPU we know the memory of a step before we run it. For `mini`, 11.0 + 26.7 MB are about ten times its weights.
 #
-# The calculator shows the parts for other models and batches. (Its bars are never all held at once. Dropout's masks count as vectors here.)
+# The calculator shows the parts for other models and batches. (Dropout's masks count as vectors here.)
 # Move the length until attention weights are larger than the vectors (near 600).
 
 # %%
@@ -415,7 +416,8 @@ assert largest_part(560) == "vectors" and largest_part(640) == "attention weight
 # %% [markdown]
 # ## Attention that stores no weights
 #
-# *Training* on long texts: one pair of texts, 4,096 tokens each. How much memory do base's attention weights take?
+# Now we save, beginning with what grows fastest.
+# *Training* on one pair of texts, 4,096 tokens each: how much memory do base's attention weights take?
 
 # %% tags=["nbval-check-output"]
 base = replace(model_preset("base", 37_000), max_len=4096)
@@ -432,10 +434,9 @@ assert 9e9 < entries < 10e9 and entries > 3 * rest
 # Almost 10 GB for one pair; everything else, except the masks, grows only linearly.
 # Must they be stored?
 # The softmax seems to need a whole row of scores at once, because it divides by the row's sum.
-# But the sum can be corrected later.
-# We go through the keys in blocks and keep three running quantities: the largest score so far, the sum of exponentials, and the weighted sum of values.
-# We take exp(score − largest) instead of exp(score): the softmax stays the same, and nothing overflows.
-# When a block has a larger score, both sums so far are multiplied by exp(old largest − new largest).
+# But we can go through the keys in blocks, add up the exponentials and the weighted values, and divide at the end.
+# So that nothing overflows, exp(score − largest) takes the place of exp(score), which changes no weight.
+# But a later block may have a larger score. Then one factor, `shrink`, corrects both sums, because exp(score − old) · exp(old − new) = exp(score − new).
 # This is the **online softmax** [@milakov2018]:
 
 
@@ -575,22 +576,22 @@ assert sizes[1] == 128 and sizes[4] == 1024 and written[2] > network[2] > fused[
 assert fused[3] > network[3]
 
 # %% [markdown]
-# For short sentences the feed-forward network takes longer. Attention written out becomes the slower part between 128 and 256 tokens, fused attention between 256 and 512. Both limits are for this d_model on one CPU.
+# For short sentences the feed-forward network takes longer. Attention written out becomes the slower part between 128 and 256 tokens, fused attention between 256 and 512 (for this d_model, on one CPU).
+# At 4,096 tokens fused attention takes less than half the time of the other, though it computes the weights twice.
 #
 # ## The same gradients from less memory
 #
-# *Training*, still: two ways to keep fewer activations at a time.
+# *Training*, still: two ways to keep fewer activations of any kind.
 #
 # ### In smaller portions
 #
-# With **gradient accumulation** (lesson [09](09_training.ipynb)) a batch is cut into micro-batches. Their gradients are added up before one step of the optimizer; the loss of each is divided by the number of tokens in all of them.
-# Only one micro-batch at a time has activations; lesson 09 compared the gradients.
-# (With dropout each micro-batch draws its own masks, so the gradients are the same only on average.)
+# With **gradient accumulation** a batch is cut into micro-batches, whose gradients are added up before one step of the optimizer.
+# Only one micro-batch at a time has activations, and the sum is the gradient of the whole batch (lesson [09](09_training.ipynb); with dropout only on average, because each draws its own masks).
 #
 # ### Computing twice
 #
-# **Activation checkpointing** [@chen2016] keeps only the *input* of each layer.
-# When the backward pass reaches a layer, that layer runs forward again, to get the rest.
+# The fused kernel has shown a rule: *what can be computed again need not be kept*.
+# **Activation checkpointing** [@chen2016] applies it to whole layers. It keeps only the *input* of each; when the backward pass reaches a layer, that layer runs forward again.
 
 # %%
 of_twice = Predict(
@@ -760,9 +761,8 @@ assert kept_bytes(three_readers, parts) == in_float32 + copies
 # %% [markdown]
 # Far from it: what norms and the loss keep is still float32, and bfloat16 copies of the weights are kept as well. (The copies matter less with a larger batch.)
 # Autocast also converts a vector anew for each layer that reads it: query, key and value keep three copies.
-# We have not timed mixed precision.
 #
-# (A trained model can also be adapted with less. **LoRA** [@hu2022] freezes a matrix and trains a product of two narrow ones, which is added to it. The frozen matrix needs no gradient and no moments.)
+# Nothing so far has made gradients and moments smaller. Where a trained model is only adapted, **LoRA** [@hu2022] does: it freezes a matrix and trains a product of two narrow ones, which is added to it. The frozen matrix needs no gradient and no moments.
 #
 # ## The cache, when translating
 #
@@ -856,7 +856,7 @@ torch.testing.assert_close(few(x), few.output_proj(torchs.transpose(1, 2).flatte
 assert caches[8] == 8 * caches[1] and beams * caches[1] / caches[8] < 2e9
 
 # %% [markdown]
-# (PyTorch has it built in: `F.scaled_dot_product_attention(…, enable_gqa=True)`. The gigabytes count both attentions of the decoder as grouped. What sharing costs in quality, and whether the smaller cache saves time, we did not measure.)
+# (PyTorch has it built in: `F.scaled_dot_product_attention(…, enable_gqa=True)`. The gigabytes count both attentions of the decoder as grouped.)
 #
 # With a **sliding window** a layer attends to the latest tokens only, so its cache stops growing [@jiang2023].
 # A *paged* cache is kept in small blocks, so that a sentence wastes at most a part of its last block [@kwon2023].
@@ -975,7 +975,7 @@ assert 2 <= 60 * (full - by_matrix[2]) <= 6
 # (Other models may need more bits.)
 #
 # How many bytes does int8 save? Three quarters, but only if the embedding is converted, too.
-# Embedding and generator share one matrix. torchao converts the generator alone, so this matrix is then stored twice: in int8 and in float32.
+# It shares its matrix with the generator. torchao converts the generator alone, so this matrix is stored twice.
 # With `embedding=True` the embedding reads the generator's int8 rows instead. Here is the larger translator, `everyday`, in both ways:
 
 # %% tags=["hide-input"]
@@ -1114,10 +1114,11 @@ if compiled:
 # - *int8 weights*: each call converts the whole matrix back to float32, as our class does, and then multiplies. The compiled code converts it, too.
 # - *int8 products*: the integers are multiplied directly, but finding a scale for each token takes many small operators. Compiling them saves some time.
 #
-# So in this layer int8 saves bytes, and no time. A single kernel that did all this could save time; we have not measured one.
+# So in this layer int8 saves bytes and pays for them with time. (A single kernel that did all this might save both.)
 #
 # ## What does a size bring?
 #
+# So far the model kept its sizes. Which of its parameters are worth their bytes?
 # The paper's table 3 starts from base, mostly changes one thing at a time, and compares the BLEU.
 # We do the same with `mini`, now with the paper's dropout and label smoothing, on 20,000 pairs of the course corpus: six epochs, three seeds for each row.
 # (Recorded by `python -m course_lib.experiments table3`. Rows that may need another learning rate, such as another d_model or depth, use the best of three, chosen with another seed.)
@@ -1183,8 +1184,6 @@ assert 55 < by_rate[1.0] < 65 and by_rate[1.5] < 30 < 90 < by_rate[0.5]
 assert by_rate[1.0] < min(min(runs) for runs in bleu_of.values())
 
 # %% [markdown]
-# Three things can be read here.
-#
 # - *More parameters help only in the right place.* Untied weights bring as much as `big`, with a quarter of its parameters; d_ff 1,024 is close behind. Twice d_model costs 2.9 times the parameters and brings nothing.
 # - *A recipe does not fit every model.* `mini` is better without dropout; the paper's base loses 1.2 BLEU without it. Twice d_model needs half of `mini`'s learning rate: one run at `mini`'s own reached only 60 BLEU.
 # - *The Transformer does not always win.* An LSTM with attention beats `mini` at equal size (lesson [15](15_alternatives.ipynb) asks when).
@@ -1245,8 +1244,7 @@ assert min(sure) < 0.7 and sorted(sure)[len(sure) // 2] > 0.85
 # %% [markdown]
 # Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true ones or the teacher's.
 # An indented line of the output has the data of the line above it, and the teacher's probabilities in the loss.
-# With 250 pairs, half of the loss comes from these probabilities and half from the true tokens; with 4,000 more sentences all of it comes from the probabilities.
-# (The validation part chose the learning rates and the second share. Recorded by `python -m course_lib.experiments distillation`.)
+# (Recorded by `python -m course_lib.experiments distillation`; learning rates chosen on the validation part.)
 
 # %%
 of_student = Predict(
@@ -1299,12 +1297,12 @@ of_students = {run["results"]["parameters"] for run in record["runs"]}
 assert 0.3 < max(of_students) / course.model.config.num_parameters < 0.37
 
 # %% [markdown]
-# With 250 pairs every student fails, with the teacher's probabilities or without.
+# With 250 pairs every student fails, with the teacher's probabilities (there half of the loss) or without.
 # 4,000 more sentences bring the student to 78 BLEU. True translations and the teacher's do equally well: for sentences of up to six words they are nearly always the same.
-# With the teacher's probabilities as the targets, the student gets to 81.
-# (It is not only that such targets are smooth: all others learn with label smoothing. Without it, the 78 of the teacher's translations fall to 74.)
+# (In natural language a sentence has many translations. A teacher picks a typical one, which is easier to learn [@kim2016]. Our corpus has only one.)
 #
-# In natural language a sentence has many translations. A teacher picks a typical one, which is easier to learn [@kim2016]. Our corpus has one translation for each sentence, so it cannot show that.
+# But a distribution does say more: with the teacher's probabilities as the only targets (the share that the validation part chose), the student gets to 81.
+# It is not only that such targets are smooth: all others learn with label smoothing. Without it, the 78 of the teacher's translations fall to 74.
 
 # %% [markdown]
 # ## Your predictions
@@ -1334,14 +1332,25 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# *Training.* A step takes six FLOPs for each parameter and token. On a CPU, with a fused Adam and short sentences, its peak is about 12 bytes for each parameter and the most that is held beside them: mainly activations where the backward pass begins, activations and gradients in its middle, or gradients at its end.
-# Attention weights grow with the square of the length, but need not be stored: with the online softmax, and weights computed again in the backward pass, the memory is linear, while the time stays quadratic.
-# Activation checkpointing gives the same gradients from less memory, and so does accumulation, except that dropout draws other masks; bfloat16 halves some of what is kept, while the weights stay in float32.
+# A step takes six FLOPs for each parameter and token.
+# Its peak, for `mini` ten times the weights, is known before it runs (short sentences, a CPU, a fused Adam): 12 bytes for each parameter, and the most that is held beside them while activations go and gradients come.
+# Each saving has its price:
 #
-# *Translating.* With fewer heads of keys and values the cache shrinks. int8 weights take a quarter of the bytes; with one scale per row, four bits or more lost none of sixty sentences of `course`. In the layer that we timed they were slower than float32, compiled or not.
+# | | makes smaller | price | here |
+# |---|---|---|---|
+# | fused attention, 2,048 tokens | attention weights | computed twice, yet faster in long texts | 404.8 → 12.6 MB |
+# | gradient accumulation | activations | with dropout, other masks | 74.5 → 26.8 MB |
+# | checkpointing | activations | up to a third more FLOPs | 74.5 → 16.4 MB |
+# | bfloat16 products | some activations | digits, but not of weights that learn | 71.9 → 52.1 MB |
+# | one head of keys and values | cache | fewer parameters | 12.9 → 1.6 GB |
+# | int8 weights | weights | digits, and here time | 42.9 → 11.0 MB |
 #
-# *Sizes.* What a size brings depends on the learning rate, too. In our small table, untied weights brought as much as a model four times as large.
-# 250 pairs were too few for a student; 4,000 sentences translated by its teacher took it to 78 BLEU, as true pairs did, and the teacher's probabilities to 81.
+# (Not measured: the time of mixed precision, a smaller cache or a single int8 kernel, and the quality with shared keys.)
+#
+# Fused attention takes memory linear in the length; its time stays quadratic.
+# With one scale per row, even four bits lost none of sixty sentences.
+# Parameters are not equally useful: untied weights brought as much as a model four times as large.
+# A student learns more from its teacher's probabilities (81 BLEU) than from its translations (78).
 #
 # **Practice**: [assignment 14](assignments/release/14_cost_and_memory/14_cost_and_memory.ipynb): exercises that are checked at once, and a question to answer in words.
 #
