@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 18 · Errata lab: what popular explanations get wrong
 #
-# **Question.** "Attention is permutation-invariant." "Zero padding needs no mask." "The encoder turns a sentence into a representation of fixed length." You find such sentences in posts, lecture notes and tutorials. Which of them survive an experiment?
+# **Question.** "Attention is permutation-invariant." "Zero padding needs no mask." "The encoder turns a sentence into a representation of fixed length." You find such sentences in [posts, lecture notes and tutorials](#The-whole-list). Which of them survive an experiment, and how do the wrong ones live on?
 #
 # **Afterwards you can**
 #
@@ -11,7 +11,17 @@
 #
 # **You need** lessons 01 to [12](12_reading_attention.ipynb), and for a few claims [13](13_positions_past_the_paper.ipynb) to [15](15_alternatives.ipynb): nothing here is new, except that you judge.
 # **Time**: {minutes} minutes to read, about 20 more for the tables and the verdicts, under 60 seconds to run. The [bench](#The-bench) is optional and not counted.
-# **In the paper**: sections 3 to 5 with table 1; for the bench, tables 2 and 3. A few claims are about things that the paper does not describe, such as the key-value cache.
+# **In the paper**: sections 3 to 5 with table 1; for the bench, tables 2 and 3. Some claims, such as that on the key-value cache, go beyond the paper.
+
+# %% [markdown]
+# ## One claim, by hand
+#
+# "Zero padding needs no mask: zeros get no attention."
+# Right, half right or wrong? Decide now.
+#
+# It sounds right: zero times anything is zero.
+# And it predicts a number: however many keys of zeros follow the four real keys, they get 0 % of the attention.
+# So we count.
 
 # %%
 import math
@@ -34,16 +44,6 @@ def draw(*shape, seed=0):
 def weights(query, key):
     """Attention weights: softmax(query keyᵀ / √d_k)."""
     return (query @ key.mT / math.sqrt(key.shape[-1])).softmax(dim=-1)
-
-# %% [markdown]
-# ## One claim, by hand
-#
-# "Zero padding needs no mask: zeros get no attention."
-# Right, half right or wrong? Decide now.
-#
-# It sounds right: zero times anything is zero.
-# And it predicts a number: however many keys of zeros follow the four real keys, they get 0 % of the attention.
-# So we count.
 
 # %%
 from course_lib.analysis import LabBook
@@ -75,22 +75,26 @@ book.test("zeros", on_padding, values=(0, 1, 2, 4, 8, 16))
 # - the **knob**, the one quantity that we vary (here the number of zeros: the columns);
 # - the **measure**, a function that takes a value of the knob and returns numbers (here the share of the zeros: the rows).
 #
-# A row called *predicted* shows what must come out if the claim holds, a row called *done as said* what the claim's own recipe gives.
-# A number such as 2e-16 is 0 up to rounding.
+# Now cover all columns but the first: the wrong claim passes.
+# A test is only as good as its values: look for one where the claim must break, if it is wrong.
+
+# %% [markdown]
+# ## Six rounds
 #
 # The next 24 claims stand in six rounds, one for each way to test.
 # Judge each claim before you scroll on (six of them have buttons):
 #
-# - *right*: true as it stands, of the paper's model or of the code that it names;
+# - *right*: true as it stands, of the paper's model or the code that it names;
 # - *half right*: one part, or one common case, is true, and another is not;
-# - *wrong*: what it says or advises fails in the usual case, even if a special case saves it.
+# - *wrong*: it fails in the usual case, even if a special case saves it.
 #
 # Then come the experiments; closed cells hold the longer ones.
+# For three claims you design the experiment before you open ours.
+# In the tables, *predicted* is what must come out if the claim holds, *done as said* is what its own recipe gives, and 2e-16 is 0 up to rounding.
 # Under each table, click *What is right?* for the verdict.
 # A table can refute "always", but not prove it, so a verdict *right* also gives the reason.
-# For three claims you design the experiment before you open ours.
 #
-# (Where do the claims come from? See [the list](#The-whole-list). Would you rather play than read? Run all cells, and go to [the widget](#All-of-them,-to-play).)
+# (Would you rather play? Run all cells, and go to [the widget](#All-of-them,-to-play).)
 
 # %% tags=["hide-input"]
 # the bets of the rounds, and checks of claim 1
@@ -131,7 +135,7 @@ page = book.judge(zeros=("wrong", "05_masks", right_version))
 # %% [markdown]
 # ## Round 1: count it
 #
-# Three claims about an amount: of vectors, of parameters, of multiplications.
+# Three claims about an amount.
 # The cheapest experiment is to count.
 
 # %% tags=["hide-input"]
@@ -168,7 +172,9 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 2, one vector for a sentence.* Older translation models did squeeze a sentence into one vector, and "a representation" sounds like one thing.
+# ### Claim 2: one vector
+#
+# Older translation models did squeeze a sentence into one vector, and "a representation" sounds like one thing.
 # If the claim holds, one word and eight words give equally many vectors.
 # (The closed cell loads the course corpus and the course translator, `model`, in float64; `batch_of` makes batches of sentence pairs, such as `batch`.)
 
@@ -199,7 +205,9 @@ def memory(words):
 book.test("fixed", memory, values=(1, 2, 4, 8))
 
 # %% [markdown]
-# *Claim 3, the price of a head.* Each head has matrices of its own, so 64 heads should cost more than one.
+# ### Claim 3: the price of a head
+#
+# Each head has matrices of its own, so 64 heads should cost more than one.
 # If the claim holds, the three columns are equal.
 
 # %% tags=["nbval-check-output"]
@@ -211,7 +219,9 @@ def parameters(num_heads):
 book.test("more_heads", parameters, values=(1, 8, 64))
 
 # %% [markdown]
-# *Claim 4, the price of attention.* For n words and the width d, the paper's table 1 compares n²·d (self-attention) with n·d² (recurrent).
+# ### Claim 4: the price of attention
+#
+# For n words and the width d, the paper's table 1 compares n²·d (self-attention) with n·d² (recurrent).
 # For n < d the first is smaller.
 # If these are all the multiplications, *attention* needs fewer than *recurrent layer* in each column left of 64, the width.
 
@@ -253,13 +263,14 @@ assert counter.get_total_flops() / 2 == 6 * 16 * d**2
 assert torch.equal(whole_layer < 6 * n * d**2, n < d)
 
 # %% [markdown]
-# *Rule.* Ask what the number counts: one vector or all of them, one head or the whole layer.
+# ### Rule 1: ask what the number counts
+#
+# One vector or all, one head or the whole layer?
 
 # %% [markdown]
 # ## Round 2: move it
 #
-# What does a model know about order?
-# Claims 5 and 6 leave the positions out, claims 7 to 9 are about them.
+# What does a model know about order, without positions (5, 6) and with them (7 to 9)?
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -304,7 +315,9 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 5, the flipped text.* Attention takes means, and a mean does not ask for the order.
+# ### Claim 5: the flipped text
+#
+# Attention takes means, and a mean does not ask for the order.
 # So we flip a text end to end.
 # Take three words, and write dog′ for the row that came out for dog:
 #
@@ -313,8 +326,8 @@ page = book.judge(
 # | dog bites man | dog′ | bites′ | man′ |
 # | man bites dog | ? | ? | ? |
 #
-# *Invariant* would mean that each place keeps its row: dog′ bites′ man′ again (then the change *place by place* is 0).
-# *Equivariant* would mean that each word keeps its row: man′ bites′ dog′ (then the change *word by word* is 0).
+# *Invariant*: each place keeps its row, dog′ bites′ man′ again (no change *place by place*).
+# *Equivariant*: each word keeps its row, man′ bites′ dog′ (no change *word by word*).
 
 # %% tags=["hide-input"]
 # our experiment for claim 5
@@ -336,7 +349,9 @@ def flipped(words):
 book.test("invariant", flipped, values=(2, 5, 10, 50))
 
 # %% [markdown]
-# *Claim 6, the flipped source.* Can "dog bites man" and "man bites dog" get the same translation?
+# ### Claim 6: the source's order
+#
+# Can "dog bites man" and "man bites dog" get the same translation?
 # Your design (double-click here, and write before you open the closed cell): in which order would you put the source words, and which number would tell?
 #
 # - *knob*:
@@ -363,7 +378,9 @@ def reordered(source_words):
 book.test("order", reordered, values=(2, 5, 10, 50))
 
 # %% [markdown]
-# *Claim 7, longer texts.* The formula of the sinusoids gives a row for position 1,000 as easily as for position 10.
+# ### Claim 7: longer texts
+#
+# The formula of the sinusoids gives a row for position 1,000 as easily as for position 10.
 # Is a row enough?
 # `train_reader` trains one encoder layer on texts of 16 random words: for each word it names the word *before* it, and only the position can help.
 # Then the layer reads longer texts.
@@ -440,9 +457,11 @@ longer_figure()
 # %% [markdown]
 # The last answer falls right after the gray band.
 # In long texts the first answers fail too, probably because their queries now read more keys, at untrained positions.
-# (Without a GPU, each curve is the mean of only two readers: do not read much into the ups and downs from 20 words on.)
+# (Without a GPU, each curve is the mean of only two readers: its ups and downs mean little.)
 #
-# *Claim 8, the wrong axis.* In PyTorch's tutorial x is (length, batch, d_model), so `x.size(0)` is the length.
+# ### Claim 8: the first axis
+#
+# In PyTorch's tutorial x is (length, batch, d_model), so `x.size(0)` is the length.
 # Copied into a batch-first model, it is the number of sentences.
 # One expects an error.
 # If none comes, six words should get six different positions.
@@ -458,7 +477,9 @@ def places(sentences):
 book.test("axis", places, values=(1, 2, 8))
 
 # %% [markdown]
-# *Claim 9, the letter i.* The paper's exponent is 2i / d_model, where i counts *pairs* of dimensions.
+# ### Claim 9: the letter i
+#
+# The paper's exponent is 2i / d_model, where i counts *pairs* of dimensions.
 # Each pair, a sine and a cosine of one angle, is a clock hand.
 # Three words on, the hand has turned by a fixed angle, and a turn is a linear map.
 # That is what section 3.5 promises.
@@ -513,7 +534,9 @@ for width in (6, 7, 8, 9):  # an odd width lacks a column for its last cosine
     assert len(range(0, width, 2)) - columns == width % 2
 
 # %% [markdown]
-# *Rule.* Flip, shift and lengthen the input, and look for what stays, what moves along and what breaks.
+# ### Rule 2: change the input
+#
+# Flip, shift and lengthen it, and look for what stays, what moves along and what breaks.
 
 # %% [markdown]
 # ## Round 3: leave it out
@@ -549,7 +572,9 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 10, without √d_k.* With or without the divisor the weights sum to 1.
+# ### Claim 10: without √d_k
+#
+# With or without the divisor the weights sum to 1.
 # If it is cosmetic, the two rows are equal.
 
 # %%
@@ -563,7 +588,9 @@ def largest(d_k):
 book.test("scale", largest, values=(1, 4, 16, 64, 256))
 
 # %% [markdown]
-# *Claim 11, without a bias.* The keys' bias is a parameter like any other, so why should it do nothing?
+# ### Claim 11: without a bias
+#
+# The keys' bias is a parameter like any other, so why should it do nothing?
 # Your design: what would you vary, and what would show that the experiment can see the effect of a bias?
 #
 # - *knob*:
@@ -586,11 +613,12 @@ def biased(size):
 book.test("key_bias", biased, values=(0.1, 1, 10, 100))
 
 # %% [markdown]
-# *Claim 12, without 1/n.* A batch that the memory cannot hold is cut into n small ones, and their losses are added up.
+# ### Claim 12: without 1/n
+#
+# A batch that the memory cannot hold is cut into n small ones, and their losses are added up.
 # Without the division by n, the gradients are n times as large, but Adam divides each step by the size of the gradients.
 # A small regression (`fitted`) takes 50 steps, once with each loss divided by n, once without.
 # If Adam does not mind, both of its rows are near 0, the one with clipped gradients too.
-# (The last row: how many times as long SGD's first step is without the division.)
 
 # %% tags=["hide-input"]
 # the regression of claim 12
@@ -639,14 +667,15 @@ assert (longer_step - torch.tensor(book["undivided"].values)).abs().max() < 1e-9
 assert adam.max() < 1e-6 and clipped[0] < 1e-12 and clipped[1:].min() > 0.01
 
 # %% [markdown]
-# *Rule.* Leave the part out at several sizes: at d_k = 1 and at n = 1 nothing shows.
-# Or make it huge, as in claim 11.
+# ### Rule 3: leave a part out, at several sizes
+#
+# At d_k = 1 and at n = 1 nothing shows.
+# Or make the part huge, as in claim 11.
 
 # %% [markdown]
 # ## Round 4: would you notice?
 #
-# Six claims about masks, the wires between the stacks and the learning rate.
-# Ask of each: if it were wrong, at which size would you notice?
+# Ask of each of these six: if it were wrong, at which size would you notice?
 
 # %% tags=["hide-input"]
 # the claims of this round
@@ -691,7 +720,9 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 13, more padding.* Padding still runs through every layer: do 100 tokens of it leave no trace?
+# ### Claim 13: more padding
+#
+# Padding still runs through every layer: do 100 tokens of it leave no trace?
 # If the claim holds, the first row is 0 up to rounding.
 # The second row shows that this experiment could have seen a change.
 
@@ -708,7 +739,9 @@ def padded_more(padding):
 book.test("masked", padded_more, values=(1, 10, 100))
 
 # %% [markdown]
-# *Claim 14, zeros written by hand.* A weight of 0 is what we want, so why not write it?
+# ### Claim 14: zeros by hand
+#
+# A weight of 0 is what we want, so why not write it?
 # If that works, the visible ones of our six weights sum to 1, and a change of a hidden score moves none of them.
 # (*Leak*: by how much a visible weight moves when the hidden scores alone grow by 3.)
 
@@ -728,7 +761,9 @@ def zeroed(hidden_keys):
 book.test("afterwards", zeroed, values=(0, 1, 3, 5))
 
 # %% [markdown]
-# *Claim 15, a very small number.* Beside ordinary scores, −1e9 gives a weight of exactly 0, as −∞ does.
+# ### Claim 15: a very small number
+#
+# Beside ordinary scores, −1e9 gives a weight of exactly 0, as −∞ does.
 # Your design: of five keys, how many would you hide?
 #
 # - *knob*:
@@ -747,7 +782,9 @@ def minus_1e9(hidden_keys):
 book.test("minus", minus_1e9, values=(0, 1, 3, 4, 5))
 
 # %% [markdown]
-# *Claim 16, a mask of the wrong shape.* Torch complains about shapes that do not fit, so no error sounds like a good sign.
+# ### Claim 16: two axes
+#
+# Torch complains about shapes that do not fit, so no error sounds like a good sign.
 # Take two sentences with two places each: A has two real words, B has one.
 # The scores are (batch, queries, keys), so torch reads the first axis of the mask as *queries*:
 #
@@ -776,7 +813,9 @@ def two_axes(sentences):
 book.test("shape", two_axes, values=(2, 4, 8, 16))
 
 # %% [markdown]
-# *Claim 17, the wires between the stacks.* The stacks stand side by side and are equally high, so a line from each layer to its neighbor looks natural.
+# ### Claim 17: the wires
+#
+# The stacks stand side by side and are equally high, so a line from each layer to its neighbor looks natural.
 # Here it is with two layers each, and another wiring:
 #
 # ```text
@@ -808,7 +847,9 @@ def wired(num_layers):
 book.test("corresponding", wired, values=(1, 2, 4, 6))
 
 # %% [markdown]
-# *Claim 18, one letter.* As in the paper, it is a minimum of two terms, and one grows with the step i.
+# ### Claim 18: the learning rate
+#
+# As in the paper, the rate is a minimum of two terms, and one grows with the step i.
 # `paper_rate` is equation 3: if the claim is the paper's formula, the two rows agree in every column.
 
 # %%
@@ -854,8 +895,9 @@ assert said.max() == said[3] == said[-1] > rates(11_180)["rate, done as said"]
 assert f"{said.max():.2e}" == "1.95e-03"
 
 # %% [markdown]
-# *Rule.* The mistakes that cost days give no error, and easy sizes hide them.
-# Run the doubtful line where it must fail: everything hidden, as many sentences as words, more than one layer, late steps.
+# ### Rule 4: go where it must fail
+#
+# With everything hidden, as many sentences as words, more than one layer, at late steps.
 
 # %% [markdown]
 # ## Round 5: one step off
@@ -914,7 +956,9 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 19, the triangle.* Where does the mask begin: at the diagonal (0), above it (1), or one further up (2)?
+# ### Claim 19: the triangle
+#
+# Where does the mask begin: at the diagonal (0), above it (1), or one further up (2)?
 # For three words (■ open, · masked):
 #
 # ```text
@@ -937,7 +981,9 @@ def hidden_above(diagonal):
 book.test("triangle", hidden_above, values=(0, 1, 2))
 
 # %% [markdown]
-# *Claim 20, what the decoder is fed.* The causal mask hides the future, so the whole target looks safe.
+# ### Claim 20: the decoder's input
+#
+# The causal mask hides the future, so the whole target looks safe.
 # But row p reads the inputs up to and including input p:
 #
 # | row | 0 | 1 | 2 | 3 |
@@ -973,7 +1019,9 @@ def visible(position):
 book.test("whole", visible, values=(0, 1, 2, 3, 4))
 
 # %% [markdown]
-# *Claim 21, one pass for all words.* One pass reads the whole target at once; writing reads one prefix after the other.
+# ### Claim 21: one pass
+#
+# One pass reads the whole target at once; writing reads one prefix after the other.
 # If the claim holds, the gradients differ by rounding alone.
 
 # %%
@@ -995,7 +1043,9 @@ def passes(words):
 book.test("word_by_word", passes, values=(1, 2, 4, 8))
 
 # %% [markdown]
-# *Claim 22, the kept rows.* A cache leaves out most of the work, and a shortcut often costs accuracy.
+# ### Claim 22: the kept rows
+#
+# A cache leaves out most of the work, and a shortcut often costs accuracy.
 # The decoder reads the reference of one sentence token by token: once with a cache, and once without, from the beginning each time.
 # `cached` counts the rows that a layer computes.
 # If the cache loses something, the last row of the table is above rounding.
@@ -1021,7 +1071,9 @@ def cached(tokens_read):
 book.test("cache", cached, values=(1, 2, 4, 8))
 
 # %% [markdown]
-# *Claim 23, the name of a row.* In row t the decoder reads word t, so the row seems to be about word t.
+# ### Claim 23: the name of a row
+#
+# In row t the decoder reads word t, so the row seems to be about word t.
 # The grammar of the corpus knows which English word belongs to which German one: these are its *links*.
 # Our map is the translator's last cross-attention, the mean of its heads, for 50 sentences.
 # A row finds a link if its strongest weight stands at the English word.
@@ -1070,8 +1122,9 @@ predicts, reads = measured("row_t")[0]
 assert abs(predicts - 87) < 1.5 and abs(reads - 6) < 1.5
 
 # %% [markdown]
-# *Rule.* Many mistakes about the decoder are off by one step.
-# For each row, say which token it reads and which one it predicts.
+# ### Rule 5: say what a row reads and what it predicts
+#
+# Many mistakes about the decoder are off by one step.
 
 # %% [markdown]
 # ## Round 6: what does the number show?
@@ -1104,7 +1157,9 @@ page = book.judge(
 )
 
 # %% [markdown]
-# *Claim 24, a score with help.* Teacher-forced predictions come from the same model, in a single pass, so why not score them?
+# ### Claim 24: BLEU in one pass
+#
+# Teacher-forced predictions come from the same model, in a single pass, so why not score them?
 # The finished course translator hardly errs, so we take five early checkpoints, after 156 to 933 of 5,572 training steps (`written` holds both kinds of translations).
 # If the teacher-forced predictions say how well it translates, the two rows agree.
 
@@ -1132,7 +1187,9 @@ def on_its_own(training_step):
 book.test("teacher", on_its_own, values=list(written))
 
 # %% [markdown]
-# *Claim 25, a map as a cause.* Take the map of claim 23 once more.
+# ### Claim 25: a map as a cause
+#
+# Take the map of claim 23 once more.
 # If it shows what a word depends on, then the token with the highest weight (rank 1) is the one whose absence hurts most.
 # So we replace one source token at a time by `<unk>`.
 # The *harm* is by how much the loss of a predicted token rises.
@@ -1192,16 +1249,94 @@ idle = (top_share > 0.5) & (top_harm < 0.1)  # its loss hardly rises
 assert 0.1 < idle.sum() / (top_share > 0.5).sum() < 0.16
 
 # %% [markdown]
-# *Rule.* A number can be correct and still answer another question than yours.
-# So say what it was computed on.
+# ### Rule 6: ask which question the number answers
+#
+# A correct number may answer another than yours, so say what it was computed on.
 # If a claim names a cause, change that cause alone.
+
+# %% [markdown]
+# ## Why wrong claims survive
+#
+# Of the 25 claims, 12 are wrong and 8 half right.
+# How do such sentences live on?
+#
+# *An easy test agrees.*
+# Look back at the first columns: no padding (1), the trained length (7), d_k = 1 (10), n = 1 (12, with clipping), no hidden key (14, 15), one layer (17), step 1,000 (18).
+# There, each of these claims comes out as said; in the last column, none does.
+#
+# *Nothing crashes.*
+# One position for a whole text (8), a mask on the wrong axis (16), a schedule with one wrong letter (18): each can run without an error.
+# Here each box is a part of the model, with the claims about it.
+
+# %% tags=["hide-input"]
+stages = {  # lower left corner, width, claims
+    "word vectors + positions": (0, 0, 3.7, [7, 8, 9]),
+    "self-attention without positions": (0, 1, 3.7, [5, 6]),
+    "scores, softmax, masks": (0, 2, 3.7, [1, 10, 11, 13, 14, 15, 16]),
+    "heads": (0, 3, 3.7, [3, 4]),
+    "output of the encoder": (0, 4, 3.7, [2, 17]),
+    "input of the decoder": (4.4, 0, 2.6, [20]),
+    "masked self-attention": (4.4, 1, 2.6, [19, 21, 22]),
+    "cross-attention": (4.4, 3, 2.6, [23, 25]),
+    "training": (7.6, 0, 1.6, [12, 18]),
+    "scoring": (7.6, 3, 1.6, [24]),
+}
+tones = {"right": "#cdebdf", "half right": "#fbe3b5", "wrong": "#f6c9b5"}
+
+# %% tags=["hide-input"]
+from course_lib.analysis import VERDICTS
+
+
+def dots(axes, x, y, numbers):
+    for place, number in enumerate(numbers):
+        verdict = book.claims[number - 1].verdict
+        box = dict(boxstyle="round,pad=0.25", fc=tones[verdict], ec="0.45")
+        words, at = f"{number}{VERDICTS[verdict]}", (x + 0.3 + 0.51 * place, y + 0.24)
+        axes.text(*at, words, bbox=box, ha="center", va="center")
+
+# %% tags=["hide-input"]
+@styled
+def mistakes_figure():
+    title = "The first 25 claims: ✗ wrong, ◐ half right, ✓ right"
+    figure = new_figure(title, 9.3, 4.4)
+    axes = figure.add_subplot(xlim=(-0.1, 9.3), ylim=(-0.15, 5.1))
+    axes.axis("off")
+    for name, (x, y, width, numbers) in stages.items():
+        axes.fill_between([x, x + width], y, y + 0.82, fc="0.97", ec="0.6")
+        axes.text(x + 0.08, y + 0.6, name, fontsize=9, va="center")
+        dots(axes, x, y, numbers)
+    ways = [((1.85, y + 0.82), (1.85, y + 1)) for y in range(4)]
+    ways += [((5.7, 0.82), (5.7, 1)), ((5.7, 1.82), (5.7, 3)), ((3.7, 4.4), (4.4, 3.4))]
+    for start, end in ways:
+        axes.annotate("", end, start, arrowprops=dict(arrowstyle="-|>", color="0.4"))
+    return figure
+
+# %% tags=["hide-input"]
+drawn = [number for *_, numbers in stages.values() for number in numbers]
+assert sorted(drawn) == [*range(1, 26)]
+most_dots = max(stages, key=lambda name: len(stages[name][3]))
+assert most_dots == "scores, softmax, masks" and len(stages[most_dots][3]) == 7
+failed = {
+    name: sum(book.claims[n - 1].verdict != "right" for n in stage[3])
+    for name, stage in stages.items()
+}
+assert failed.pop(most_dots) == 5 > max(failed.values())
+mistakes_figure()
+
+# %% [markdown]
+# Of the claims, which we chose, 7 stand at *scores, softmax, masks*, more than in any other box.
+# There a wrong line of code often still gives the right shape.
+#
+# *Half of it is true.*
+# A condition or a part got lost: the mean is invariant, not the rows (5); the upper triangle is masked, without its diagonal (19).
+#
+# And what sounds wrong may be right: the key bias does nothing (11), and masked padding leaves no trace (13).
 
 # %% [markdown]
 # ## The bench
 #
-# Here are 34 more claims, which the summary does not need.
-# The closed cells hold their experiments; scroll past them.
-# Below them, click a topic to see its claims, and click again for each verdict.
+# Here are 34 more claims, which the summary does not need (skip to [your own claim](#Your-own-claim)).
+# Scroll past the closed cells, which test them; click a topic for its claims, and again for each verdict.
 
 # %% tags=["hide-input"]
 # the bench: words
@@ -2209,10 +2344,8 @@ Page("\n\n".join(book.topic(group, **notes).text for group, notes in bench.items
 # %% [markdown]
 # ## All of them, to play
 #
-# Every claim once more, each with a picture of its numbers.
 # In a running notebook you first see only the sentence.
-# Judge it, and the verdict and the picture appear; the slider is the claim's knob.
-# The widget remembers your answers.
+# Judge it, and the verdict and a picture of its numbers appear; the slider is the claim's knob.
 # We begin with claim 18.
 
 # %%
@@ -2256,7 +2389,7 @@ page = book.say("Yours", wide="A model twice as wide has twice as many parameter
 # </details>
 #
 # Two more: "Twice the temperature makes the largest probability half as large." "A wider beam never returns a less probable output."
-# (The closed cells hold our experiments on width and temperature, so run yours first; the beam is left to you.)
+# (Run yours first: the closed cells hold our experiments on width and temperature.)
 
 # %% tags=["hide-input", "hide-output"]
 # our experiment for your own claim: open it when yours has run
@@ -2344,70 +2477,6 @@ for claim in book.claims:
     assert not claim.lesson or Path(f"{claim.lesson}.ipynb").exists(), claim.lesson
 
 # %% [markdown]
-# ## Where the mistakes sit
-#
-# Each box is a part of the model, with the claims about it.
-
-# %% tags=["hide-input"]
-stages = {  # lower left corner, width, claims
-    "word vectors + positions": (0, 0, 3.7, [7, 8, 9]),
-    "self-attention without positions": (0, 1, 3.7, [5, 6]),
-    "scores, softmax, masks": (0, 2, 3.7, [1, 10, 11, 13, 14, 15, 16]),
-    "heads": (0, 3, 3.7, [3, 4]),
-    "output of the encoder": (0, 4, 3.7, [2, 17]),
-    "input of the decoder": (4.4, 0, 2.6, [20]),
-    "masked self-attention": (4.4, 1, 2.6, [19, 21, 22]),
-    "cross-attention": (4.4, 3, 2.6, [23, 25]),
-    "training": (7.6, 0, 1.6, [12, 18]),
-    "scoring": (7.6, 3, 1.6, [24]),
-}
-tones = {"right": "#cdebdf", "half right": "#fbe3b5", "wrong": "#f6c9b5"}
-
-# %% tags=["hide-input"]
-from course_lib.analysis import VERDICTS
-
-
-def dots(axes, x, y, numbers):
-    for place, number in enumerate(numbers):
-        verdict = book.claims[number - 1].verdict
-        box = dict(boxstyle="round,pad=0.25", fc=tones[verdict], ec="0.45")
-        words, at = f"{number}{VERDICTS[verdict]}", (x + 0.3 + 0.51 * place, y + 0.24)
-        axes.text(*at, words, bbox=box, ha="center", va="center")
-
-# %% tags=["hide-input"]
-@styled
-def mistakes_figure():
-    title = "The first 25 claims: ✗ wrong, ◐ half right, ✓ right"
-    figure = new_figure(title, 9.3, 4.4)
-    axes = figure.add_subplot(xlim=(-0.1, 9.3), ylim=(-0.15, 5.1))
-    axes.axis("off")
-    for name, (x, y, width, numbers) in stages.items():
-        axes.fill_between([x, x + width], y, y + 0.82, fc="0.97", ec="0.6")
-        axes.text(x + 0.08, y + 0.6, name, fontsize=9, va="center")
-        dots(axes, x, y, numbers)
-    ways = [((1.85, y + 0.82), (1.85, y + 1)) for y in range(4)]
-    ways += [((5.7, 0.82), (5.7, 1)), ((5.7, 1.82), (5.7, 3)), ((3.7, 4.4), (4.4, 3.4))]
-    for start, end in ways:
-        axes.annotate("", end, start, arrowprops=dict(arrowstyle="-|>", color="0.4"))
-    return figure
-
-# %% tags=["hide-input"]
-drawn = [number for *_, numbers in stages.values() for number in numbers]
-assert sorted(drawn) == [*range(1, 26)]
-most_dots = max(stages, key=lambda name: len(stages[name][3]))
-assert most_dots == "scores, softmax, masks" and len(stages[most_dots][3]) == 7
-failed = {
-    name: sum(book.claims[n - 1].verdict != "right" for n in stage[3])
-    for name, stage in stages.items()
-}
-assert failed.pop(most_dots) == 5 > max(failed.values())
-mistakes_figure()
-
-# %% [markdown]
-# Of the 25 claims, which we chose, 7 stand at *scores, softmax, masks*, and 5 of these are wrong or half right: both more than in any other box.
-# There a wrong line of code often still gives the right shape.
-
-# %% [markdown]
 # ## Your predictions
 
 # %%
@@ -2423,15 +2492,12 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A sentence about a model becomes an experiment when it predicts a number: choose a knob, measure, compare.
+# A sentence about a model becomes an experiment when it predicts a number: choose a knob, with a value at which the claim must break if it is wrong; measure, compare.
 #
-# - *The dangerous mistakes do not crash.* Padding without a mask (1), one position for a whole sentence (8), a mask on the wrong axis (16), a schedule with one wrong letter (18).
-# - *Easy tests find nothing.* One layer hides a wrong wiring (17), one key still open hides a bad mask (15), Adam without clipping hides an undivided loss (12).
-# - *Half right means: a condition or a part got lost.* The mean is invariant, not the rows (5). The upper triangle is masked, without its diagonal (19).
+# - *Six ways to test*: count, change the input, leave a part out, go where it must fail, name what a row reads and predicts, ask which question the number answers.
+# - *Wrong sentences live on* where an easy test agrees, nothing crashes, or half is true.
 #
-# And what sounds wrong may be right: the key bias does nothing (11), and masked padding leaves no trace (13).
-#
-# **Practice**: the [capstone](assignments/release/19_capstone/19_capstone.ipynb), a translator from an empty file; and then test the next sentence that you doubt in the same way, with a knob and two numbers.
+# **Practice**: the [capstone](assignments/release/19_capstone/19_capstone.ipynb), a translator from an empty file; and then test the next sentence that you doubt, at a value where it must break.
 # **Your progress**: the [twelve questions](assignments/release/99_concepts_after/99_concepts_after.ipynb) from before the course, asked again.
 #
 # **Next**: what you make of it.
