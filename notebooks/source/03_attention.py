@@ -52,7 +52,7 @@ assert " es " in str(translator.translate(fresh))
 # So something must travel from one token to another, and nobody told the model from which to which.
 #
 # Attention does that.
-# We build attention from a dictionary of three colors. Near the end of the lesson we look where *it* looks.
+# We build attention from a dictionary of three colors. At the end we look where *it* looks.
 #
 # ## A look-up that knows exact keys only
 #
@@ -185,7 +185,6 @@ for temperature in (1, 0.1):
 # At 0.1 the context is full red and half green: that is how a screen shows orange.
 #
 # Now four queries: one exact key and three mixtures. `color_bars` (folded) draws their weights and contexts.
-# The last bar is orange at temperature 1, for comparison.
 # Yellow and blue *paint* make green: does a look-up?
 
 # %%
@@ -362,7 +361,7 @@ assert plain_weights[the, cat] > plain_weights[cat, the] + 0.01
 #
 # Three matrices *project* each token to three vectors.
 # `w_query` says what a token asks for, `w_key` what it can be found by, `w_value` what it hands over.
-# In a real model all three are learned; we write them by hand, a row for each feature.
+# For now we write them by hand, a row for each feature.
 # A negative number says what is not wanted.
 
 # %%
@@ -384,7 +383,6 @@ w_value = torch.eye(d_model)[:, [4, 5]]  # hands over whether an animal, or asle
 # A row of zeros and ones, times a matrix, adds the rows of the matrix that the ones pick.
 # *Sleeps* is a verb and asleep.
 # So its query is the row *verb* of `w_query` (W_Q below), plus the row *asleep*, which is all zeros: (0, 4, 0, 2).
-# In words: it asks for a noun, all the more if that is an animal.
 #
 # The paper calls the products Q, K and V. They hold all queries, all keys and all values, one in each row.
 
@@ -433,7 +431,6 @@ assert V[[the, stop]].count_nonzero() == 0 == K[stop].count_nonzero()
 # %% [markdown]
 # The frames follow *sleeps*.
 # The key of the full stop is all zeros, for it is none of the four kinds.
-# *The* and the full stop have nothing to hand over.
 #
 # ### One query, in a loop
 #
@@ -574,7 +571,7 @@ why = "*The* and *sleeps* match equally well, the other two badly"
 on_the.reveal(round(100 * weights[cat, the].item()), because=why)
 
 # %% [markdown]
-# Here is all of it in one picture: Q, K and V, then scores, weights and context.
+# Here is all of it in one picture.
 # You can change the numbers of Q, K and V, and everything after them is computed anew.
 
 # %%
@@ -603,7 +600,7 @@ assert asleep > 0.4 > 0.05 > animal
 # %% [markdown]
 # *Cat* is like orange: two keys match equally well, and split its weight.
 # From *The* comes nothing, from *sleeps* comes *asleep*: now *cat* knows that it is asleep.
-# The score of *cat* with itself is −4/2 = −2. That is less than its score with the full stop, 0. So *cat* gives itself the smallest weight.
+# Its score with itself, −4/2 = −2, is even below that with the full stop, so *cat* gives itself the smallest weight.
 # That it is an animal has almost vanished from its context; lesson [06](06_encoder.ipynb) adds the token itself back.
 #
 # Now you: in the picture, change only the row *cat* of Q so that *The* gets at least 95 % of its weight.
@@ -774,10 +771,159 @@ both_cats.reveal("no" if same else "yes", because=why)
 # %% [markdown]
 # That is why lesson [02](02_position.ipynb) adds positions to the rows.
 #
+# ## Who writes the matrices?
+#
+# We wrote `w_query` and `w_key` by hand, so we did say who finds whom.
+# Can a model find that out itself, from right answers alone?
+# (Lesson [09](09_training.ipynb) explains training: loss, gradient, batches, Adam. Here we only watch.)
+#
+# The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
+# *Which value belongs to it?*
+
+
+# %% tags=["hide-input"]
+def look_ups(size, generator, words=16, entries=8):
+    """Ids: queries (size,), keys, values (size, entries), wanted values (size,)."""
+    shuffled = torch.rand(size, words, generator=generator).argsort(dim=1)
+    keys = shuffled[:, :entries]  # all different
+    values = torch.randint(words, (size, entries), generator=generator)
+    pick = torch.randint(entries, (size, 1), generator=generator)
+    query, wanted = (each.gather(1, pick).squeeze(1) for each in (keys, values))
+    return [part.to(device) for part in (query, keys, values, wanted)]
+
+
+# %%
+asked, keys, values, wanted = look_ups(1, torch.Generator().manual_seed(0))
+print(dict(zip(keys[0].tolist(), values[0].tolist(), strict=True)))
+print(f"asked for {asked.item()}, right is {wanted.item()}")
+
+# %% [markdown]
+# The dictionary is new each time, so no pair can be learned by heart.
+# What can be learned is *how* to look up: that a query matches the key with the same id, and that the answer is the id of the value found.
+# The model maps the ids of a query, of keys and of values to a logit for each of the 16 ids.
+
+
+# %%
+class LookUp(nn.Module):
+    def __init__(self, make_score, d_k, d_model=32, words=16):
+        super().__init__()
+        self.key_words = nn.Embedding(words, d_model)
+        self.value_words = nn.Embedding(words, d_model)
+        start = torch.randn(2, d_model, d_k) / math.sqrt(d_model)
+        self.w_query, self.w_key = nn.Parameter(start[0]), nn.Parameter(start[1])
+        self.output, self.score = nn.Linear(d_model, words), make_score(d_k)
+
+    def forward(self, query, keys, values):
+        query = self.key_words(query)[:, None] @ self.w_query  # (batch, 1, d_k)
+        scores = self.score(query, self.key_words(keys) @ self.w_key)
+        context = scores.softmax(dim=-1) @ self.value_words(values)
+        return self.output(context)[:, 0]  # (batch, words)
+
+
+# %% tags=["hide-input"]
+def scaled_dot(d_k):
+    return lambda query, key: query @ key.mT / math.sqrt(d_k)
+
+
+def plain_dot(d_k):
+    return lambda query, key: query @ key.mT
+
+
+def new_model(make_score, d_k, seed):
+    torch.manual_seed(seed)
+    return LookUp(make_score, d_k).to(device)
+
+
+@torch.no_grad()
+def score_table(model):
+    """The scores (ids, ids) of every query id with every key id."""
+    rows = model.key_words.weight
+    return model.score(rows @ model.w_query, rows @ model.w_key)
+
+
+# %% tags=["hide-input"]
+unseen = look_ups(250, torch.Generator().manual_seed(100))  # to test on
+
+
+def saturated(weights):
+    """Whether one key has more than 0.99 of the weight, one for each row."""
+    return weights.amax(dim=-1) > 0.99
+
+
+@torch.no_grad()
+def look(model):
+    """Accuracy, and the share of saturated queries."""
+    query, keys, values, wanted = unseen
+    right = model(query, keys, values).argmax(dim=-1) == wanted
+    weights = score_table(model)[query[:, None], keys].softmax(dim=-1)
+    return right.float().mean().item(), saturated(weights).float().mean().item()
+
+
+# %% tags=["hide-input"]
+def train(model, seed, rates=lambda name: 5e-3, steps=100, every=10):
+    """What `look` sees, before training and after each `every` steps."""
+    generator = torch.Generator().manual_seed(1000 + seed)  # of the examples
+    named = model.named_parameters()
+    groups = [{"params": [each], "lr": rates(name)} for name, each in named]
+    optimizer, seen = torch.optim.Adam(groups), [look(model)]
+    for step in range(1, steps + 1):
+        *inputs, target = look_ups(64, generator)
+        loss = F.cross_entropy(model(*inputs), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % every == 0:
+            seen.append(look(model))
+    return seen
+
+
+# %% [markdown]
+# `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k.
+# `train` shows it 100 batches of 64 look-ups, with Adam at a learning rate of 0.005.
+# `score_table` gives the scores of every query id with every key id.
+
+# %%
+torch.set_flush_denormal(True)  # a CPU is slow with numbers that have almost vanished
+model = new_model(scaled_dot, 16, seed=0)
+before = score_table(model)
+train(model, seed=0)
+after = score_table(model)
+
+# %% tags=["hide-input"]
+numbers = [str(number) for number in range(16)]
+axes = dict(xlabel="key id", ylabel="query id")
+panels(
+    [
+        Panel(before.cpu(), numbers, numbers, "step 0", **axes),
+        Panel(after.cpu(), numbers, numbers, "step 100", **axes),
+    ],
+    title="After 100 steps each query id has its highest score with its own key",
+    words={"signed": "score"},
+)
+
+# %% tags=["hide-input"]
+own = torch.arange(16, device=device)
+for seed in range(5):
+    model = new_model(scaled_dot, 16, seed)
+    assert (score_table(model).argmax(dim=1) == own).float().mean() < 0.5
+    assert train(model, seed)[-1][0] > 0.95
+    assert torch.equal(score_table(model).argmax(dim=1), own)
+
+# %% [markdown]
+# Nobody wrote this diagonal.
+# The loss counts only the answers, but its gradient went through the softmax into `w_query`, `w_key` and the embeddings of the ids.
+# The same happened with four more seeds: after 100 steps each of the 16 ids finds itself.
+#
+# It works because the look-up is soft.
+# Every key has some weight, so a score that rises a little moves the answer a little, and the gradient says which way is better.
+# A *hard* look-up, like the Python dictionary's, gives the scores no gradient: a key is found or it is not.
+#
 # ## Why √d_k?
 #
+# So a look-up must be soft while it learns.
+# Is it soft at the start, when queries and keys are random?
 # A dot product sums d_k products.
-# Take numbers with mean 0 and variance 1 for queries and keys, all independent.
+# Take numbers with mean 0 and variance 1, all independent.
 
 # %%
 grows = Predict(
@@ -815,7 +961,6 @@ assert math.sqrt(ModelConfig(vocab_size=37_000).d_k) == 8  # the paper's base mo
 # Variances of independent terms add: d_k terms give d_k, as the paper's footnote 4 says.
 #
 # Dividing by c divides the variance by c², so c = √d_k gives 1 at every width.
-# Dividing by d_k would give 1/d_k, less and less for wider keys.
 # The paper's base model has d_k = 64: such dot products have a standard deviation of 8, and it divides by 8.
 # (The dot products of our colors were too close together, so we divided by 0.1.)
 #
@@ -852,16 +997,14 @@ for divisor, rate in zip((1, 8), rates, strict=True):
     assert math.isclose(moved.grad[3].item(), rate, rel_tol=0.01)
 
 # %% [markdown]
-# Without the division, the fourth key has nearly all the weight, by chance.
+# Without the division this look-up is as good as hard: the fourth key has nearly all the weight, by chance.
 # Divided by 8, it has half, and the other keys still count.
 #
-# Why is nearly all the weight a problem? Such a weight hardly moves when its score moves, so little gradient gets through.
 # A weight w moves with its own score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
-# The column *rate*: how fast the largest weight moves with its q · k, w(1 − w), in the last row divided by 8.
-# The division by √d_k is the *scale*; with it the rate is about 20 times as large.
+# The column *rate* says how fast the largest weight moves with its q · k: w(1 − w), in the last row divided by 8.
+# With the *scale*, the division by √d_k, it is about 20 times as large, and more gradient gets through.
 #
 # We call a query **saturated** if one key has more than 0.99 of its weight.
-# This one is, without the scale.
 # How many are? We draw 5,000 queries for each width, with 8 keys each.
 
 
@@ -869,11 +1012,6 @@ for divisor, rate in zip((1, 8), rates, strict=True):
 def entropy(weights):
     """In nats, one for each row."""
     return torch.special.entr(weights).sum(dim=-1)
-
-
-def saturated(weights):
-    """Whether one key has more than 0.99 of the weight, one for each row."""
-    return weights.amax(dim=-1) > 0.99
 
 
 def draw_products(width, generator, queries=1000, keys=8):
@@ -964,161 +1102,22 @@ by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), 
 torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# Without the scale 37 % of the queries are saturated at d_k = 64, and 80 % at 1,024.
-# With the scale the share rounds to 0 % at every width.
+# Without the scale, chance has decided 37 % of the look-ups at d_k = 64, and 80 % at 1,024.
+# With it hardly any are decided, at any width.
 #
-# Division by d_k saturates hardly any query either, but it goes too far: the weights become nearly equal.
+# Division by d_k also prevents this, but it goes too far: the weights become nearly equal.
 # Their **entropy** says how evenly they are spread.
-# At d_k = 1,024 its mean is 2.08 = ln 8, the most that eight weights can have. With √d_k it is 1.72.
+# At d_k = 1,024 its mean is 2.08 = ln 8, the most that eight weights can have; with √d_k it is 1.72.
 #
 # The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
-# Of the saturated queries that is true: at d_k = 64 their rates are below 0.01, for more than half of them below 0.001.
-# But the other queries move more without the scale, so that the *mean* rate is even larger: 0.08 against 0.03 (folded).
+# Of the saturated queries that is true.
+# But the others move more without the scale: at d_k = 64 the *mean* rate of all is even larger, 0.08 against 0.03 (folded).
 # Which matters more? We try it in training.
 #
 # ## Does the scale matter in training?
 #
-# Training, with loss, gradient, batch and Adam, is explained in lesson [09](09_training.ipynb).
-# Here we only watch.
-#
-# The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
-# *Which value belongs to it?*
-
-
-# %% tags=["hide-input"]
-def look_ups(size, generator, words=16, entries=8):
-    """Ids: queries (size,), keys, values (size, entries), wanted values (size,)."""
-    shuffled = torch.rand(size, words, generator=generator).argsort(dim=1)
-    keys = shuffled[:, :entries]  # all different
-    values = torch.randint(words, (size, entries), generator=generator)
-    pick = torch.randint(entries, (size, 1), generator=generator)
-    query, wanted = (each.gather(1, pick).squeeze(1) for each in (keys, values))
-    return [part.to(device) for part in (query, keys, values, wanted)]
-
-
-# %%
-asked, keys, values, wanted = look_ups(1, torch.Generator().manual_seed(0))
-print(dict(zip(keys[0].tolist(), values[0].tolist(), strict=True)))
-print(f"asked for {asked.item()}, right is {wanted.item()}")
-
-# %% [markdown]
-# The dictionary is new each time, so no pair can be learned by heart.
-# What can be learned is *how* to look up: that a query matches the key with the same id, and that the answer is the id of the value found.
-# The model maps the ids of a query, of keys and of values to a logit for each of the 16 ids.
-# Its projections start with random numbers such that queries and keys have about mean 0 and variance 1, as in the footnote.
-
-
-# %%
-class LookUp(nn.Module):
-    def __init__(self, make_score, d_k, d_model=32, words=16):
-        super().__init__()
-        self.key_words = nn.Embedding(words, d_model)
-        self.value_words = nn.Embedding(words, d_model)
-        start = torch.randn(2, d_model, d_k) / math.sqrt(d_model)
-        self.w_query, self.w_key = nn.Parameter(start[0]), nn.Parameter(start[1])
-        self.output, self.score = nn.Linear(d_model, words), make_score(d_k)
-
-    def forward(self, query, keys, values):
-        query = self.key_words(query)[:, None] @ self.w_query  # (batch, 1, d_k)
-        scores = self.score(query, self.key_words(keys) @ self.w_key)
-        context = scores.softmax(dim=-1) @ self.value_words(values)
-        return self.output(context)[:, 0]  # (batch, words)
-
-
-# %% tags=["hide-input"]
-def scaled_dot(d_k):
-    return lambda query, key: query @ key.mT / math.sqrt(d_k)
-
-
-def plain_dot(d_k):
-    return lambda query, key: query @ key.mT
-
-
-def new_model(make_score, d_k, seed):
-    torch.manual_seed(seed)
-    return LookUp(make_score, d_k).to(device)
-
-
-@torch.no_grad()
-def score_table(model):
-    """The scores (ids, ids) of every query id with every key id."""
-    rows = model.key_words.weight
-    return model.score(rows @ model.w_query, rows @ model.w_key)
-
-
-# %% tags=["hide-input"]
-unseen = look_ups(250, torch.Generator().manual_seed(100))  # to test on
-
-
-@torch.no_grad()
-def look(model):
-    """Accuracy, and the share of saturated queries."""
-    query, keys, values, wanted = unseen
-    right = model(query, keys, values).argmax(dim=-1) == wanted
-    weights = score_table(model)[query[:, None], keys].softmax(dim=-1)
-    return right.float().mean().item(), saturated(weights).float().mean().item()
-
-
-# %% tags=["hide-input"]
-def train(model, seed, rates=lambda name: 5e-3, steps=100, every=10):
-    """What `look` sees, before training and after each `every` steps."""
-    generator = torch.Generator().manual_seed(1000 + seed)  # of the examples
-    named = model.named_parameters()
-    groups = [{"params": [each], "lr": rates(name)} for name, each in named]
-    optimizer, seen = torch.optim.Adam(groups), [look(model)]
-    for step in range(1, steps + 1):
-        *inputs, target = look_ups(64, generator)
-        loss = F.cross_entropy(model(*inputs), target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % every == 0:
-            seen.append(look(model))
-    return seen
-
-
-# %% [markdown]
-# ### The match is learned
-#
-# `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k.
-# `train` shows it 100 batches of 64 look-ups, with Adam at a learning rate of 0.005.
-# `score_table` gives the scores of every query id with every key id.
-
-# %%
-torch.set_flush_denormal(True)  # a CPU is slow with numbers that have almost vanished
-model = new_model(scaled_dot, 16, seed=0)
-before = score_table(model)
-train(model, seed=0)
-after = score_table(model)
-
-# %% tags=["hide-input"]
-numbers = [str(number) for number in range(16)]
-axes = dict(xlabel="key id", ylabel="query id")
-panels(
-    [
-        Panel(before.cpu(), numbers, numbers, "step 0", **axes),
-        Panel(after.cpu(), numbers, numbers, "step 100", **axes),
-    ],
-    title="After 100 steps each query id has its highest score with its own key",
-    words={"signed": "score"},
-)
-
-# %% tags=["hide-input"]
-own = torch.arange(16, device=device)
-for seed in range(5):
-    model = new_model(scaled_dot, 16, seed)
-    assert (score_table(model).argmax(dim=1) == own).float().mean() < 0.5
-    assert train(model, seed)[-1][0] > 0.95
-    assert torch.equal(score_table(model).argmax(dim=1), own)
-
-# %% [markdown]
-# Nobody wrote this diagonal.
-# The loss counts only the answers, but its gradient went through the softmax into `w_query`, `w_key` and the embeddings of the ids.
-# The same happened with four more seeds: after 100 steps each of the 16 ids finds itself.
-#
-# ### With the scale and without
-#
-# Now the same training (`runs_of`, folded) with three scores, at d_k = 16 and at d_k = 256, five runs each:
+# We train the look-up again. Its queries and keys start with about mean 0 and variance 1, as above.
+# We compare three scores at d_k = 16 and at d_k = 256, five runs each (`runs_of`, folded):
 #
 # - *scaled*: q · k / √d_k (`scaled_dot`, folded);
 # - *plain*: q · k (`plain_dot`, folded);
@@ -1220,7 +1219,7 @@ assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 # At d_k = 16 it is only slower, and its worst run ends at about 0.9.
 # (Lines are means, bands go from the worst run to the best; accuracy is on 250 other look-ups.)
 #
-# The paper (section 3.2.1) cites a study that found the same: at large d_k, additive attention beats the unscaled dot product.
+# The paper (section 3.2.1) cites a study that found the same at large d_k.
 # The paper still prefers the dot product, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
 #
 # ### The start or the step?
@@ -1289,109 +1288,19 @@ same_start = score_table(new_model(scaled_dot, 256, seed=0))
 torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
-# It matters at both: neither change alone helps in these 100 steps, and together they do as well as the scale.
-# (Slowing `w_key` and the embeddings of the keys too is not enough: folded. These are means; single runs differ widely.)
+# It matters at both: neither change alone helps on average in these 100 steps, and together they do as well as the scale.
+# (To slow `w_key` and the embeddings of the keys too is not enough: folded.)
 #
-# The saturated queries in the table suggest why:
-#
-# - *Small start only*: at first no query is saturated. But each step of `w_query` still moves the scores 16 times as far as with the scale. After ten steps 74 % are saturated.
-# - *Small steps only*: 59 % are saturated from the start, on keys that chance has chosen.
-# - *Both*, as with the scale: after ten steps 4 %.
+# The saturated queries suggest why.
+# A small start alone does not last: each step of `w_query` still moves the scores 16 times as far as with the scale, and after ten steps 74 % are saturated.
+# Small steps alone come too late: 59 % are saturated from the start, on keys that chance has chosen.
+# With both, as with the scale, it is 4 % after ten steps.
 #
 # At the end nearly all queries are saturated in every arm; with the scale, on the right keys.
-# So what seems to hurt is being saturated *before* anything is learned.
-# The paper suspects that the small gradients are the reason. Our runs do not prove it: Adam's steps hardly depend on the size of a gradient.
+# So a look-up may end hard. What seems to hurt is being hard *before* anything is learned.
+# (Our runs do not prove that the reason is small gradients, as the paper suspects: Adam evens them out.)
 
 # %% [markdown]
-# ## Where does *it* look?
-#
-# Back to the dog and the meat.
-# The translator's encoder has two layers. Each holds four attentions side by side, its heads (lesson [04](04_multi_head.ipynb)).
-# Here is one head of the last layer: the row of *it* in each of the two sentences.
-
-# %%
-seen = [translator.translate(each, attention=True) for each in (hungry, fresh)]
-source = seen[0].src_tokens
-it, dog, meat = (source.index(token) for token in ("▁it", "▁dog", "▁meat"))
-looks = torch.stack([each.attention.encoder[-1][1][it] for each in seen])  # (2, keys)
-marked = [token.replace("hungry", "hungry/fresh") for token in source]
-told = f"{looks[0, dog]:.2f} to “dog”, then {looks[1, meat]:.2f} to “meat”"
-title = f"One head, two last words: “it” gives {told}"
-attention_map(looks, ["it … hungry", "it … fresh"], marked, title=title)
-
-# %% tags=["hide-input"]
-assert looks[0, dog] > 0.8 and looks[1, meat] > 0.8
-assert torch.allclose(looks.sum(dim=-1), torch.ones(2))
-assert seen[1].src_tokens[:8] == source[:8]
-
-# %% [markdown]
-# With *hungry*, *it* looks at the dog; with *fresh*, at the meat.
-#
-# We picked this head after looking at all eight. Is it an accident?
-# The test: 70 pairs of such sentences, each with an eater, which is *hungry*, and a food, which is *fresh*.
-
-# %% tags=["hide-input", "nbval-check-output"]
-from course_lib.tokenizer import EOS_ID
-
-eaters = "dog cat horse child mouse bird cow bear girl pig".split()
-foods = "meat cheese apple bread soup cake egg".split()
-meals = [f"The {one} eats the {food} because it is" for one in eaters for food in foods]
-encoded = {}  # word to ids (70, 11), all sentences of one length
-for word in ("hungry", "fresh"):
-    rows = [translator.tokenizer.encode(f"{meal} {word}.") for meal in meals]
-    encoded[word] = torch.tensor([[*row, EOS_ID] for row in rows])
-print(*(translator.tokenizer.token(i) for i in encoded["fresh"][0].tolist()))
-
-# %% [markdown]
-# How often does *it* give the right noun more weight than the other noun?
-# A head that ignores the last word does the same in both sentences of a pair, so it scores exactly 50 %.
-# Here are the eight heads, over all 140 sentences:
-
-# %% tags=["hide-input"]
-from course_lib.recording import record_attention
-
-of_right, of_other = [], []
-for word, ids in encoded.items():
-    with record_attention(translator.model) as maps, torch.no_grad():
-        translator.model.encode(ids)
-    of_it = torch.stack(maps.encoder)[..., 6, :]  # (layers, sentences, heads, keys)
-    nouns = (1, 4) if word == "hungry" else (4, 1)
-    of_right.append(of_it[..., nouns[0]])
-    of_other.append(of_it[..., nouns[1]])
-of_right, of_other = torch.stack(of_right), torch.stack(of_other)  # a row for each word
-of_heads = (of_right > of_other).float().mean(dim=(0, 2))  # (layers, heads)
-for layer, row in enumerate(of_heads):
-    print(f"layer {layer}:", *(f"{each:5.0%}" for each in row))
-
-# %% [markdown]
-# Now one half of the pairs chooses the head, and the other half, 35 pairs or 70 sentences, counts.
-
-# %%
-chosen = (of_right > of_other)[:, :, ::2].float().mean(dim=(0, 2)).argmax().item()
-layer, number = divmod(chosen, 4)
-rights, others = (each[:, layer, 1::2, number] for each in (of_right, of_other))
-count = (rights > others).sum()
-print(f"head {number} of layer {layer}: right in {count} of {rights.numel()} sentences")
-for word, right_one, other in zip(encoded, rights.mean(1), others.mean(1), strict=True):
-    print(f"{word:7} mean weight: right noun {right_one:.2f}, other noun {other:.2f}")
-
-# %% tags=["hide-input"]
-assert chosen == 5 and count >= 66 and rights.numel() == 70
-assert rights.mean(1).min() > 0.75 and others.mean(1).max() < 0.25
-assert (of_heads[0] == 0.5).all()
-for ids in encoded.values():
-    assert len(ids[0]) == 11 and (ids[:, 6] == ids[0, 6]).all()
-assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
-
-# %% [markdown]
-# The choice is the head of our picture, and it is right in nearly all of the 70 sentences.
-# But both halves share one template and few nouns, and the translator was trained on such sentences.
-#
-# All four heads of layer 0 score exactly 50 %. They must: there the rows of *it* and of the nouns do not yet know the last word.
-# Layer 0 can carry the last word into these rows. Then the queries and keys of layer 1 depend on it.
-#
-# A weight says where a head looks, not what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
-#
 # ## The price
 #
 # Every token looks at every token.
@@ -1404,7 +1313,7 @@ for length in (10, 100, 1000):
     print(f"{length:5} tokens: {number:9,} weights, {4 * number:9,} bytes")
 
 # %% [markdown]
-# Ten times the length is a hundred times the weights: O(length²), in each head of each layer.
+# Ten times the length is a hundred times the weights: O(length²), in every attention of a model.
 #
 # ## Break it on purpose
 #
@@ -1505,6 +1414,96 @@ assert caught[no_scale] == ["values", "passes", "values", "values"]
 # The shape of the result caught no mistake, and the row sums only the wrong axis.
 # The other three need right values to compare with; where all sizes differ, the forgotten transpose crashes.
 #
+# ## Where does *it* look?
+#
+# Back to the dog and the meat.
+# The translator was trained on sentences and their translations alone: nobody wrote its matrices, or marked what *it* stands for.
+# Its encoder has two layers. Each holds four attentions side by side, its heads (lesson [04](04_multi_head.ipynb)).
+# Here is one head of the last layer: the row of *it* in each of the two sentences.
+
+# %%
+seen = [translator.translate(each, attention=True) for each in (hungry, fresh)]
+source = seen[0].src_tokens
+it, dog, meat = (source.index(token) for token in ("▁it", "▁dog", "▁meat"))
+looks = torch.stack([each.attention.encoder[-1][1][it] for each in seen])  # (2, keys)
+marked = [token.replace("hungry", "hungry/fresh") for token in source]
+told = f"{looks[0, dog]:.2f} to “dog”, then {looks[1, meat]:.2f} to “meat”"
+title = f"One head, two last words: “it” gives {told}"
+attention_map(looks, ["it … hungry", "it … fresh"], marked, title=title)
+
+# %% tags=["hide-input"]
+assert looks[0, dog] > 0.8 and looks[1, meat] > 0.8
+assert torch.allclose(looks.sum(dim=-1), torch.ones(2))
+assert seen[1].src_tokens[:8] == source[:8]
+
+# %% [markdown]
+# With *hungry*, *it* looks at the dog; with *fresh*, at the meat.
+#
+# We picked this head after looking at all eight. Is it an accident?
+# The test: 70 pairs of such sentences, each with an eater, which is *hungry*, and a food, which is *fresh*.
+
+# %% tags=["hide-input", "nbval-check-output"]
+from course_lib.tokenizer import EOS_ID
+
+eaters = "dog cat horse child mouse bird cow bear girl pig".split()
+foods = "meat cheese apple bread soup cake egg".split()
+meals = [f"The {one} eats the {food} because it is" for one in eaters for food in foods]
+encoded = {}  # word to ids (70, 11), all sentences of one length
+for word in ("hungry", "fresh"):
+    rows = [translator.tokenizer.encode(f"{meal} {word}.") for meal in meals]
+    encoded[word] = torch.tensor([[*row, EOS_ID] for row in rows])
+print(*(translator.tokenizer.token(i) for i in encoded["fresh"][0].tolist()))
+
+# %% [markdown]
+# How often does *it* give the right noun more weight than the other noun?
+# A head that ignores the last word does the same in both sentences of a pair, so it scores exactly 50 %.
+# Here are the eight heads, over all 140 sentences:
+
+# %% tags=["hide-input"]
+from course_lib.recording import record_attention
+
+of_right, of_other = [], []
+for word, ids in encoded.items():
+    with record_attention(translator.model) as maps, torch.no_grad():
+        translator.model.encode(ids)
+    of_it = torch.stack(maps.encoder)[..., 6, :]  # (layers, sentences, heads, keys)
+    nouns = (1, 4) if word == "hungry" else (4, 1)
+    of_right.append(of_it[..., nouns[0]])
+    of_other.append(of_it[..., nouns[1]])
+of_right, of_other = torch.stack(of_right), torch.stack(of_other)  # a row for each word
+of_heads = (of_right > of_other).float().mean(dim=(0, 2))  # (layers, heads)
+for layer, row in enumerate(of_heads):
+    print(f"layer {layer}:", *(f"{each:5.0%}" for each in row))
+
+# %% [markdown]
+# Now one half of the pairs chooses the head, and the other half, 35 pairs or 70 sentences, counts.
+
+# %% tags=["hide-input"]
+chosen = (of_right > of_other)[:, :, ::2].float().mean(dim=(0, 2)).argmax().item()
+layer, number = divmod(chosen, 4)
+rights, others = (each[:, layer, 1::2, number] for each in (of_right, of_other))
+count = (rights > others).sum()
+print(f"head {number} of layer {layer}: right in {count} of {rights.numel()} sentences")
+for word, right_one, other in zip(encoded, rights.mean(1), others.mean(1), strict=True):
+    print(f"{word:7} mean weight: right noun {right_one:.2f}, other noun {other:.2f}")
+
+# %% tags=["hide-input"]
+assert chosen == 5 and count >= 66 and rights.numel() == 70
+assert rights.mean(1).min() > 0.75 and others.mean(1).max() < 0.25
+assert (of_heads[0] == 0.5).all()
+for ids in encoded.values():
+    assert len(ids[0]) == 11 and (ids[:, 6] == ids[0, 6]).all()
+assert torch.equal(encoded["hungry"][:, :8], encoded["fresh"][:, :8])
+
+# %% [markdown]
+# It is the head of our picture, and nearly always right.
+# But both halves share one template and few nouns, and the translator was trained on such sentences.
+#
+# A weight says where a head looks, not what the model does with it: lesson [12](12_reading_attention.ipynb) asks that.
+#
+# All four heads of layer 0 score exactly 50 %. They must: there the rows of *it* and of the nouns do not yet know the last word.
+# Layer 0 can carry that word into these rows, and from them layer 1 makes its queries and keys: one look-up prepares the next.
+#
 # ## Your predictions
 
 # %%
@@ -1531,11 +1530,11 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# Attention is a soft look-up: a query is compared with all keys, and gets a weighted mean of their values.
-# Scores become weights by a softmax over the keys, and weights times values are the context, one row for each query.
-# Queries, keys and values are learned projections of tokens; queries and keys share d_k, each key has a value, and any number of queries can ask any number of keys.
-# The dot product of independent numbers with mean 0 and variance 1 has variance d_k; division by √d_k brings it back to 1, whatever the width. In our small training the unscaled model fell behind, and neither a smaller start nor smaller steps alone made up for the scale.
-# The shape of the result caught none of our four mistakes. So test more: rows must sum to 1, a second implementation must agree, and the test needs sizes that all differ and a softmax that is not saturated.
+# Nobody says which tokens a token needs: its query finds them by their keys, and the projections that make queries, keys and values are learned.
+# They can be, because the look-up is soft: a context is a weighted mean of *all* values, and the gradient passes through the weights.
+# Scores become weights by a softmax over the keys; weights times values are the context. Queries and keys share d_k, each key has a value, and any number of queries can ask any number of keys.
+# The dot product of independent numbers with mean 0 and variance 1 has variance d_k; division by √d_k makes it 1, so that the look-up starts soft. In our small training the model without it fell behind, and neither a smaller start nor smaller steps alone made up for it.
+# The shape of the result caught none of our four mistakes. Random numbers of ordinary size, shapes that all differ and a second implementation to compare with caught them all.
 #
 # **Practice**: [assignment 03](assignments/release/03_attention/03_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #
