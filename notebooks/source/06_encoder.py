@@ -40,6 +40,7 @@ def random(*shape):
 # At the start the word *it* has the very same vector in both sentences.
 # After the encoder the word has two different vectors, and the translator says *sie* or *er*.
 # This lesson builds what happens in between, and finds the layer where it happens.
+# Then it stacks 24 layers, and asks why some stacks learn nothing although their gradients arrive.
 #
 # ## A network for each position
 #
@@ -159,7 +160,7 @@ assert (reach["self-attention"] > 0).all()
 assert (reach["feed-forward network"][off_diagonal] == 0).all()
 
 # %% [markdown]
-# So the two sub-layers divide the work: attention moves information *between* tokens, and the feed-forward network processes what each token has.
+# So attention moves information *between* tokens, and the feed-forward network processes what each token has.
 #
 # ### Why the ReLU?
 #
@@ -186,27 +187,13 @@ for token, units in enumerate(on):
 # For one token, the units that are off can be left out.
 # What remains is again one matrix (and a constant), but a matrix of the token's own, made of the units that are on for it.
 #
-# ### What it costs
-#
-# What share of the parameters of one layer does the network hold, in the paper's base model?
-
-# %% tags=["nbval-check-output"]
-from course_lib.blocks import EncoderLayer
-
-with torch.device("meta"):  # shapes, without memory
-    base_layer = EncoderLayer(d_model=512, num_heads=8, d_ff=2048, dropout=0.1)
-for name, part in base_layer.named_children():
-    count = sum(parameter.numel() for parameter in part.parameters())
-    print(f"{name:18}{count:10,}")
-
-# %% [markdown]
-# Two thirds, with its factor of four.
-# The next sections build the two *paths* around the sub-layers; their few parameters are those of layer normalization.
-#
 # ## Residuals: learn the difference
 #
+# Attention gives each token a mixture, in which the token itself can get lost.
+# In lesson [03](03_attention.ipynb) the context of *cat* said that it is asleep, but hardly that it is an animal.
+#
 # Section 3.1 puts a **residual connection** [@he2016] around each sub-layer: x + sublayer(x).
-# The sub-layer does not have to produce the whole new vector, only what to add to the old one.
+# The token stays, and the sub-layer has to produce only what to add to it.
 # If it returns 0, the sum is its input, unchanged.
 #
 # On the way back the sum hands its gradient to both of its terms.
@@ -236,7 +223,8 @@ torch.testing.assert_close(beside, from_above + through)
 assert through.norm() < 0.1 * from_above.norm() < 0.95 * beside.norm()
 
 # %% [markdown]
-# Through the sum the gradient can always go around a sub-layer.
+# So the residual has two tasks: to carry each token up past every sub-layer, and the gradient down.
+#
 # Adding needs equal widths, and that is why every sub-layer of the model, and the embedding, produces d_model numbers (section 3.1).
 #
 # ## Layer normalization
@@ -267,8 +255,7 @@ class OurLayerNorm(nn.Module):
 
 
 # %% [markdown]
-# The sum of squares is divided by the number of features, not by one less.
-# And a small ε stands *under the root*: without it, a token whose features are all equal would give 0/0.
+# A small ε stands *under the root*: without it, a token whose features are all equal would give 0/0.
 #
 # Is it what the library and PyTorch compute?
 # We try it on `uneven`, our four tokens at very different sizes (first panel).
@@ -348,7 +335,7 @@ assert is_same and not torch.allclose(3 * uneven + 5, uneven, rtol=0.5)
 # Mean 14, differences −6, −6, 6, 6, root of the variance 6: again (−1, −1, 1, 1).
 #
 # **A common mistake**: `x.std()` in a hand-written norm.
-# PyTorch's `std` divides by one less than the number of features.
+# The norm divides the sum of squares by the number of features, PyTorch's `std` by one less.
 # With 8 features every number comes out 6 % too small, with 512 features 0.1 %: easy to miss, and enough to give other outputs with loaded weights.
 
 # %% tags=["hide-input"]
@@ -476,7 +463,22 @@ class OurEncoderLayer(nn.Module):
 
 
 # %% [markdown]
-# Is it the same function as the library's layer and `torch.nn.TransformerEncoderLayer`?
+# What share of a layer's parameters does the feed-forward network hold, in the paper's base model?
+
+# %% tags=["nbval-check-output"]
+from course_lib.blocks import EncoderLayer
+
+with torch.device("meta"):  # shapes, without memory
+    base_layer = EncoderLayer(d_model=512, num_heads=8, d_ff=2048, dropout=0.1)
+for name, part in base_layer.named_children():
+    count = sum(parameter.numel() for parameter in part.parameters())
+    print(f"{name:18}{count:10,}")
+
+# %% [markdown]
+# Two thirds, because d_ff is four times d_model.
+# The paths hold only the scales and shifts of their norms.
+#
+# Is our layer the same function as the library's and `torch.nn.TransformerEncoderLayer`?
 # We compare them on random vectors, under the padding mask of two sentences.
 
 # %% tags=["nbval-check-output"]
@@ -561,8 +563,6 @@ class OurEncoder(nn.Module):
 
 
 # %% [markdown]
-# Pre-norm ends with a sum that has grown, so it gets one more norm after the last layer.
-#
 # With the weights of the translator `course`, which has two pre-norm layers, our encoder makes the same memory:
 
 # %%
@@ -606,7 +606,7 @@ for times in (1, 2):
     print("", *(f"{CHILDREN[i]:5}" for i in reached))
 
 # %% [markdown]
-# Ada gives to Ben, and Ben to Gil, so after one look-up the answer at Ada's position is Gil.
+# Ada gives to Ben, Ben to Gil, and Gil to Dan: at Ada's position the answer is Gil after one look-up, Dan after two.
 #
 # `Chaser` is a small model for this puzzle.
 # It embeds the names and adds their positions, so that each token knows at which child it stands.
@@ -678,8 +678,7 @@ for best, right in (
 #
 # ### What the second layer does
 #
-# Ada drew Ben, Ben drew Gil, Gil drew Dan. So at Ada's position the answer is Dan.
-# Two layers can find it in two ways:
+# Two layers can find Dan, the answer at Ada's position, in two ways:
 #
 # | | at Ada's position | at Ben's | at Gil's |
 # |---|---|---|---|
@@ -806,8 +805,7 @@ for place in by_size[:2]:
     assert apart["memory"][place] > 3 * apart["feed-forward 0"][place]
 
 # %% [markdown]
-# In layer 0 *it* and *The* differ little; the big step comes in layer 1.
-# After the embedding only the vectors of the noun differ; in the memory, besides the noun, those of *it* and *The* differ most.
+# After the embedding only the noun's vectors differ; for *it* and *The* the big step comes in layer 1.
 # Do they read the noun in layer 1, and at which position?
 # `patched` translates the cat sentence with one vector from the dog sentence, put in after a layer.
 
@@ -894,7 +892,7 @@ assert 0.7 < min(slower["pre-norm"]) < max(slower["pre-norm"]) < 0.79
 # Only pre-norm learns. (At the rate 0.0003 too, where it comes to 71 to 78 %; folded.)
 # Post-norm, the order of the paper, has residuals *and* norms, and still guesses. Why?
 #
-# We look at each stack before its first training step and ask two questions.
+# A residual has two tasks, and we test both in each stack before its first training step.
 # Does the gradient reach the bottom? Are the tokens still different at the top?
 #
 # `build` (folded) makes a model for the puzzle, with residuals and norms switched on or off.
@@ -1017,10 +1015,7 @@ assert ((0.4 < post_random) & (post_random < 0.8)).all()
 # With residuals alone the gradient explodes.
 # With a norm it changes by a factor of about twelve at most. (In pre-norm it grows on its way down: each sub-layer adds its own part to what goes straight down.)
 #
-# So in two of the four failures the gradient is not healthy.
-# In the other two, "norm only" and post-norm, it is about as healthy as in pre-norm, and yet they learn nothing.
-#
-# If you like, try other depths and other weights:
+# Try other depths and weights, if you like:
 
 # %% tags=["hide-input"]
 from course_lib.widgets import DepthExplorer
@@ -1037,6 +1032,9 @@ with written_for((depth, True, "pre", 0), now):
     torch.testing.assert_close(shown, gradient_norm["residual, pre-norm"][0].double())
 
 # %% [markdown]
+# So in two of the four failures the gradient is not healthy.
+# In the other two, "norm only" and post-norm, it is about as healthy as in pre-norm, and yet they learn nothing.
+#
 # ### A healthy gradient is not enough
 #
 # Are the tokens of a sequence still different at the top?
@@ -1096,8 +1094,7 @@ assert abs(kept[24] / kept[0] - 3 / 8) < 0.03
 # Residuals carry each token's own vector past every averaging step, and one often reads that this solves the problem.
 # In pre-norm 0.3 is left of an own share of 0.8. In post-norm less than 0.001 is left. Why?
 #
-# Our two tokens show how the two orders can come to differ.
-# Let attention do nothing but average: it adds (5, 0) to both.
+# Let attention do nothing but average: to both of our tokens it adds (5, 0).
 # Then x is (10, 1) and (10, −1).
 # The mean has grown, what is left has not, and the own share is halved.
 # What happens in the next layer depends on the place of the norm:
@@ -1116,13 +1113,20 @@ for passed in range(25):
     one_pre = (mean + 5 * mean / math.hypot(mean, rest), rest)  # the norm comes first
 
 # %% [markdown]
-# *Without norms* attention adds the whole mean again: (10, 1), (20, 1), (40, 1), … Each layer halves the own share.
+# Two lengths decide, that of x and that of what attention adds to it (rounded):
 #
-# *Post-norm* brings the sum back to length 5, mean and own part alike, so the share stays halved.
-# So every layer halves what is left.
+# | | length of x | attention adds | own share |
+# |---|---|---|---|
+# | without norms | 5, 10, 20, … | 5, 10, 20, … | 1/5, 1/10, 1/20, … |
+# | post-norm | 5, 5, 5, … | 5, 5, 5, … | 1/5, 1/10, 1/20, … |
+# | pre-norm | 5, 10, 15, … | 5, 5, 5, … | 1/5, 1/10, 1/15, … |
 #
-# *Pre-norm* lets x grow: about (5, 1), (10, 1), (15, 1), … What attention adds stays about 5 long, because attention reads normalized vectors.
-# To a longer and longer x it matters less and less, and the own share falls ever more slowly: 1/5, 1/10, 1/15, …
+# Without norms both grow together.
+# Post-norm makes x short again, mean and own part alike, so the next average is again as long as x.
+# Pre-norm lets x grow, and attention, which reads normalized vectors, still adds only about 5.
+#
+# So the norm on the residual line keeps x in bounds, and with it the averaging at full strength.
+# Where x may grow, the averaging fades.
 #
 # Real attention does more than average, but the real stacks differ in the same way: post-norm keeps about 0.7 of the own share in each layer, a straight line in the figure; pre-norm loses less and less.
 #
@@ -1165,14 +1169,16 @@ assert (last["W₂, post-norm"] > 2 * last["W₂, pre-norm"]).all()
 assert (last["W_Q, post-norm"] < 1e-6).all() and (last["W_Q, pre-norm"] > 1e-3).all()
 
 # %% [markdown]
-# At the top of post-norm W_Q gets next to no gradient, less than 10⁻⁶: the layer hardly learns where to look.
-# The gradient of W₂ stays large, several times pre-norm's, as @xiong2020 predict. But from equal tokens W₂ can learn only one answer for all positions of a sequence.
+# At the top of post-norm W_Q gets next to no gradient, less than 10⁻⁶: hardly anything tells the layer where to look.
+# The gradient of W₂ stays large, several times pre-norm's, as @xiong2020 predict.
+# But from equal tokens W₂ can learn only one answer for all eight children, and any answer is right for only one of them: 12.5 %, about what every failed stack got.
+#
 # This is a bad start, not a proof that nothing can be learned: Adam makes steps of the usual size out of small gradients too.
 #
 # ### Which rate lets it learn?
 #
 # The paper's post-norm models did learn.
-# They had six layers, not 24, and after six layers more of the own share is left (*layer 6* in the table above).
+# They had six layers, not 24, and after six layers more of the own share is left (*layer 6* in the table of own shares).
 # And they had a *warm-up*: the learning rate starts small and grows (lesson [09](09_training.ipynb)), in our runs during the first 100 of the 300 steps.
 # At which rates do six layers learn, and what does the warm-up change?
 
@@ -1207,15 +1213,14 @@ for side in (f"{way}, {rate:g}" for way in ways[:2] for rate in rates):
         assert (right < 0.2 and top < 0.05) or (right > 0.3 and top > 0.7)
 
 # %% [markdown]
-# Six post-norm layers learn at 0.001 (less well with the warm-up), at 0.003 only with it, and at 0.01 not at all.
+# Six layers in the paper's order learn at 0.001; a warm-up allows 0.003, too, but not 0.01.
+# (At 0.001 they learn less well with it, and 24 such layers still do not learn.)
 # Six pre-norm layers learn at all three rates and need no warm-up.
-# (24 post-norm layers do not learn at 0.001 with the warm-up either.)
 #
-# Here, too, failing goes with equal tokens: in the post-norm runs that still guess in the end the own share at the top is below 0.05, in all others above 0.7 (folded).
-# That does not prove that the one causes the other.
+# Here, too, failing goes with equal tokens: in the post-norm runs that still guess at the end, the own share at the top is below 0.05, in all others above 0.7 (folded).
+# That does not prove which causes which.
 #
-# So six layers in the paper's order learn at a small rate; a warm-up allows a larger one, within limits.
-# But pre-norm makes deep stacks easier to train, and many later models have it ([lesson 16](16_one_block_many_models.ipynb#Today's-block)).
+# So pre-norm makes deep stacks easier to train, and many later models have it ([lesson 16](16_one_block_many_models.ipynb#Today's-block)).
 # Lesson [09](09_training.ipynb) comes back to the warm-up with the whole model.
 
 # %% [markdown]
@@ -1244,13 +1249,13 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# An encoder layer is self-attention, where tokens meet, and a feed-forward network, which works on each of them alone; around each is a path of dropout, residual and layer norm.
-# The feed-forward network goes up to d_ff, through a ReLU, and back down; in the paper's base model it holds two thirds of the layer.
+# Attention lets tokens meet. An encoder layer adds a feed-forward network, which works on each of them alone, and around both a path of dropout, residual and layer norm.
+# The network goes up to d_ff, through a ReLU, and back down; in the paper's base model it holds two thirds of the layer.
 # Layer normalization is per token and over features, with a variance divided by their number and ε under the root; post-norm puts it after the sum, pre-norm before the sub-layer.
 # Depth lets a layer use what the layer below has found: two look-ups in a row took two layers, and the translator's *it* reads its noun in the second one.
-# A healthy gradient is not enough: 24 post-norm layers pass a gradient on, but before training all tokens at the top have nearly the same vector.
-# In 300 steps they learned nothing; 24 pre-norm layers learned.
-# Six post-norm layers learned at 0.001, with a warm-up at 0.003, too; six pre-norm layers learned at all three rates.
+# A stack must carry gradients down *and* tokens up. Before training 24 post-norm layers do only the first: at the top all tokens have nearly the same vector.
+# In 300 steps they learned nothing; 24 pre-norm layers, in which x may grow, learned.
+# Six layers learned in both orders, in post-norm only at small rates; a warm-up raised the limit.
 #
 # **Practice**: [assignment 06](assignments/release/06_encoder/06_encoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #
