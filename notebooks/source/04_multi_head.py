@@ -26,8 +26,90 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 
 # %% [markdown]
+# ## Die Frau or der Frau?
+#
+# `course`, the translator of lesson 03, translates two sentences.
+
+# %% tags=["nbval-check-output"]
+from course_lib import Translator
+
+translator = Translator.from_pretrained("course")
+translator.model.to(device)
+text = "The old woman gives the child a red apple."
+translation = translator.translate(text, attention=True)
+src_tokens, tgt_tokens = translation.src_tokens, translation.tgt_tokens
+print(translation.text)
+print(translator.translate("The old man gives the woman a red apple."))
+
+# %% [markdown]
+# Look at the German articles.
+# *dem Kind*, but *der Frau*: both receive the apple, but the nouns differ.
+# So an article depends on its noun.
+# *Die alte Frau*, but *der Frau*: the noun is the same, but in one sentence she gives and in the other she receives.
+# So it also depends on its noun's role, which the verb and the word order tell.
+#
+# To translate *the* in *the child*, it helps to know two things: its noun and the verb before it.
+# The translator's encoder has two layers of four attentions side by side; each attention is a **head**.
+# Here are two heads of the last layer, where English words look at English words. (Layers are counted from 0, so it is layer 1.)
+
+# %% tags=["hide-input"]
+from matplotlib.patches import Rectangle
+
+in_encoder = translation.attention.encoder[-1].cpu()  # (heads, queries, keys)
+both, words = (1, 3), (src_tokens, src_tokens)
+two = [
+    Panel(in_encoder[head], *words, f"head {head}", "weights", "key", "query")
+    for head in both
+]
+title = "For “the child”, head 1 looks at the noun, head 3 at the verb"
+figure = panels(two, title=title)
+for place, row in ((0, 4), (0, 6), (1, 4), (1, 6)):  # the articles of the objects
+    look = dict(fill=False, lw=1.8, edgecolor="#222222", clip_on=False, zorder=5)
+    frame = Rectangle((-0.5, row - 0.5), len(src_tokens), 1, **look)
+    figure.axes[place].add_patch(frame)
+figure
+
+# %% tags=["hide-input"]
+assert translation.text == "Die alte Frau gibt dem Kind einen roten Apfel."
+verb = src_tokens.index("▁gives")
+for row, noun in ((0, "▁woman"), (4, "▁child"), (6, "▁apple")):
+    assert src_tokens[row].lower() in ("▁the", "▁a")
+    assert in_encoder[1, row, src_tokens.index(noun)] > 0.9
+assert in_encoder[3, [4, 6], verb].min() > 0.9 and in_encoder[3, 0, verb] < 0.1
+
+# %% tags=["hide-input"]
+# 540 sentences: The man gives the child a letter.
+from course_lib import record_attention
+
+people = "man woman child boy girl teacher queen mother father neighbor".split()
+things = "book letter key ball gift coat".split()
+three = [(a, b, thing) for a in people for b in people if a != b for thing in things]
+encode, end = translator.tokenizer.encode, translator.model.config.eos_id
+given = [[*encode(f"The {a} gives the {b} a {thing}."), end] for a, b, thing in three]
+with torch.no_grad(), record_attention(translator.model) as maps:
+    translator.model.encode(torch.tensor(given, device=device))
+of_given = maps.encoder[-1].argmax(dim=-1)  # (540, heads, queries): keys
+for row, noun in ((3, 4), (5, 6)):  # "the" and "a"; the verb is token 2
+    assert (of_given[:, 1, row] == noun).all() and (of_given[:, 3, row] == 2).all()
+assert len(given) == 540
+
+# %% [markdown]
+# Find the row of the second *the* (the upper frame).
+# In head 1 nearly all of its weight is on *child*; in head 3 it is on *gives*.
+# The row *a* (the lower frame) does the same: *apple* in head 1, *gives* in head 3.
+# The first *The*, of the subject, looks at *woman* in head 1, but not at the verb in head 3.
+#
+# We picked these two heads by looking. Is it an accident?
+# A folded cell counts in 540 sentences like *The man gives the child a letter*.
+# The articles of both objects always give their largest weight to their noun in head 1, and to *gives* in head 3.
+# That is one pattern with one verb; varied sentences follow at the end.
+#
+# One row of weights, which add up to 1, cannot give nearly all to both noun and verb.
+# But it could give half to each.
+#
 # ## Who sees whom?
 #
+# We try that in two smaller sentences.
 # *The cat sees the dog.* · *The dog sees the cat.*
 # The word *sees* needs two things from its sentence: who sees, and who is seen.
 # Each word is a vector of four numbers here, which is also its value: *cat* is 2 0 4 0, *dog* is 0 6 0 2.
@@ -66,8 +148,7 @@ of_sees.reveal(choices[differ], because="half a cat and half a dog has no order"
 # The sentences mean different things, but no later layer can tell them apart by it.
 # Positions do not help: in both sentences the same two positions are added.
 #
-# Now *sees* gets two rows of weights, one for the subject and one for the object.
-# Each of the two rows comes from an attention of its own, a **head**. (A head has such a row for every token.)
+# Now *sees* gets two rows of weights from two heads: one for the subject and one for the object.
 # The two contexts are put side by side: they are **concatenated**.
 
 # %%
@@ -203,7 +284,6 @@ assert 0.46 < bound < min(lost_both)
 # %% [markdown]
 # The paper wants a token to attend to several things at once; with a single head, "averaging inhibits this" (section 3.2.2).
 # So it runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls this **multi-head attention**.
-# If you know convolutions, think of channels: one input, several filters, outputs side by side.
 #
 # ## One head after another
 #
@@ -362,110 +442,6 @@ torch.testing.assert_close(merge(context), concatenated)
 # %% [markdown]
 # The loop over the heads is gone: each product now does all heads at once, with the same result.
 #
-# ## The reshape that mixes positions
-#
-# **A common mistake**: asking for the final shape in one step, `view(batch, heads, length, d_k)`.
-# Nothing crashes, because the shapes agree.
-
-
-# %%
-def wrong_split(x, heads=num_heads):  # to (batch, heads, length, d_k) in one step
-    return x.reshape(x.shape[0], heads, x.shape[1], -1)
-
-
-# %% [markdown]
-# To see what it does, we fill the features of every token with the number of its position.
-
-# %%
-of_head_0 = Predict(
-    "After the one-step reshape, from how many of the six positions is head 0 made?",
-    section="The reshape that mixes positions",
-)
-of_head_0
-
-# %% tags=["nbval-check-output"]
-position = torch.arange(6)[None, :, None].expand(1, 6, d_model)  # (1, length, d_model)
-with_transpose = split(position)[0]  # (heads, length, d_k)
-one_step = wrong_split(position)[0]
-for number in range(num_heads):
-    good, bad = (way[number].unique().tolist() for way in (with_transpose, one_step))
-    print(f"head {number}: with the transpose {good}, in one step {bad}")
-why = "18 numbers are one token of 12 and half of the next"
-of_head_0.reveal(len(one_step[0].unique()), because=why)
-
-# %% tags=["hide-input"]
-from matplotlib.colors import ListedColormap
-
-from course_lib.figures import new_figure, styled
-
-
-@styled
-def draw_owners(owners, title):
-    """Two tables of tokens and features, colored by the head that gets each number."""
-    figure, colors = new_figure(title, 9, 2.9), "#cfe6f7 #fbe3b5 #cdebdf #f0d5e5"
-    for axes, (name, owner) in zip(figure.subplots(1, 2), owners.items(), strict=True):
-        axes.imshow(owner, cmap=ListedColormap(colors.split()))
-        axes.set(title=name, xlabel="feature", ylabel="token", xticks=range(d_model))
-        for row, column in torch.cartesian_prod(*map(torch.arange, owner.shape)):
-            head = str(owner[row, column].item())
-            axes.text(column, row, head, ha="center", va="center", size=9)
-    return figure
-
-
-# %% tags=["hide-input"]
-owners, numbers = [], torch.arange(length * d_model).reshape(1, length, d_model)
-for way in (split, wrong_split):
-    owner = torch.empty(length * d_model, dtype=torch.long)
-    for head, part in enumerate(way(numbers)[0]):
-        owner[part.flatten()] = head
-    owners.append(owner.reshape(length, d_model))  # rows: tokens, columns: features
-cuts = {"right: cut by columns": owners[0], "wrong: cut by rows": owners[1]}
-draw_owners(cuts, "A head is a set of columns, not a set of rows")
-
-# %% tags=["hide-input"]
-assert with_transpose.shape == one_step.shape
-for number in range(num_heads):
-    assert with_transpose[number].unique().tolist() == list(range(6))
-    assert len(one_step[number].unique()) == 2
-by_columns = torch.arange(num_heads).repeat_interleave(d_k).expand(length, -1)
-assert torch.equal(owners[0], by_columns)
-by_rows = torch.arange(num_heads).repeat_interleave(18).reshape(length, d_model)
-assert torch.equal(owners[1], by_rows)
-
-# %% [markdown]
-# The number in a cell is the head that gets it.
-# The right way cuts the table by columns: every head gets all six tokens, a quarter of the features of each.
-# The wrong way cuts it by rows: head 0 gets token 0 and half of token 1, and attends among their pieces.
-#
-# Which test finds it?
-# Lesson 02 showed that self-attention is equivariant: permuted rows in, permuted rows out.
-
-
-# %% tags=["nbval-check-output"]
-def attend_with(split, x):
-    projected = query_proj(x), key_proj(x), value_proj(x)
-    return output_proj(merge(attention(*map(split, projected))[0]))
-
-
-order = torch.tensor([3, 0, 5, 1, 4, 2])
-for name, way in (("right", split), ("wrong", wrong_split)):
-    permuted, output = attend_with(way, x[:, order]), attend_with(way, x)
-    equivariant = torch.allclose(permuted, output[:, order], atol=1e-5)
-    print(f"{name}: shape {tuple(output.shape)}, equivariant: {equivariant}")
-print("one token, same split:", torch.equal(wrong_split(x[:, :1]), split(x[:, :1])))
-print("one head, same split:", torch.equal(wrong_split(x, heads=1), x[:, None]))
-
-# %% tags=["hide-input"]
-assert not equivariant  # of the wrong way
-assert torch.allclose(attend_with(split, x[:, order]), at_once[:, order], atol=1e-5)
-assert not torch.allclose(at_once, output, atol=0.01)
-assert torch.equal(wrong_split(x[:, :1]), split(x[:, :1]))
-assert torch.equal(wrong_split(x, heads=1), x[:, None])
-
-# %% [markdown]
-# The shapes are equal, but only the right way is equivariant.
-# A test with one token, or with one head, does not find the mistake: there both ways are the same.
-#
 # ## What does W_O do?
 #
 # The concatenated contexts lie side by side: features 0 to 2 come from head 0, features 3 to 5 from head 1, and so on.
@@ -596,9 +572,115 @@ torch.testing.assert_close(torch_weights, our_weights, **exact)
 torch.testing.assert_close(averaged, our_weights.mean(dim=1), **exact)
 
 # %% [markdown]
+# ## The reshape that mixes positions
+#
+# The class transposes twice, in `split` and in `merge`. What if one of them is forgotten?
+#
+# **A common mistake**: asking for the final shape of `split` in one step, `view(batch, heads, length, d_k)`.
+# Nothing crashes, because the shapes agree.
+
+
+# %%
+def wrong_split(x, heads=num_heads):  # to (batch, heads, length, d_k) in one step
+    return x.reshape(x.shape[0], heads, x.shape[1], -1)
+
+
+# %% [markdown]
+# To see what it does, we fill the features of every token with the number of its position.
+
+# %%
+of_head_0 = Predict(
+    "After the one-step reshape, from how many of the six positions is head 0 made?",
+    section="The reshape that mixes positions",
+)
+of_head_0
+
+# %% tags=["nbval-check-output"]
+position = torch.arange(6)[None, :, None].expand(1, 6, d_model)  # (1, length, d_model)
+with_transpose = split(position)[0]  # (heads, length, d_k)
+one_step = wrong_split(position)[0]
+for number in range(num_heads):
+    good, bad = (way[number].unique().tolist() for way in (with_transpose, one_step))
+    print(f"head {number}: with the transpose {good}, in one step {bad}")
+why = "18 numbers are one token of 12 and half of the next"
+of_head_0.reveal(len(one_step[0].unique()), because=why)
+
+# %% tags=["hide-input"]
+from matplotlib.colors import ListedColormap
+
+from course_lib.figures import new_figure, styled
+
+
+@styled
+def draw_owners(owners, title):
+    """Two tables of tokens and features, colored by the head that gets each number."""
+    figure, colors = new_figure(title, 9, 2.9), "#cfe6f7 #fbe3b5 #cdebdf #f0d5e5"
+    for axes, (name, owner) in zip(figure.subplots(1, 2), owners.items(), strict=True):
+        axes.imshow(owner, cmap=ListedColormap(colors.split()))
+        axes.set(title=name, xlabel="feature", ylabel="token", xticks=range(d_model))
+        for row, column in torch.cartesian_prod(*map(torch.arange, owner.shape)):
+            head = str(owner[row, column].item())
+            axes.text(column, row, head, ha="center", va="center", size=9)
+    return figure
+
+
+# %% tags=["hide-input"]
+owners, numbers = [], torch.arange(length * d_model).reshape(1, length, d_model)
+for way in (split, wrong_split):
+    owner = torch.empty(length * d_model, dtype=torch.long)
+    for head, part in enumerate(way(numbers)[0]):
+        owner[part.flatten()] = head
+    owners.append(owner.reshape(length, d_model))  # rows: tokens, columns: features
+cuts = {"right: cut by columns": owners[0], "wrong: cut by rows": owners[1]}
+draw_owners(cuts, "A head is a set of columns, not a set of rows")
+
+# %% tags=["hide-input"]
+assert with_transpose.shape == one_step.shape
+for number in range(num_heads):
+    assert with_transpose[number].unique().tolist() == list(range(6))
+    assert len(one_step[number].unique()) == 2
+by_columns = torch.arange(num_heads).repeat_interleave(d_k).expand(length, -1)
+assert torch.equal(owners[0], by_columns)
+by_rows = torch.arange(num_heads).repeat_interleave(18).reshape(length, d_model)
+assert torch.equal(owners[1], by_rows)
+
+# %% [markdown]
+# The number in a cell is the head that gets it.
+# The right way cuts the table by columns: every head gets all six tokens, a quarter of the features of each.
+# The wrong way cuts it by rows: head 0 gets token 0 and half of token 1, and attends among their pieces.
+#
+# Which test finds it?
+# Lesson 02 showed that self-attention is equivariant: permuted rows in, permuted rows out.
+
+
+# %% tags=["nbval-check-output"]
+def attend_with(split, x):
+    projected = query_proj(x), key_proj(x), value_proj(x)
+    return output_proj(merge(attention(*map(split, projected))[0]))
+
+
+order = torch.tensor([3, 0, 5, 1, 4, 2])
+for name, way in (("right", split), ("wrong", wrong_split)):
+    permuted, output = attend_with(way, x[:, order]), attend_with(way, x)
+    equivariant = torch.allclose(permuted, output[:, order], atol=1e-5)
+    print(f"{name}: shape {tuple(output.shape)}, equivariant: {equivariant}")
+print("one token, same split:", torch.equal(wrong_split(x[:, :1]), split(x[:, :1])))
+print("one head, same split:", torch.equal(wrong_split(x, heads=1), x[:, None]))
+
+# %% tags=["hide-input"]
+assert not equivariant  # of the wrong way
+assert torch.allclose(attend_with(split, x[:, order]), at_once[:, order], atol=1e-5)
+assert not torch.allclose(at_once, output, atol=0.01)
+assert torch.equal(wrong_split(x[:, :1]), split(x[:, :1]))
+assert torch.equal(wrong_split(x, heads=1), x[:, None])
+
+# %% [markdown]
+# The shapes are equal, but only the right way is equivariant.
+# A test with one token, or with one head, does not find the mistake: there both ways are the same.
+#
 # ## Break it: forget to transpose back
 #
-# What if we forget the transpose of the merge, in a layer that learns?
+# Now we forget the transpose of `merge`, in a layer that learns.
 
 
 # %%
@@ -684,7 +766,7 @@ for tokens in (6, 8):  # the numbers of head 1 begin at 6, or at 8
 # %% [markdown]
 # With four heads the wrong layer stays behind.
 # With *two* heads it ends as low as the right one. How?
-# With two heads, W_O makes the output of token 0 from this row:
+# W_O then makes the output of token 0 from this row:
 #
 # | | left half | right half |
 # |---|---|---|
@@ -695,8 +777,8 @@ for tokens in (6, 8):  # the numbers of head 1 begin at 6, or at 8
 # This gets around the bug in sentences of six tokens; in longer ones later rows hold other pieces.
 # (With four heads, the row is all head 0, which carries only four of a word's eight numbers.)
 #
-# So a low loss does not show that the code is right.
-# A much stronger test is to compare with the loop, or with PyTorch's layer, for several heads and several tokens.
+# So neither the right shape nor a low loss shows that the code is right.
+# A much stronger test is the one above: compare with the loop, or with PyTorch's layer, for several heads and several tokens.
 #
 # ## What do heads cost?
 #
@@ -990,85 +1072,10 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 #
 # So parameters start at random: this is called **symmetry breaking**. Two heads that started at random solved the task within 100 steps.
 #
-# ## Heads at work
+# ## What does a head look for?
 #
-# Do the heads of a trained model look at different things?
-# We ask `course`, the translator of lesson 03: its encoder has two layers of four heads.
-
-# %% tags=["nbval-check-output"]
-from course_lib import Translator
-
-translator = Translator.from_pretrained("course")
-translator.model.to(device)
-text = "The old woman gives the child a red apple."
-translation = translator.translate(text, attention=True)
-src_tokens, tgt_tokens = translation.src_tokens, translation.tgt_tokens
-print(translation.text)
-print(translator.translate("The old man gives the woman a red apple."))
-
-# %% [markdown]
-# Look at the German articles.
-# *dem Kind*, but *der Frau*: both receive the apple, but the nouns differ.
-# So an article depends on its noun.
-# *Die alte Frau*, but *der Frau*: the noun is the same, but in one sentence she gives and in the other she receives.
-# So it also depends on its noun's role, which the verb and the word order tell.
-#
-# To translate *the* in *the child*, it helps to know two things: its noun and the verb before it.
-# Here are two heads of the last encoder layer, where English words look at English words. (Layers are counted from 0, so it is layer 1.)
-
-# %% tags=["hide-input"]
-from matplotlib.patches import Rectangle
-
-in_encoder = translation.attention.encoder[-1].cpu()  # (heads, queries, keys)
-both, words = (1, 3), (src_tokens, src_tokens)
-two = [
-    Panel(in_encoder[head], *words, f"head {head}", "weights", "key", "query")
-    for head in both
-]
-title = "For “the child”, head 1 looks at the noun, head 3 at the verb"
-figure = panels(two, title=title)
-for place, row in ((0, 4), (0, 6), (1, 4), (1, 6)):  # the articles of the objects
-    look = dict(fill=False, lw=1.8, edgecolor="#222222", clip_on=False, zorder=5)
-    frame = Rectangle((-0.5, row - 0.5), len(src_tokens), 1, **look)
-    figure.axes[place].add_patch(frame)
-figure
-
-# %% tags=["hide-input"]
-assert translation.text == "Die alte Frau gibt dem Kind einen roten Apfel."
-verb = src_tokens.index("▁gives")
-for row, noun in ((0, "▁woman"), (4, "▁child"), (6, "▁apple")):
-    assert src_tokens[row].lower() in ("▁the", "▁a")
-    assert in_encoder[1, row, src_tokens.index(noun)] > 0.9
-assert in_encoder[3, [4, 6], verb].min() > 0.9 and in_encoder[3, 0, verb] < 0.1
-
-# %% tags=["hide-input"]
-# 540 sentences: The man gives the child a letter.
-from course_lib import record_attention
-
-people = "man woman child boy girl teacher queen mother father neighbor".split()
-things = "book letter key ball gift coat".split()
-three = [(a, b, thing) for a in people for b in people if a != b for thing in things]
-encode, end = translator.tokenizer.encode, translator.model.config.eos_id
-given = [[*encode(f"The {a} gives the {b} a {thing}."), end] for a, b, thing in three]
-with torch.no_grad(), record_attention(translator.model) as maps:
-    translator.model.encode(torch.tensor(given, device=device))
-of_given = maps.encoder[-1].argmax(dim=-1)  # (540, heads, queries): keys
-for row, noun in ((3, 4), (5, 6)):  # "the" and "a"; the verb is token 2
-    assert (of_given[:, 1, row] == noun).all() and (of_given[:, 3, row] == 2).all()
-assert len(given) == 540
-
-# %% [markdown]
-# Find the row of the second *the* (the upper frame).
-# In head 1 nearly all of its weight is on *child*; in head 3 it is on *gives*.
-# The row *a* (the lower frame) does the same: *apple* in head 1, *gives* in head 3.
-# One row of weights, which add up to 1, cannot give nearly all to both noun and verb.
-# The first *The*, of the subject, looks at *woman* in head 1, but not at the verb in head 3.
-#
-# Is it an accident? We picked these two heads by looking.
-# A folded cell counts in 540 sentences like *The man gives the child a letter*, with other people and things.
-# The articles of both objects always give their largest weight to their noun in head 1, and to *gives* in head 3.
-# That is one pattern of sentence with one verb, and of head 3 we claim no more.
-# Does head 1 look at the noun in other sentences, too?
+# In one pattern of sentence, head 1 of the translator took the objects' articles to their nouns.
+# Does it in others, too? (Of head 3 we claim no more.)
 # Here is one; type another with several articles.
 
 # %%
@@ -1119,11 +1126,10 @@ assert [[head[stop], head[end]] for head in looks[1:]] == [
 ]
 
 # %% [markdown]
-# ## Attention, scored
-#
-# Now we count in varied sentences.
-# The pairs of the course corpus are generated, and come with **gold links**: which word translates which.
-# We use the links to find the nouns.
+# Are articles the job of head 1, or does it take every word to the next noun?
+# We count in 200 varied sentences of the course corpus (1000 where there is a GPU).
+# Its pairs are generated, and come with **gold links**: which word translates which.
+# They tell us the nouns: a word counts as one if its German word has a capital and is not the first.
 
 # %%
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -1135,16 +1141,9 @@ source, target = pairs[3].src_words, pairs[3].tgt_words
 print(*(f"{source[s]} = {target[t]}" for s, t in pairs[3].links), sep=" · ")
 
 # %% [markdown]
-# ### What does a head look for?
-#
-# In the encoder, head 1 took articles to their nouns.
-# Is that its job, or does it take every word to the next noun?
 # For each word (but nouns) with a noun after it we ask: does the head's largest weight fall on the *next* noun?
-# (A word counts as a noun if its German word has a capital and is not the first.)
-#
 # We count articles (with the noun next or later), possessives and adjectives.
 # All others but nouns are the **control**: do they look at the next noun, too?
-# There are 200 sentences (1000 where there is a GPU).
 
 # %%
 of_others = Predict(
@@ -1220,29 +1219,7 @@ roles = torch.stack([select([group]).mean(dim=0) for group in GROUPS])
 other_words = roles[GROUPS.index("any other word"), 1].item()
 of_others.reveal(round(100 * other_words))
 
-# %% tags=["hide-input"]
-rows = [f"{group} ({len(select([group]))})" for group in GROUPS]
-columns = [f"head {head}" for head in range(4)]
-panels(
-    [Panel(roles, rows, columns, "encoder, last layer", "weights")],
-    title="Encoder head 1 takes determiners and adjectives to their noun",
-    words={"weights": "share of words that look most at the next noun"},
-)
-
-# %% tags=["hide-input"]
-assert roles[:4, 1].min() > 0.85 and roles[4, 1] < 0.3
-assert roles[:4, [0, 2, 3]].max() < 0.6
-
 # %% [markdown]
-# Read the column of head 1: articles, possessives and adjectives nearly always look at the next noun, other words rarely do. (In brackets: how many words.)
-# So the head takes determiners (articles and possessives) and adjectives to their noun.
-#
-# Does it only count positions? For articles no: it finds the noun also where another word stands between.
-# (Our adjectives cannot tell: the noun is always right after them.)
-# Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
-#
-# @clark2019 found such heads in BERT (lesson 16), and @voita2019 found heads with syntactic roles in translators.
-#
 # We picked head 1 by looking at one sentence. Does a count pick it, too?
 # We choose the best head for the articles on the first half of the sentences, and score it on the second half, with the 95 % interval of @wilson1927.
 
@@ -1262,10 +1239,33 @@ assert chosen == 1 and share.low > 0.85 and share.low > others + 0.2
 
 # %% [markdown]
 # The first half chooses head 1, and the choice holds on the second.
-# Nobody told this head what to do: the training asked only for the next German token.
+# Here are all heads. (In brackets: how many words.)
+
+# %% tags=["hide-input"]
+rows = [f"{group} ({len(select([group]))})" for group in GROUPS]
+columns = [f"head {head}" for head in range(4)]
+panels(
+    [Panel(roles, rows, columns, "encoder, last layer", "weights")],
+    title="Encoder head 1 takes determiners and adjectives to their noun",
+    words={"weights": "share of words that look most at the next noun"},
+)
+
+# %% tags=["hide-input"]
+assert roles[:4, 1].min() > 0.85 and roles[4, 1] < 0.3
+assert roles[:4, [0, 2, 3]].max() < 0.6
+
+# %% [markdown]
+# Read the column of head 1: determiners (articles and possessives) and adjectives nearly always look at the next noun, other words rarely do.
 #
-# A weight says where a head *looks*, not what the model *uses*: lesson [12](12_reading_attention.ipynb) switches heads off.
+# Does it only count positions? For articles no: it finds the noun also where another word stands between.
+# (Our adjectives cannot tell: the noun is always right after them.)
+# Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
+# A weight says where a head *looks*, not what the model *uses*: there we also switch heads off.
 # @michel2019 did so in a large translator and in BERT, and many heads could be removed with little loss.
+#
+# @clark2019 found heads like ours in BERT (lesson 16), and @voita2019 found heads with syntactic roles in translators.
+# Nobody told them what to do.
+# Our head 1 began with random numbers, and the training asked only for the next German token.
 #
 # ## Your predictions
 
@@ -1297,7 +1297,7 @@ Predictions()
 # More heads cost no parameters and no FLOPs in the matrix products, only more attention weights.
 # But they share d_model, so num_heads must divide it, and each gets narrower: a head of width 1 can give its largest weight to only two positions.
 # Heads that start equal, in W_O too, have equal gradients; a random start makes them different.
-# In the `course` translator, in one pattern of sentence, the article of an object of *gives* looks at its noun in one head and at the verb in another.
+# So a token can get two things: in the `course` translator, in one pattern of sentence, the article of an object of *gives* looks at its noun in one head and at the verb in another.
 # In many sentences, the first of these heads takes articles, possessives and adjectives to the next noun, and other words seldom.
 #
 # **Practice**: [assignment 04](assignments/release/04_multi_head/04_multi_head.ipynb): exercises that are checked at once, and a question to answer in words.
