@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15 · Alternatives: what else can read and write
 #
-# **Question.** Attention is one way to bring a word to the place where it is needed. There are others, older and newer. What does each of them cost, how far does it reach, and where does the Transformer lose?
+# **Question.** The paper's abstract announces a model "dispensing with recurrence and convolutions entirely". Was that wise? We build both again, and a newer layer: what does each cost, how far does it reach, and where does the Transformer lose?
 #
 # **Afterwards you can**
 #
@@ -137,7 +137,7 @@ four_ways()
 # The fact takes 1, 6, 3 and 6 steps, the blue arrows. (U and a come below.)
 #
 # These four ways give the five sides of our races: *Transformer* (attention), *LSTM* and *GRU* (two kinds of recurrence), *convolutional* and *state space*.
-# First we build the three new layers. Race 1 is recall, race 2 is translation. Between them we ask how many facts a state holds, whether attention can have a state, and what each side costs.
+# First we build the three new layers. Then all five race, in recall and later in translation.
 # The [last section](#Where-the-Transformer-loses) puts all results in one table.
 #
 # ## Recurrence: a state that is handed on
@@ -446,8 +446,9 @@ assert len(gradients["4 convolutions"]) == 9
 # %% [markdown]
 # Attention is flat: it knows no positions here, so 60 tokens back is as near as one.
 # The state space falls slowly: the library starts some hands with hardly any decay.
+# By this picture it should recall almost as well as attention, and the GRU hardly anything.
 #
-# But the kernel is the same for every text. It weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
+# But to reach a token is not to choose it. The kernel is the same for every text: it weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
 # Mamba [@gu2023] gives the choice back: a, and what enters and leaves the state, are computed from the token, but not from the state. So each step stays linear in the state.
 # The kernel and the Fourier form are lost. But linear steps can still be combined in pairs, in log₂ n rounds: a *parallel scan*.
 #
@@ -573,7 +574,7 @@ chosen = [run["choices"] for run in recall["runs"] if run["stage"] == "final"]
 assert {each["position"] for each in chosen if "position" in each} == {"none"}
 
 # %% [markdown]
-# The figure shows the stories of 256 tokens. Right of the vertical line are distances that no training had.
+# The figure shows the stories of 256 tokens.
 #
 # **Answer.** The Transformer wins by far, and distance hardly matters to it. (It has no positions here; with rotary ones, about 80 % are right on the long stories.)
 # The task is made for attention: a question needs one token of the whole text, found by *what it says*.
@@ -581,7 +582,7 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # The others fail in two ways:
 #
 # - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time in the long stories, far more often than any layer with a state (in the short ones less: see the note). Beyond that it guesses.
-# - *LSTM, GRU and state space* must keep all four facts and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. At more than 128 tokens the GRU and the LSTM still know something; the state space is close to guessing.
+# - *LSTM, GRU and state space* must keep all four facts and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. Reach does not rank them: the state space, whose gradient hardly faded, is little better than GRU and LSTM in the short stories, and at more than 128 tokens worse, close to guessing.
 #
 # <details><summary>Was the choice fair, and other details</summary>
 #
@@ -629,7 +630,7 @@ assert all(mean(runs, 0) > 0.995 and mean(runs, 1) > 0.975 for runs in longer.va
 
 # %% [markdown]
 # They needed more time. With four times as much, both answer practically every question on the short stories, and on average at least 98 % on the long ones.
-# A state that has learned to keep four facts hardly loses them over 256 tokens.
+# A gradient that fades before training is no verdict: a state that has learned to keep four facts hardly loses them over 256 tokens.
 #
 # ## How many facts does a state hold?
 #
@@ -730,7 +731,7 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
 #
 # - *Attention* keeps 2,048 numbers, a key and a value of 32 for each of 32 tokens.
 # - *LSTM*: with 64 cells it is right about a third of the time after 2,000 steps, and 77 % after four times as many. Size helps, too: with 8 and 16 facts, every longer run with 64 cells is far ahead of every one with 8.
-# - *State space*: it keeps more than the LSTM, but it gained less than five points on average after step 600. It weighs a token by its age, never by what it says; whether this holds it back, we did not test.
+# - *State space*: it keeps more than the LSTM, but it gained less than five points on average after step 600. Whether its fixed kernel holds it back, we did not test.
 #
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
@@ -788,7 +789,6 @@ assert (q @ torch.outer(k, v)).tolist() == [50, 0]
 # - state space: a Transformer with state spaces in place of self-attention.
 #
 # In all five, the decoder attends to all outputs of the encoder, as in a recurrent translator before the Transformer [@bahdanau2015].
-# The Transformer threw out the rest: its abstract says "dispensing with recurrence and convolutions entirely".
 
 # %%
 from course_lib.alternatives import ALTERNATIVES, model_like
@@ -854,7 +854,7 @@ assert kept["state space"] == 16 * each
 # | convolutional, width k | k · n · d² | 1 | log_k(n) if dilated, n / k without gaps |
 #
 # The blue arrows of the first picture are the **path length**: attention 1, recurrence 6, convolution 3. (The table's n / k is an order of growth; exactly it is (n − 1) / (k − 1), rounded up.) The paper argues that a shorter path makes it easier to learn what connects two tokens.
-# **Sequential steps** are the steps of one layer that must wait for one another: none waits in attention or convolution, every one waits in a recurrence.
+# **Sequential steps** are the steps of one layer that must wait for one another.
 #
 # Autograd's graph knows both, because in it each result points to what it was computed from. The folded function `chains` counts PyTorch's calls on two chains:
 #
@@ -922,7 +922,7 @@ def state_space_fourier(tokens):
 
 # %% [markdown]
 # Operations are counted by PyTorch, two for multiplying and adding.
-# (The state space is counted by hand, about 15 n d log₂(2n) for three Fourier transforms: PyTorch's counter does not know them.)
+# (The state space is counted by hand, with three Fourier transforms: PyTorch's counter does not know them.)
 
 # %% tags=["hide-input"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -982,13 +982,12 @@ assert apart(*both) < 1e-3
 # %% [markdown]
 # **Answer.** They hold (we did not measure the dilated case): where the table says 1, a chain stays as long at every n; where it says n or n / k, it doubles with n.
 #
-# - *Attention*: 8 calls in a row, and 4 on the shortest way, at every n. (Its 6 n d² are three projections.)
 # - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
-# - *Convolution*: 9 calls in a row at every n, but one layer does not reach the end. For 16 tokens it takes 8 layers, so the path is 8 · 9 = 72.
+# - *Convolution*: one layer of 9 calls does not reach the end. For 16 tokens it takes 8 layers, so the path is 8 · 9 = 72.
 # - *State space* has the choice: fewest operations and n steps in sequence, or more operations and a chain that does not grow.
 #
 # By the terms of the table, n² d against n d², attention is cheaper than a recurrence as long as n < d.
-# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because it leaves out the projections.
+# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial, because it leaves out the projections (here 6 n d²).
 #
 # ## Time per token against length
 #
@@ -1167,11 +1166,10 @@ second.moment = 1
 #
 # Lesson [08](08_transformer.ipynb#How-does-it-start?) met a suspect. An untrained Transformer favors the token that it has just read: the residual path carries a token's embedding up to the generator, whose tied matrix gives the same token a high score. Perhaps training must first unlearn this **echo**.
 #
-# A plain LSTM has no such path and no echo. So we can test the suspect:
+# A plain LSTM has no such path and no echo. So we can test the suspect twice:
 #
-# 1. Give the LSTM a residual path around its decoder (*with a path*), and so an echo. Does it learn more slowly?
-# 2. Take the echo away, with one more matrix (64 × 64) in front of the tied one (*projected*). Does this LSTM recover, and does the Transformer catch up?
-# 3. Take the echo away in another way, with separate matrices for source, target and generator (*untied*; a third more parameters).
+# 1. *Can an echo slow a model down?* Give the LSTM one, by a residual path around its decoder (*with a path*).
+# 2. *Is it what slows the Transformer down?* Take the echo away from both, with one more matrix (64 × 64) in front of the tied one (*projected*), or with separate matrices for source, target and generator (*untied*; a third more parameters).
 #
 # Each side takes 400 steps at its best of four rates, with three seeds (`python -m course_lib.experiments echo`).
 
@@ -1222,11 +1220,10 @@ lstms = [side for side in echo if "LSTM" in side and "longer" not in side]
 assert {rates[side] for side in lstms} == {0.02}
 
 # %% [markdown]
-# 1. The path alone costs the LSTM 22 points: from 80 % it falls to 58 %, which is where the Transformer stands.
-# 2. The extra matrix brings this LSTM back to 78 %. The Transformer gains less from it: 4, 4 and 11 points with its three seeds.
-# 3. Untied, the Transformer reaches 73 %, and the LSTM 82 %: the gap falls from 22 points to 9.
+# 1. It can: the path takes the LSTM from 80 % to 58 %, where the Transformer stands, and the extra matrix brings it back to 78 %. Here the case seems closed.
+# 2. But from the same matrix the Transformer gains less: 4, 4 and 11 points with its three seeds. Untied, it reaches 73 %, and the LSTM 82 %: the gap falls from 22 points to 9.
 #
-# **Answer.** The echo slows down the LSTM with a path. It explains at most a part of the Transformer's slow start; the rest stays open.
+# **Answer.** The echo can make an LSTM as slow as the Transformer. Of the Transformer's own slow start it explains at most a part; the rest stays open.
 #
 # <details><summary>What does not fit</summary>
 #
@@ -1238,28 +1235,31 @@ assert {rates[side] for side in lstms} == {0.02}
 #
 # </details>
 #
-# Does the LSTM's lead in race 2 last? It shrinks: here from 22 points after 400 steps to three after 1,600.
-# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?) both had more than five minutes, and ended less than one point of exact match apart on the validation sentences. With less training it was still ahead: six epochs of 20,000 pairs (lesson [14](14_cost_and_memory.ipynb)), eight of Multi30k.
-# In the paper, with millions of sentence pairs, the base model beats every earlier translator of table 2 from English to German, at a third of the lowest training cost given there. From English to French only the big model does.
-#
 # ## Where the Transformer loses
 #
-# | contest | who is best | the Transformer |
-# |---|---|---|
-# | [race 1](#Race-1:-recall): recall | Transformer; GRU and LSTM with four times the time | wins, at every distance (without positions) |
-# | recall of [16 facts](#How-many-facts-does-a-state-hold?) | Transformer | wins: it alone answers all |
-# | [memory](#What-a-decoder-keeps-while-it-writes) while it writes | GRU and LSTM, then convolutional | loses: ten times as large after ten times as many tokens; the others do not grow |
-# | [time per token](#Time-per-token-against-length) in long texts, on one core | convolution, then LSTM | loses to both |
-# | [race 2](#Race-2:-translation): the first seconds of learning to translate | LSTM | loses, to GRU and convolutional as well |
+# | contest | who is best | the Transformer | after four times the training |
+# |---|---|---|---|
+# | [race 1](#Race-1:-recall): recall of four facts | Transformer | wins, at every distance (without positions) | GRU and LSTM draw level, or nearly |
+# | recall of [16 facts](#How-many-facts-does-a-state-hold?) | Transformer | wins: it alone answers all | LSTM, 64 cells: 77 % right, not 34 % |
+# | [race 2](#Race-2:-translation): the first seconds of learning to translate | LSTM | loses, to GRU and convolutional as well | in the runs of [the echo](#An-echo), three points behind the LSTM, not 22 |
+# | [memory](#What-a-decoder-keeps-while-it-writes) while it writes | GRU and LSTM, then convolutional | loses: ten times as large after ten times as many tokens; the others do not grow | the same |
+# | [time per token](#Time-per-token-against-length) in long texts, on one core | convolution, then LSTM | loses to both | the same |
 #
 # The state space is best in none of them.
-# The Transformer wins where many facts must be kept and nobody knows which one will be asked. It keeps everything, and pays for that with memory and time.
-# Some of today's long-context models mix both: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
+#
+# In the first three rows the lead shrinks with training: it tells who learns faster, not how much each can learn.
+# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?), Transformer and LSTM had more than five minutes, and ended less than one point of exact match apart on the validation sentences. With less training the LSTM was still ahead (lesson [14](14_cost_and_memory.ipynb); Multi30k).
+# In the paper, with millions of sentence pairs, the big model beats every earlier translator of table 2. From English to German the base model does, too, at a third of the lowest training cost given there.
+#
+# The last two rows follow from how a layer computes, as a convolution's window does: no training changes them.
+#
+# **Answer.** Without recurrence, no token waits for another in training, and attention keeps everything. That is wise where many facts must be kept and nobody knows which one will be asked. The price is memory and time.
+# Some of today's long-context models take recurrence back: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
 # Jamba [@lieber2024] has one layer of attention for every seven of Mamba.
 #
 # **A common mistake**: reading such a race as a verdict on architectures.
-# Our races have few tasks, small sizes, one processor and little training. Windows of 5 in two layers were our choice, and so was a task that one look-up solves.
-# Between race 1 and race 2 the task, the size and the time changed, every side got attention to the source, and another side won.
+# Ask what was equal (here parameters and processor time), what was tuned (a few learning rates), what the task rewards (in race 1 one look-up), and whether the lead lasts.
+# Small sizes, one processor and windows of 5 in two layers were our choice, too. With another task, size and time, and attention to the source for every side, another side won race 2.
 #
 # ## Your predictions
 
@@ -1290,10 +1290,9 @@ Predictions()
 # ## Summary
 #
 # A layer with a state fills it before it knows the question; attention keeps everything and chooses afterwards. A convolution sees its window and no more.
-# Race 1: with equal size and six seconds, the Transformer (without positions) won recall at every distance. GRU and LSTM got there with four times the time, as long as the facts were few.
-# Race 2: on short translations after eight seconds, the LSTM with attention won. Against the GRU it took more steps in the time. Against the Transformer it also learned more from each, at most in part because of the echo; with more steps this lead shrinks.
+# At equal size, the Transformer (without positions) won recall after six seconds, and the LSTM with attention won translation after eight. Four times the training shrank both leads.
 # Table 1: its terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
-# The Transformer loses where memory must not grow, in time per token on long texts, and in the first seconds of learning to translate.
+# Attention's memory and its time per token grow with the text, and no training changes that.
 #
 # **Practice**: [assignment 15](assignments/release/15_alternatives/15_alternatives.ipynb): exercises that are checked at once, and a question to answer in words.
 #
