@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10 · Translation: train the whole model while you watch
 #
-# **Question.** We have the whole model and can train it. Does it learn to translate sentences that it has never seen?
+# **Question.** Untrained, our model answers every sentence with *der der der*. Can minutes of training make it translate sentences that it has never seen: new combinations of known words, or even new words? And how do we notice when it fails?
 #
 # **Afterwards you can**
 #
@@ -100,7 +100,6 @@ for text in samples:
     print(f"{text}\n  {translator.translate(text, beam_size=1).text[:70]}")
 
 # %% [markdown]
-# The untrained model repeats itself.
 # `beam_size=1` means greedy search: always the most probable token, as in lesson [07](07_decoder.ipynb).
 #
 # ## Training
@@ -142,15 +141,7 @@ assert not wanted & set(live.translations[0][1])
 assert len(wanted & set(live.translations[-1][1])) >= 2
 
 # %% [markdown]
-# The table of our run, from top to bottom:
-#
-# - **100 steps**: frequent words, repeated (*nicht*, *hat*, *und*).
-# - **400**: most of the words are there, and whole phrases are repeated.
-# - **800**: only one form is wrong, *deinen* for *deinem* (*antworten* takes the dative).
-# - **1,600**: that form is right. But the first sentence has lost *keinen*: *Ihre Tanten mögen Käse* is perfect German, and says the opposite (*Their aunts like cheese*). The loss curve does not show it.
-# - **At the end** all three are right.
-#
-# Now the loss and the share of right tokens, epoch by epoch. For this share, the model is given all earlier tokens of the reference (teacher forcing).
+# First the loss, epoch by epoch, and the share of right tokens, given all earlier tokens of the reference (teacher forcing).
 
 # %%
 print("epoch  training loss  validation loss  next token right")
@@ -160,14 +151,23 @@ for epoch in history.epochs:
 print(f"trained for {history.seconds:.0f} seconds on {device}")
 
 # %% [markdown]
-# The validation loss is far below the training loss, even though the model has never seen the validation sentences. Two things explain the gap.
-# First, the labels of the training loss are smoothed, so that even a perfect model is left with about 1.1 (lesson [09](09_training.ipynb)); those of the validation loss are plain.
-# Second, the training loss is an average over the epoch, including its poor beginning. The validation loss is measured at the end of the epoch.
-# (Dropout, elsewhere a third reason, is 0 in the preset `mini`.)
+# As in lesson [09](09_training.ipynb), the validation loss is far below the training loss: it is plain, while smoothed labels leave even a perfect model with about 1.1.
+# Besides, the training loss is an average over the epoch, including its poor beginning. (Dropout, elsewhere a third reason, is 0 in `mini`.)
+#
+# Now the translations, in our run:
+#
+# - **100 steps**: frequent words, repeated (*nicht*, *hat*, *und*).
+# - **400**: most of the words are there, and whole phrases are repeated.
+# - **800**: only one form is wrong, *deinen* for *deinem* (*antworten* takes the dative).
+# - **1,600**: that form is right. But the first sentence has lost *keinen*: *Ihre Tanten mögen Käse* (*Their aunts like cheese*).
+# - **At the end** all three are right.
+#
+# At step 1,600 the model writes perfect German that says the opposite of its source, and the loss curve does not show it.
+# So we compare whole sentences with their references.
 #
 # ## Does it translate?
 #
-# Now the model is free-running (lesson [07](07_decoder.ipynb)): from `<s>` to `</s>` it reads nothing but the source and its own output.
+# As there, the model is free-running (lesson [07](07_decoder.ipynb)): from `<s>` to `</s>` it reads nothing but the source and its own output.
 # We use the test sentences, because the model might know the training sentences by heart.
 # **Exact match** is the share of outputs that equal their reference letter by letter.
 
@@ -185,7 +185,7 @@ token_right = history.epochs[-1]["valid_accuracy"]  # the rule of thumb below
 assert abs(token_right**11 - result.exact_match) < 0.03
 
 # %% [markdown]
-# More than nineteen in twenty are right to the letter.
+# New combinations mostly succeed: more than nineteen in twenty are right to the letter.
 # But on the validation part, 99.7 % of the *tokens* were right in our run, each after the right beginning. Why is the share of right sentences lower?
 # One wrong token spoils a sentence, and a sentence has about eleven on average, with `</s>`: 0.997¹¹ is about 0.97.
 # (A rule of thumb: sentences differ in length, and mistakes may come together.)
@@ -219,7 +219,7 @@ assert abs(token_right**11 - result.exact_match) < 0.03
 # Two tricks must not raise the score:
 #
 # - **Repeating a right word.** The untrained model wrote *der* again and again. So each n-gram counts at most as often as it occurs in the reference. This is **clipping**.
-# - **Writing only what is safe.** If the output is shorter than the reference, the score is multiplied by the **brevity penalty**, exp(1 − reference length / output length). (An output that is too long needs no penalty of its own: its surplus n-grams are wrong already.)
+# - **Writing only what is safe.** If the output is shorter than the reference, the score is multiplied by the **brevity penalty**, exp(1 − reference length / output length). (An output that is too long needs no penalty: its surplus n-grams are wrong already.)
 #
 # Counts and lengths are summed over the whole test set before the shares are taken.
 # In code, first the n-grams:
@@ -421,17 +421,18 @@ if device == "cpu":
     assert hard / len(wrong) > 1.5 * everywhere / len(corpus.test)
 
 # %% [markdown]
-# The boys' coat was probably more than bad luck: on the validation part no tag is lower than *genitive*, and on the test part its bar lies wholly below the line.
-# So do three more of the upper six bars (the lowest tags on the validation part), and none of the other six. (Of twenty tags that are no harder than the rest, about one would do so by luck. But a sentence can have several tags, so these are not separate findings.)
-# About a quarter of all test sentences have at least one of the upper six tags, but more than half of the wrong ones do (17 of 29).
+# **The mistakes are not spread evenly.** More than half of the wrong sentences (17 of 29) have one of the upper six tags, the lowest on the validation part. Of all test sentences, only about a quarter do.
+# Four of the six bars lie wholly below the line, and none of the other six. (Of twenty tags that are no harder than the rest, about one would do so by luck. But a sentence can have several tags, so these are not separate findings.)
+# *Genitive* is one of the four, and no tag is lower on the validation part: the boys' coat was probably more than bad luck.
 #
 # Are these tags rare in training? That alone does not explain it: *two-way accusative* (where to: *in den Garten*) is about as rare as *ditransitive*, and lies at the line.
 #
-# What goes wrong? In our five sentences above, a word is lost (*sauberes*, *gut*, *werden*), a number becomes a verb (*Folgten* for *Fünf*), an owner becomes a recipient (*den Jungen*), and a phrase is written twice (*der Studenten*).
+# **A wrong translation can be faultless German.** Four of the five above are: a word is lost (*sauberes*, *gut*), a phrase is written twice (*der Studenten*), or the boys get the coat, from an aunt named Maria. Only the first output is broken: *Folgten* for *Fünf*, and no *werden*.
 #
 # ## Is it the Transformer?
 #
-# Would an older model do as well? In the years just before the Transformer, most neural translation models were recurrent.
+# A score of 97 % says little on its own: would an older model do as well?
+# In the years just before the Transformer, most neural translation models were recurrent.
 # One network reads the sentence, another one writes, and attention connects the two [@bahdanau2015; @luong2015]; here both networks are LSTMs (long short-term memory, a recurrent layer of lesson [15](15_alternatives.ipynb)).
 # `course_lib.alternatives` has such a model with the same interface, so `fit` trains it too.
 # Both get the same sentences, about the same number of parameters, and about 330 seconds of one CPU thread: four epochs of the Transformer, five of the LSTM.
@@ -448,7 +449,7 @@ who_wins = Predict(
 who_wins
 
 # %% [markdown]
-# The two runs together take eleven minutes, so we load their logs, which these commands wrote:
+# The two runs take eleven minutes, so we load the logs that these commands wrote:
 #
 # ```
 # python -m course_lib train --pairs 60000 --preset mini --vocab-size 2000 --report test --out runs/transformer
@@ -510,7 +511,7 @@ assert [round(100 * each, 1) for each in exact] == [95.9, 96.9]
 
 # %% [markdown]
 # Each point is an epoch.
-# The LSTM is ahead by more than 10 points at first; in the end they are less than one point apart.
+# The LSTM is ahead by more than 10 points at first.
 # On the test part, the LSTM has 96.9 % right and the Transformer 95.9 %. One run of each does not decide which is better. (This Transformer had four epochs, the one above five.)
 #
 # So in five and a half minutes of one CPU thread the older model is about as good. Why did the Transformer replace it?
@@ -521,7 +522,7 @@ assert [round(100 * each, 1) for each in exact] == [95.9, 96.9]
 #
 # ## Outside its corpus
 #
-# What happens to sentences with words that no training sentence has?
+# Now the other kind: sentences with words that no training sentence has.
 
 
 # %%
@@ -571,7 +572,7 @@ snow = [pair for pair in corpus.train if "snow" in words([pair.src])]
 assert snow and all("schnei" in pair.tgt for pair in snow)  # it is a verb there
 
 # %% [markdown]
-# None of the four is right. Each reference has a German word that no training sentence has.
+# None of the four is right.
 # In English, the answers of our run say roughly:
 #
 # 1. The happy dresses will soon be one during soon.
@@ -586,9 +587,11 @@ assert snow and all("schnei" in pair.tgt for pair in snow)  # it is a verb there
 # No training pair taught it to answer "I do not know", so it answers with the subwords it has.
 # Sentences that differ in kind from those of the training, by their words or their grammar, are called **out of domain**.
 #
+# So this model translates new combinations, not new words, and a reader who sees only the German may not notice.
+#
 # ## The translator that came with the course
 #
-# Our model lacks words. The translator `everyday` of lesson [00](00_welcome.ipynb) has met far more of them.
+# Our model lacks words. Would more of them help? The translator `everyday` of lesson [00](00_welcome.ipynb) has met far more.
 # It has twelve times the parameters of our `mini`, and learned from 266,000 pairs: 160,000 are everyday sentences that volunteers translated for Tatoeba, 32,000 come from our grammar, and the rest were made for the course ([model card](../course_lib/pretrained/everyday/README.md)).
 #
 # The scores below are on its own test part: Tatoeba sentences, many of them with several German translations.
@@ -639,10 +642,9 @@ at_home_first.reveal(at_home_first.choices[2 if abs(lead) < 5 else int(lead > 0)
 
 # %% [markdown]
 # In our run they are level. (A hundred sentences give a rough estimate.)
-# So for the small world of our grammar, a twelfth of the parameters is enough.
-# All 60,000 pairs of the model trained here come from this grammar; of the pairs of `everyday`, only an eighth do, about half as many.
+# So for the small world of our grammar, a twelfth of the parameters is enough. (Our model has met about twice as many of its pairs.)
 #
-# And the four sentences from outside, with greedy search again?
+# And the four sentences from outside?
 
 # %%
 right_outside = 0
@@ -679,8 +681,8 @@ print(everyday.translate("I would like to know where the next train station is."
 # %% [markdown]
 # ## Real sentences
 #
-# The main part of the lesson ends here.
-# **The rest of this lesson is about measuring fairly. It can wait for a second reading.**
+# The main part of the lesson ends here; the [summary](#Summary) can come next.
+# **The rest is about measuring fairly and can wait for a second reading.** It ends with four questions to ask of any two scores.
 #
 # The same code learns from sentences that people wrote.
 # Multi30k ([Elliott et al. 2016](https://aclanthology.org/W16-3210)) has 29,000 captions of pictures for training, translated by professionals.
@@ -694,7 +696,7 @@ print(everyday.translate("I would like to know where the next train station is."
 # Another translator might write *mit rotem Mantel*. There is only one reference, so even a perfect translator would hardly reach 100 BLEU here.
 #
 # Multi30k is for research and education only and does not come with the course; the first command below downloads it.
-# The longest run took more than two hours of one CPU thread, so we read the logs.
+# The longest run took more than two hours, so we read the logs.
 #
 # ### Half an hour for captions
 #
@@ -729,8 +731,6 @@ both = valid_bleu[-1], half_hour["test"][0]["bleu"]  # greedy search
 assert [round(each, 1) for each in both] == [36.2, 36.2]
 
 # %% [markdown]
-# Beam search scores higher than greedy search here, with the same weights.
-#
 # ### A number from the literature
 #
 # How good is a BLEU of 37.5?
@@ -739,7 +739,7 @@ assert [round(each, 1) for each in both] == [36.2, 36.2]
 # Measured like this, our half-hour model has 37.8.
 #
 # Their published command also trains for longer (up to 33 million tokens per GPU, against up to 8 million in our half hour), with a dropout of 0.3 instead of 0.1.
-# So we trained several models for longer, with dropout 0.3, too.
+# So we trained several models like that.
 # By their scores on the validation part we chose two runs, and for each run how to translate: over how many of the last epochs to average the weights, and how strongly beam search prefers long sentences (lesson [11](11_decoding.ipynb)).
 # Then we scored the two on the test part, once. The question is about their scores with beam search.
 
@@ -801,10 +801,10 @@ assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
 # %% [markdown]
 # **A score on sentences by which you chose flatters you.**
 # With beam search, both runs beat 41.02 on the validation part. On the test part, where 41.02 was measured, both miss it by more than a point, and the lead of 0.8 is gone. (The new lead of 0.2 may be luck.)
-# Every choice was the best of several on the *validation* sentences, and the best of several is best partly by luck, as the lowest of thirty coins [above](#What-has-it-learned?) was lowest. The second run's beam search, say, gains a point over greedy search there and loses 0.2 on the test part.
+# Every choice was the best of several on the *validation* sentences, and the best of several is best partly by luck, as the lowest of thirty coins [above](#What-has-it-learned?) was lowest.
 # (The test sentences do not look harder: our half-hour model has 36.2 on both parts with greedy search.)
 #
-# Is the gap to the published number real, or is it luck?
+# Is the gap to the published number real, or luck?
 # We trained one recipe on up to 34 million tokens, with three random seeds. (We decided this after seeing the test scores, so the test part is no longer untouched.)
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -833,12 +833,6 @@ assert mean_estimate(beams).low < 39 and mean_estimate(beams).high > PUBLISHED
 # **Three seeds of one recipe end almost a point apart.**
 # With beam search all three are below 41.02. But three runs say little about the mean of all seeds: its 95 % interval reaches from less than 39 to above 41.02.
 # So we cannot tell whether the published recipe is better or its number a lucky one.
-#
-# Before you compare two scores, ask:
-#
-# 1. Are the sentences and the signature the same?
-# 2. Was any setting chosen on these sentences?
-# 3. How far apart do two seeds of one recipe end?
 #
 # ### What each ingredient brings
 #
@@ -919,11 +913,20 @@ assert 480 < min(map(min, seconds.values())) < 540 < 7200 < long_runs[0]["cpu_se
 assert abs(costs["LSTM with attention"]["parameters"] / whole["parameters"] - 1) < 0.01
 
 # %% [markdown]
-# - **Three changes cannot be told from luck.** Without label smoothing, tied weights or dropout, the mean moves by at most 0.4, but three seeds of the whole recipe lie almost half a point apart.
-# - **Beam search brings about half a point, averaging nothing that we can see.** Here the seed plays no part: both come after the training, so the same run is scored with and without them. Beam search helps all three runs; averaging helps two, and the mean stays at 34.5.
-# - **More noise costs about four to five points here.** That is dropout 0.3, or subword dropout, which splits words in ever new ways. Eight epochs may be too short for so much noise: the long runs above did well with dropout 0.3.
-# - **Post-norm needs its own learning rate.** At the rate that suits pre-norm it reaches 6.6 (one run, not drawn), at a quarter of that rate 26.3. Changing one thing is fair only if the other settings still suit it.
-# - **The LSTM leads** by more than a point with every seed, in about 0.7 of the CPU time. In the race above it was level in the end; more epochs might level this, too. Lesson [15](15_alternatives.ipynb#An-echo) looks at why a Transformer learns slowly at first.
+# **Three changes cannot be told from luck.** Without label smoothing, tied weights or dropout, the mean moves by at most 0.4, but three seeds of the whole recipe lie almost half a point apart.
+# Beam search and averaging come after the training: the same run is scored with and without them, so the seed plays no part. Beam search helps all three runs, by about half a point; averaging helps two, and the mean stays at 34.5.
+#
+# **The large losses may say as much about the other settings as about the change.** Post-norm reaches 6.6 at the rate that suits pre-norm (one run, not drawn), at a quarter of that rate 26.3.
+# More noise, by dropout 0.3 or by subword dropout, which splits words in ever new ways, costs about four to five points. Eight epochs may be too short for it: the long runs above did well with dropout 0.3.
+#
+# **The LSTM leads** by more than a point with every seed, in about 0.7 of the CPU time. In the race above it was level in the end; more epochs might level this, too. Lesson [15](15_alternatives.ipynb#An-echo) looks at why a Transformer learns slowly at first.
+#
+# Before you compare two scores, ask:
+#
+# 1. Are the sentences and the signature the same? (37.5 and 37.8 are of one model.)
+# 2. Was any setting chosen on these sentences? (A lead of 0.8 was gone on the test part.)
+# 3. How far apart do two seeds of one recipe end? (Almost a point.)
+# 4. Do the other settings suit both sides? (Post-norm: 6.6 or 26.3.)
 
 # %% [markdown]
 # ## Your predictions
@@ -948,10 +951,10 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A Transformer with fewer than a million parameters learns to translate the sentences of a small grammar in minutes.
-# BLEU counts clipped n-grams, penalizes short outputs, and compares systems only on the same text with the same signature.
+# In minutes, a Transformer with fewer than a million parameters learns to translate new combinations of the words of a small grammar. Out of domain it fails, and answers all the same.
+# A mistake can be faultless German, without *keinen* or without the snow; neither the loss nor the German alone shows it.
 # In the same few minutes of one CPU thread, an LSTM with attention is about as good; but in training, the Transformer computes all positions at once.
-# Out of domain it fails, and answers all the same.
+# BLEU counts clipped n-grams, penalizes short outputs, and compares systems only on the same text with the same signature.
 # The same code learns to translate captions and everyday English, with mistakes.
 # What was chosen on one part of the data, a tag or a setting, must be measured on another.
 #
