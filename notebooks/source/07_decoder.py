@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 07 · The decoder: one token after another
 #
-# **Question.** The encoder has turned the English sentence into its memory. How does the decoder write a German sentence from it, one token after another?
+# **Question.** A decoder writes German one token after another. Where in the English sentence does it look for each token, and how can one pass train it on all of them?
 #
 # **Afterwards you can**
 #
@@ -33,13 +33,11 @@ model, tokenizer = translator.model.to(device).double(), translator.tokenizer
 PAD_ID, BOS_ID, EOS_ID = range(3)  # as in lesson 01
 
 # %% [markdown]
-# We take the small `course` translator apart.
-# It computes in float64 here, so that results can be compared to nine digits.
-#
 # ## What the decoder must do
 #
-# The encoder runs once.
-# The decoder then writes the German sentence, one token at a time.
+# We take the small `course` translator apart.
+# Its encoder runs once, and turns the English sentence into the memory.
+# Its decoder then writes the German sentence, one token at a time.
 # At each step it reads the memory and all that it has written so far, and predicts one more token.
 # A model that predicts each token from those before it is **autoregressive** (section 3 of the paper).
 
@@ -79,18 +77,65 @@ assert written == [BOS_ID, *tokenizer.encode(german), EOS_ID]
 assert tokenizer.decode(written) == german
 
 # %% [markdown]
-# On the left is what the decoder reads, on the right what it predicts.
+# Each line adds a position, which stands between two tokens: it *reads* the newest one on the left, and must *predict* the one on the right.
+# Training, leak tests and attention maps depend on keeping the two apart.
+#
 # `<s>` is there to start from: without any token there would be no position, and nothing to predict from.
 # With `</s>` the decoder says that it is done.
 # Reading its own output is called **free running**.
 #
+# ## Attention between two sentences
+#
+# How does the memory get into the decoder?
+# By attention between two sequences (lesson [03](03_attention.ipynb)): each German position sends a query, and each English token offers a key and a value.
+# This is cross-attention; the paper calls it encoder-decoder attention (section 3.2.3).
+
+# %%
+of_row = Predict(
+    "One position has just read `▁Katze` and must predict `▁sieht`. "
+    "Which English token gets most of its attention?",
+    ["cat", "sees"],
+    section="Attention between two sentences",
+)
+of_row
+
+# %% [markdown]
+# Here is the cross-attention in the last step of writing (the mean of the four heads of the last layer).
+# Each line above is a row:
+
+# %% tags=["hide-input"]
+from itertools import pairwise
+
+one_in = torch.tensor([written[:-1]], device=device)  # (1, tgt_len)
+with torch.no_grad(), record_attention(model) as maps:
+    model.decode(one_in, memory, src)
+# Last layer, mean over its heads: (tgt_len, src_len).
+cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
+read_and_predicted = [
+    f"{read} → {predicts}" for read, predicts in pairwise(tokens(written))
+]
+axes = "weights", "source: key", "target: query (reads → predicts)"
+panels(
+    [Panel(cross_map, read_and_predicted, source, "", *axes)],
+    title="Rows: German positions; columns: English tokens",
+)
+
+# %% tags=["hide-input"]
+top_keys = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
+because = f"its weight is {cross_map[2].max():.2f}"
+of_row.reveal(top_keys[2].removeprefix("▁"), because=because)
+assert (tokens(written[2:4]), top_keys[2]) == (["▁Katze", "▁sieht"], "▁sees")
+assert (tokens([written[2], written[5]]), top_keys[1]) == (["▁Katze", "▁Hund"], "▁cat")
+assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
+
+# %% [markdown]
+# The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
+# (We count further down how often this holds.)
+#
 # ## Shifted right
 #
 # To train, we do not let the model write: the right translation is known.
-# So both sides of the arrows can be prepared in advance.
-# Each line is a position: its newest token on the left is what the decoder *reads* there.
-# Together these tokens are `tgt_in`.
-# The token on the right is what it must *predict* there: `tgt_out`.
+# So both tokens of each position can be prepared in advance: those to read, `tgt_in`, and those to predict, `tgt_out`.
 
 # %% tags=["nbval-check-output"]
 target = tokenizer.encode(german)
@@ -101,7 +146,7 @@ for name, ids in (("tgt_in ", tgt_in), ("tgt_out", tgt_out)):
 # %% [markdown]
 # What is predicted at one position is read at the next, so the input is the target **shifted right** (figure 1 of the paper).
 # `make_batch` does this for many pairs, and fills up the shorter sentences with `<pad>`.
-# (The folded cell makes `batch`, of our pair and two others; `one_in` is the row of `tgt_in` for our pair.)
+# (The folded cell makes `batch`, of our pair and two others; `one_in` is `tgt_in` as a batch of one.)
 
 # %% tags=["hide-input"]
 from course_lib.data import Pair, encode_pairs, load_course, make_batch
@@ -112,7 +157,7 @@ pairs = [
     Pair("The dog sees the cat.", "Der Hund sieht die Katze."),
 ]
 batch = make_batch(encode_pairs(tokenizer, pairs)).to(device)
-one_in = batch.tgt_in[1:2]  # (1, tgt_len)
+assert torch.equal(one_in, batch.tgt_in[1:2])
 assert (tgt_in, tgt_out) == (one_in[0].tolist(), batch.tgt_out[1].tolist())
 assert tgt_in[1:] == tgt_out[:-1] and torch.equal(src, batch.src[1:2])
 assert (batch.tgt_in[:, 0] == BOS_ID).all() and BOS_ID not in batch.tgt_out
@@ -144,299 +189,9 @@ assert seen == {"tgt_in": 0, "tgt_out": 7}
 # %% [markdown]
 # Lesson [08](08_transformer.ipynb) trains models without the shift: all they learn is to copy.
 #
-# ## Attention between two sentences
-#
-# How does the memory get into the decoder?
-# By attention between two sequences (lesson [03](03_attention.ipynb)): each German position sends a query, and each English token offers a key and a value.
-# This is cross-attention; the paper calls it encoder-decoder attention (section 3.2.3).
-
-# %%
-of_row = Predict(
-    "One position has just read `▁Katze` and must predict `▁sieht`. "
-    "Which English token gets most of its attention?",
-    ["cat", "sees"],
-    section="Attention between two sentences",
-)
-of_row
-
-# %% [markdown]
-# Here is the cross-attention in the last step of writing (the mean of the four heads of the last layer):
-
-# %% tags=["hide-input"]
-with torch.no_grad(), record_attention(model) as maps:
-    model.decode(one_in, memory, src)
-# Last layer, mean over its heads: (tgt_len, src_len).
-cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
-read_and_predicted = [
-    f"{read} → {predicts}"
-    for read, predicts in zip(tokens(tgt_in), tokens(tgt_out), strict=True)
-]
-axes = "weights", "source: key", "target: query (reads → predicts)"
-panels(
-    [Panel(cross_map, read_and_predicted, source, "", *axes)],
-    title="Rows: German positions; columns: English tokens",
-)
-
-# %% tags=["hide-input"]
-top_keys = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
-because = f"its weight is {cross_map[2].max():.2f}"
-of_row.reveal(top_keys[2].removeprefix("▁"), because=because)
-assert (tokens([tgt_in[2], tgt_out[2]]), top_keys[2]) == (["▁Katze", "▁sieht"], "▁sees")
-assert (tokens([tgt_out[1], tgt_out[4]]), top_keys[1]) == (["▁Katze", "▁Hund"], "▁cat")
-assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
-
-# %% [markdown]
-# The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
-# (We count further down how often this holds.)
-#
-# The map is square by accident: the German side grows by one row at each step.
-# Which sizes must agree, and which need not?
-# We try sizes that all differ, with numbers drawn by `random` (folded).
-
-# %% tags=["hide-input"]
-draws = torch.Generator().manual_seed(0)
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=draws, dtype=torch.float64)
-
-
-# %% tags=["nbval-check-output"]
-x, toy_memory = random(3, 6), random(7, 8)  # (tgt_len, width), (src_len, width)
-W_Q, W_K, W_V = random(6, 4), random(8, 4), random(8, 5)  # d_k = 4, d_v = 5
-query, key, value = x @ W_Q, toy_memory @ W_K, toy_memory @ W_V
-weights = (query @ key.T / math.sqrt(4)).softmax(dim=-1)
-context = weights @ value
-print("weights", tuple(weights.shape), "= tgt_len × src_len")
-print("context", tuple(context.shape), "= tgt_len × d_v")
-
-# %% tags=["hide-input"]
-from course_lib.attention import MultiHeadAttention, attention
-
-looped = torch.zeros(3, 5, dtype=torch.float64)
-for t in range(3):  # one query at a time
-    scores = torch.stack([query[t] @ key[s] / math.sqrt(4) for s in range(7)])
-    for s, weight in enumerate(scores.exp() / scores.exp().sum()):
-        looped[t] += weight * value[s]
-theirs, _ = attention(query, key, value)
-torch.testing.assert_close(context, looped, rtol=1e-9, atol=1e-12)
-torch.testing.assert_close(context, theirs, rtol=1e-9, atol=1e-12)
-assert weights.shape == (3, 7) and context.shape == (3, 5)
-
-# %% [markdown]
-# The result has one row for each *query*: it is as long as the target, whatever the length of the source.
-# W_Q fits the decoder's width, W_K and W_V fit the memory's.
-# Only d_k must be the same on both sides, because a query and a key meet in a dot product.
-# (In the paper's base model, both widths are 512.)
-#
-# ## The decoder layer
-#
-# A decoder layer has three sub-layers.
-# At each position, each answers one question:
-#
-# 1. *self-attention*: what has been written so far? (queries, keys and values from the target)
-# 2. *cross-attention*: what in the source matters now? (queries from the target, keys and values from the memory)
-# 3. *feed-forward network*: what follows from both? (each position on its own)
-#
-# The first and the last are known from the encoder layer; the one in the middle is new.
-# Here are the shapes for three target tokens, `<s> Die Katze`, and a source of seven tokens.
-# (They are from `fresh`, a small Transformer with random weights: two layers, d_model = 16.)
-
-# %% tags=["hide-input"]
-torch.manual_seed(0)
-small = replace(model.config, d_model=16, num_heads=2, d_ff=32, norm_first=False)
-fresh = Transformer(small).double().eval()
-with torch.no_grad():
-    for parameter in fresh.parameters():  # biases of 0 would hide mistakes
-        parameter.add_(0.3 * torch.randn_like(parameter))
-fresh = fresh.to(device)
-
-# %% tags=["hide-input"]
-their_layer = fresh.decoder.layers[0]
-with torch.no_grad(), record_attention(fresh) as three:
-    start = one_in[:, :3]
-    into = fresh.tgt_embedding(start)  # (1, tgt_len, d_model)
-    small_memory = fresh.encode(src)
-    fresh.decode(start, small_memory, src)
-    out = their_layer(into, small_memory, causal_mask(3, device=device))
-own_weights, memory_weights = three.decoder[0][0, 0], three.cross[0][0, 0]
-
-# %% tags=["hide-input"]
-from course_lib.figures import Block, flow_figure
-
-size, inner = tuple(into.shape[1:]), (into.shape[1], small.d_ff)
-written_as, kind = "target × d_model", "weights"
-own, cross = "after self-attention", "after cross-attention"
-own_map, memory_map = "weights, target × target", "weights, target × source"
-sentence = f"{english.replace('.', ' .')} </s>"
-shown = [
-    Block(own_map, tuple(own_weights.shape), "", (0, 0), kind),
-    Block("x (target)", size, "<s> Die Katze", (0, 1.5)),
-    Block(own, size, written_as, (1.5, 0)),
-    Block(memory_map, tuple(memory_weights.shape), "", (3, 0), kind),
-    Block("memory (source)", tuple(small_memory[0].shape), sentence, (3, 1.5)),
-    Block(cross, size, written_as, (4.5, 0)),
-]
-
-# %% tags=["hide-input"]
-shown += [
-    Block("inner", inner, "target × d_ff", (4.5, 1.5)),
-    Block("out", tuple(out[0].shape), written_as, (5.8, 1.5), "result"),
-]
-names = "x (target)", "memory (source)"
-arrows = [(names[0], own_map, "queries, keys (causal)"), (names[0], own, "values")]
-arrows += [(own_map, own, ""), (own, memory_map, "queries")]
-arrows += [(names[1], memory_map, "keys"), (names[1], cross, "values")]
-arrows += [(memory_map, cross, "")]
-arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down")]
-flow_figure(shown, arrows, title="The memory enters a layer as keys and values only")
-
-# %% tags=["hide-input"]
-assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
-assert out.shape == (1, 3, 16)
-
-# %% [markdown]
-# The figure shows one head's weights; it leaves out residual paths and norms, which change no shape.
-# x comes out with the shape that it had, so layers can be stacked.
-#
-# Each attention has its own mask.
-# Self-attention must see no later target tokens and no padding: it gets the causal mask and the target's padding mask.
-# Cross-attention gets only the source's padding mask: it may look at the whole source, which is complete before the first German token is written.
-
-# %%
-from course_lib.blocks import FeedForward, Residual
-
-src_mask = padding_mask(batch.src, PAD_ID)  # (batch, 1, 1, src_len)
-future_mask = causal_mask(batch.tgt_in.shape[1], device=device)
-tgt_mask = padding_mask(batch.tgt_in, PAD_ID) & future_mask
-
-# %% [markdown]
-# Here is the layer in code. Around each sub-layer is the residual path of lesson [06](06_encoder.ipynb).
-
-
-# %%
-class OurDecoderLayer(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, dropout, *, norm_first=False):
-        super().__init__()
-        self.self_attn = MultiHeadAttention(d_model, num_heads)
-        self.cross_attn = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.self_attn_path = Residual(d_model, dropout, norm_first)
-        self.cross_attn_path = Residual(d_model, dropout, norm_first)
-        self.feed_forward_path = Residual(d_model, dropout, norm_first)
-
-    def forward(self, x, memory, tgt_mask=None, src_mask=None):
-        x = self.self_attn_path(x, lambda x: self.self_attn(x, x, x, tgt_mask))
-        x = self.cross_attn_path(
-            x, lambda x: self.cross_attn(x, memory, memory, src_mask)
-        )
-        return self.feed_forward_path(x, self.feed_forward)
-
-
-# %% [markdown]
-# Is it the same function as the library's layer and `torch.nn.TransformerDecoderLayer`?
-# We compare them on random inputs with the batch's masks, in both orders of norms.
-
-# %% tags=["hide-input"]
-from course_lib.checks import copy_into_torch
-
-hidden = {"tgt_mask": ~future_mask[0, 0]}  # in PyTorch's layer, True means hidden
-hidden["tgt_key_padding_mask"] = batch.tgt_in == PAD_ID
-hidden["memory_key_padding_mask"] = batch.src == PAD_ID
-
-# %% tags=["hide-input"]
-compared = []
-for net in (fresh, model):
-    their_layer, config = net.decoder.layers[0], net.config
-    sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
-    ours = OurDecoderLayer(*sizes, norm_first=config.norm_first)
-    ours.to(device).double().eval().load_state_dict(their_layer.state_dict())
-    inputs = [random(3, 7, config.d_model).to(device).requires_grad_() for _ in "xm"]
-    out, by_library = (f(*inputs, tgt_mask, src_mask) for f in (ours, their_layer))
-    options = dict(norm_first=config.norm_first, batch_first=True)
-    torchs = nn.TransformerDecoderLayer(*sizes, **options).eval()
-    by_torch = copy_into_torch(their_layer, torchs)(*inputs, **hidden)
-    for name, other in (("library", by_library), ("PyTorch", by_torch)):
-        order = "pre" if config.norm_first else "post"
-        print(f"{order}-norm, ours and {name}: {(out - other).abs().max():.0e} apart")
-    compared.append((inputs, out, by_library, by_torch))
-
-# %% tags=["hide-input"]
-for inputs, *layers_out in compared:
-    grads = [torch.autograd.grad(out.square().sum(), inputs) for out in layers_out]
-    for other, grad in zip(layers_out[1:], grads[1:], strict=True):
-        torch.testing.assert_close(other, layers_out[0], rtol=1e-9, atol=1e-10)
-        torch.testing.assert_close(grad, grads[0], rtol=1e-9, atol=1e-8)
-
-# %% tags=["hide-input"]
-cut_off = OurDecoderLayer(16, 2, 32, 0.0).to(device).double()
-cut_off.load_state_dict(fresh.decoder.layers[0].state_dict())
-with torch.no_grad():  # without its keys and values, the memory has no way in
-    kept = [cut_off(into, each) for each in (small_memory, -small_memory)]
-    for projection in (cut_off.cross_attn.key_proj, cut_off.cross_attn.value_proj):
-        for parameter in projection.parameters():
-            parameter.zero_()
-    assert torch.equal(cut_off(into, small_memory), cut_off(into, -small_memory))
-assert not torch.equal(*kept)
-
-# %% [markdown]
-# It is, up to rounding, and its gradients agree, too (folded).
-# As with the encoder layer, this holds in evaluation mode only: PyTorch applies dropout in more places.
-#
-# ### One memory for all layers
-#
-# The encoder has several layers, too.
-# Which of them does decoder layer 0 read? The last, as every decoder layer does:
-
-# %% tags=["hide-input"]
-first, second = ("encoder\nlayer 0", "encoder\nlayer 1")
-readers = ("decoder\nlayer 0", "decoder\nlayer 1")
-places = [(first, (0, 0.6)), (second, (1, 0.6)), ("final\nnorm", (2, 0.6))]
-places += [(readers[0], (5, 0)), (readers[1], (5, 1.2))]
-parts = [Block(name, (), "", at, "step") for name, at in places]
-parts.append(Block("memory", tuple(memory[0].shape), "source × d_model", (3, 0.6)))
-ways = [(first, second, ""), (second, "final\nnorm", ""), ("final\nnorm", "memory", "")]
-ways += [("memory", reader, "keys and values, own W_K, W_V") for reader in readers]
-ways.append((*readers, "x"))
-flow_figure(parts, ways, title="Every decoder layer reads the same memory")
-
-# %% tags=["hide-input"]
-with torch.no_grad():
-    encoded, decoded = model.src_embedding(batch.src), model.tgt_embedding(batch.tgt_in)
-    for encoder_layer in model.encoder.layers:
-        encoded = encoder_layer(encoded, src_mask)
-    last = model.encoder.norm(encoded)
-    for decoder_layer in model.decoder.layers:
-        decoded = decoder_layer(decoded, last, tgt_mask, src_mask)
-    whole = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)
-torch.testing.assert_close(model.decoder.norm(decoded), whole, rtol=1e-9, atol=1e-10)
-key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layers]
-assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
-
-# %% [markdown]
-# So the memory is that layer's output (section 3.2.3; in a pre-norm model like ours, after the final norm).
-# Each decoder layer makes its own keys and values from it, with its own W_K and W_V.
-# So the encoder runs once for each sentence, and hands over one tensor.
-#
-# **A common mistake**: "keys and values come from the corresponding encoder layer" (lesson [18](18_errata_lab.ipynb) tests it).
-#
-# A change of the source reaches the target through the memory alone.
-# `decode` is given the ids of the source as well, but only to know which keys are padding.
-# With the ids of *The dog sees the cat.* instead, and the same memory, its output stays the same to the last bit (folded).
-
-# %% tags=["hide-input"]
-other_src, padded = batch.src[2:3], src.clone()
-padded[0, -1] = PAD_ID  # instead of </s>
-with torch.no_grad():
-    other_memory, as_it_is = model.encode(other_src), model.decode(one_in, memory, src)
-    fed = [(memory, other_src), (memory, padded), (other_memory, src)]
-    stays = [torch.equal(model.decode(one_in, *each), as_it_is) for each in fed]
-assert stays == [True, False, False]
-
-# %% [markdown]
 # ## From vectors to tokens
 #
-# The decoder ends with a vector for each target position.
+# Now the decoder reads all of `tgt_in` at once, and ends with a vector for each position.
 # The **generator** multiplies it by a matrix of d_model × vocab, which gives one logit for each token of the vocabulary (section 3.4 of the paper).
 # In our translator, as in the paper, this is the transposed embedding matrix (weight tying, lesson [08](08_transformer.ipynb)).
 #
@@ -444,7 +199,7 @@ assert stays == [True, False, False]
 # The paper's figure 1 draws it inside the model; our `Transformer` returns logits, because the loss, `F.cross_entropy`, has a softmax of its own.
 # (With two softmaxes nothing crashes, but even a perfect model has a loss of 6.60; equal probabilities have 7.60.)
 #
-# We feed in `tgt_in`, and look at the most probable token at each position.
+# At each position, we look at the most probable token.
 
 # %%
 with torch.no_grad():
@@ -567,9 +322,9 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# It does, up to rounding.
+# It does, up to rounding (the translator computes in float64 here).
 # The gradient of one pass is the sum over the seven, too (folded cell, without dropout).
-# The reason is the causal mask: position *t* cannot tell whether later tokens exist.
+# The reason is the causal mask: position *t* cannot tell whether later tokens exist, so it computes the same as when it was the newest.
 # So a model can be trained on all positions of a sentence at once.
 # In translation this does not help: the next token is not known until it is written.
 #
@@ -579,7 +334,7 @@ torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 #
 # For our sentence, both ways gave the same tokens.
 # They can part only after a mistake, a prediction that differs from the reference (`tgt`).
-# Here is one, and what both ways read and predict from there on (four positions):
+# Here is one, and what both ways read and predict from there on:
 
 # %% tags=["hide-input"]
 # Some of the sentences may stand in the training part; here it does not matter.
@@ -622,8 +377,7 @@ assert slips["teacher forcing"] == [("▁zu", "▁in")]
 assert slips["free running"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
 
 # %% [markdown]
-# Both ways predict *in*, where the reference has *zu*.
-# At the next position they part.
+# Both ways predict *in*, where the reference has *zu*, and then they part.
 # Teacher forcing is handed the true *zu*, and goes on with *diesem*.
 # Free running has to read its own *in*, and goes on with *diesen*, the form that goes with *in* here.
 # So the teacher-forced line is not a translation: its *diesem* goes with a *zu* that it did not write.
@@ -643,15 +397,259 @@ for number in missed:
 
 # %% [markdown]
 # **A common mistake**: scoring a translator by how many tokens it predicts right with teacher forcing.
-# The reference corrects it after each mistake; in use nothing does.
-#
-# A model trained only on true tokens has never read its own mistakes; in use it must go on from them.
+# There the reference corrects it after each mistake.
+# In use it must go on from its own mistakes, and training on true tokens has never shown it one.
 # This is called **exposure bias** [@ranzato2016].
 # Our eight misses cannot tell how much harm it does.
 #
+# ## The decoder layer
+#
+# Now we open the decoder. A layer has three sub-layers.
+# At each position, each answers one question:
+#
+# 1. *self-attention*: what has been written so far? (queries, keys and values from the target)
+# 2. *cross-attention*: what in the source matters now? (queries from the target, keys and values from the memory)
+# 3. *feed-forward network*: what follows from both? (each position on its own)
+#
+# The first and the last are known from the encoder layer; the one in the middle is new.
+# It comes after self-attention, so its query is made from all that has been written.
+# Here are the shapes for three target tokens, `<s> Die Katze`, and a source of seven tokens.
+# (They are from `fresh`, a small Transformer with random weights: two layers, d_model = 16.)
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+small = replace(model.config, d_model=16, num_heads=2, d_ff=32, norm_first=False)
+fresh = Transformer(small).double().eval()
+with torch.no_grad():
+    for parameter in fresh.parameters():  # biases of 0 would hide mistakes
+        parameter.add_(0.3 * torch.randn_like(parameter))
+fresh = fresh.to(device)
+
+# %% tags=["hide-input"]
+their_layer = fresh.decoder.layers[0]
+with torch.no_grad(), record_attention(fresh) as three:
+    start = one_in[:, :3]
+    into = fresh.tgt_embedding(start)  # (1, tgt_len, d_model)
+    small_memory = fresh.encode(src)
+    fresh.decode(start, small_memory, src)
+    out = their_layer(into, small_memory, causal_mask(3, device=device))
+own_weights, memory_weights = three.decoder[0][0, 0], three.cross[0][0, 0]
+
+# %% tags=["hide-input"]
+from course_lib.figures import Block, flow_figure
+
+size, inner = tuple(into.shape[1:]), (into.shape[1], small.d_ff)
+written_as, kind = "target × d_model", "weights"
+own, cross = "after self-attention", "after cross-attention"
+own_map, memory_map = "weights, target × target", "weights, target × source"
+sentence = f"{english.replace('.', ' .')} </s>"
+shown = [
+    Block(own_map, tuple(own_weights.shape), "", (0, 0), kind),
+    Block("x (target)", size, "<s> Die Katze", (0, 1.5)),
+    Block(own, size, written_as, (1.5, 0)),
+    Block(memory_map, tuple(memory_weights.shape), "", (3, 0), kind),
+    Block("memory (source)", tuple(small_memory[0].shape), sentence, (3, 1.5)),
+    Block(cross, size, written_as, (4.5, 0)),
+]
+
+# %% tags=["hide-input"]
+shown += [
+    Block("inner", inner, "target × d_ff", (4.5, 1.5)),
+    Block("out", tuple(out[0].shape), written_as, (5.8, 1.5), "result"),
+]
+names = "x (target)", "memory (source)"
+arrows = [(names[0], own_map, "queries, keys (causal)"), (names[0], own, "values")]
+arrows += [(own_map, own, ""), (own, memory_map, "queries")]
+arrows += [(names[1], memory_map, "keys"), (names[1], cross, "values")]
+arrows += [(memory_map, cross, "")]
+arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down")]
+flow_figure(shown, arrows, title="The memory enters a layer as keys and values only")
+
+# %% tags=["hide-input"]
+assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
+assert out.shape == (1, 3, 16)
+
+# %% [markdown]
+# The figure shows one head's weights; it leaves out residual paths and norms, which change no shape.
+# x comes out with the shape that it had, so layers can be stacked.
+#
+# Source and target have the same width here, as in the paper.
+# Which sizes must agree, and which need not?
+# We try sizes that all differ, with numbers drawn by `random` (folded).
+
+# %% tags=["hide-input"]
+draws = torch.Generator().manual_seed(0)
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=draws, dtype=torch.float64)
+
+
+# %% tags=["nbval-check-output"]
+x, toy_memory = random(3, 6), random(7, 8)  # (tgt_len, width), (src_len, width)
+W_Q, W_K, W_V = random(6, 4), random(8, 4), random(8, 5)  # d_k = 4, d_v = 5
+query, key, value = x @ W_Q, toy_memory @ W_K, toy_memory @ W_V
+weights = (query @ key.T / math.sqrt(4)).softmax(dim=-1)
+context = weights @ value
+print("weights", tuple(weights.shape), "= tgt_len × src_len")
+print("context", tuple(context.shape), "= tgt_len × d_v")
+
+# %% tags=["hide-input"]
+from course_lib.attention import MultiHeadAttention, attention
+
+looped = torch.zeros(3, 5, dtype=torch.float64)
+for t in range(3):  # one query at a time
+    scores = torch.stack([query[t] @ key[s] / math.sqrt(4) for s in range(7)])
+    for s, weight in enumerate(scores.exp() / scores.exp().sum()):
+        looped[t] += weight * value[s]
+theirs, _ = attention(query, key, value)
+torch.testing.assert_close(context, looped, rtol=1e-9, atol=1e-12)
+torch.testing.assert_close(context, theirs, rtol=1e-9, atol=1e-12)
+assert weights.shape == (3, 7) and context.shape == (3, 5)
+
+# %% [markdown]
+# The result has one row for each *query*: it is as long as the target, whatever the length of the source.
+# W_Q fits the decoder's width, W_K and W_V fit the memory's.
+# Only d_k must be the same on both sides, because a query and a key meet in a dot product.
+#
+# Each attention has its own mask.
+# Only self-attention passes anything from one German position to another.
+# So it alone gets the causal mask, with the target's padding mask.
+# Cross-attention gets only the source's padding mask: it may look at the whole source, which is complete before the first German token is written.
+
+# %%
+from course_lib.blocks import FeedForward, Residual
+
+src_mask = padding_mask(batch.src, PAD_ID)  # (batch, 1, 1, src_len)
+future_mask = causal_mask(batch.tgt_in.shape[1], device=device)
+tgt_mask = padding_mask(batch.tgt_in, PAD_ID) & future_mask
+
+# %% [markdown]
+# Here is the layer in code. Around each sub-layer is the residual path of lesson [06](06_encoder.ipynb).
+
+
+# %%
+class OurDecoderLayer(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff, dropout, *, norm_first=False):
+        super().__init__()
+        self.self_attn = MultiHeadAttention(d_model, num_heads)
+        self.cross_attn = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.self_attn_path = Residual(d_model, dropout, norm_first)
+        self.cross_attn_path = Residual(d_model, dropout, norm_first)
+        self.feed_forward_path = Residual(d_model, dropout, norm_first)
+
+    def forward(self, x, memory, tgt_mask=None, src_mask=None):
+        x = self.self_attn_path(x, lambda x: self.self_attn(x, x, x, tgt_mask))
+        x = self.cross_attn_path(
+            x, lambda x: self.cross_attn(x, memory, memory, src_mask)
+        )
+        return self.feed_forward_path(x, self.feed_forward)
+
+
+# %% [markdown]
+# Is it the same function as the library's layer and `torch.nn.TransformerDecoderLayer`?
+# We compare them on random inputs with the batch's masks, in both orders of norms.
+
+# %% tags=["hide-input"]
+from course_lib.checks import copy_into_torch
+
+hidden = {"tgt_mask": ~future_mask[0, 0]}  # in PyTorch's layer, True means hidden
+hidden["tgt_key_padding_mask"] = batch.tgt_in == PAD_ID
+hidden["memory_key_padding_mask"] = batch.src == PAD_ID
+
+# %% tags=["hide-input"]
+compared = []
+for net in (fresh, model):
+    their_layer, config = net.decoder.layers[0], net.config
+    sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
+    ours = OurDecoderLayer(*sizes, norm_first=config.norm_first)
+    ours.to(device).double().eval().load_state_dict(their_layer.state_dict())
+    inputs = [random(3, 7, config.d_model).to(device).requires_grad_() for _ in "xm"]
+    out, by_library = (f(*inputs, tgt_mask, src_mask) for f in (ours, their_layer))
+    options = dict(norm_first=config.norm_first, batch_first=True)
+    torchs = nn.TransformerDecoderLayer(*sizes, **options).eval()
+    by_torch = copy_into_torch(their_layer, torchs)(*inputs, **hidden)
+    for name, other in (("library", by_library), ("PyTorch", by_torch)):
+        order = "pre" if config.norm_first else "post"
+        print(f"{order}-norm, ours and {name}: {(out - other).abs().max():.0e} apart")
+    compared.append((inputs, out, by_library, by_torch))
+
+# %% tags=["hide-input"]
+for inputs, *layers_out in compared:
+    grads = [torch.autograd.grad(out.square().sum(), inputs) for out in layers_out]
+    for other, grad in zip(layers_out[1:], grads[1:], strict=True):
+        torch.testing.assert_close(other, layers_out[0], rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(grad, grads[0], rtol=1e-9, atol=1e-8)
+
+# %% tags=["hide-input"]
+cut_off = OurDecoderLayer(16, 2, 32, 0.0).to(device).double()
+cut_off.load_state_dict(fresh.decoder.layers[0].state_dict())
+with torch.no_grad():  # without its keys and values, the memory has no way in
+    kept = [cut_off(into, each) for each in (small_memory, -small_memory)]
+    for projection in (cut_off.cross_attn.key_proj, cut_off.cross_attn.value_proj):
+        for parameter in projection.parameters():
+            parameter.zero_()
+    assert torch.equal(cut_off(into, small_memory), cut_off(into, -small_memory))
+assert not torch.equal(*kept)
+
+# %% [markdown]
+# In evaluation mode it is, up to rounding, as the encoder layer was; its gradients agree, too (folded).
+#
+# ### One memory for all layers
+#
+# The encoder has several layers, too.
+# Which of them does decoder layer 0 read? The last, as every decoder layer does:
+
+# %% tags=["hide-input"]
+first, second = ("encoder\nlayer 0", "encoder\nlayer 1")
+readers = ("decoder\nlayer 0", "decoder\nlayer 1")
+places = [(first, (0, 0.6)), (second, (1, 0.6)), ("final\nnorm", (2, 0.6))]
+places += [(readers[0], (5, 0)), (readers[1], (5, 1.2))]
+parts = [Block(name, (), "", at, "step") for name, at in places]
+parts.append(Block("memory", tuple(memory[0].shape), "source × d_model", (3, 0.6)))
+ways = [(first, second, ""), (second, "final\nnorm", ""), ("final\nnorm", "memory", "")]
+ways += [("memory", reader, "keys and values, own W_K, W_V") for reader in readers]
+ways.append((*readers, "x"))
+flow_figure(parts, ways, title="Every decoder layer reads the same memory")
+
+# %% tags=["hide-input"]
+with torch.no_grad():
+    encoded, decoded = model.src_embedding(batch.src), model.tgt_embedding(batch.tgt_in)
+    for encoder_layer in model.encoder.layers:
+        encoded = encoder_layer(encoded, src_mask)
+    last = model.encoder.norm(encoded)
+    for decoder_layer in model.decoder.layers:
+        decoded = decoder_layer(decoded, last, tgt_mask, src_mask)
+    whole = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)
+torch.testing.assert_close(model.decoder.norm(decoded), whole, rtol=1e-9, atol=1e-10)
+key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layers]
+assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
+
+# %% [markdown]
+# So the memory is that layer's output (section 3.2.3; in a pre-norm model like ours, after the final norm).
+# Each decoder layer makes its own keys and values from it, with its own W_K and W_V.
+# So the encoder hands over one tensor, once.
+#
+# **A common mistake**: "keys and values come from the corresponding encoder layer" (lesson [18](18_errata_lab.ipynb) tests it).
+#
+# A change of the source reaches the target through the memory alone.
+# `decode` is given the ids of the source as well, but only to know which keys are padding.
+# With the ids of *The dog sees the cat.* instead, and the same memory, its output stays the same to the last bit (folded).
+
+# %% tags=["hide-input"]
+other_src, padded = batch.src[2:3], src.clone()
+padded[0, -1] = PAD_ID  # instead of </s>
+with torch.no_grad():
+    other_memory, as_it_is = model.encode(other_src), model.decode(one_in, memory, src)
+    fed = [(memory, other_src), (memory, padded), (other_memory, src)]
+    stays = [torch.equal(model.decode(one_in, *each), as_it_is) for each in fed]
+assert stays == [True, False, False]
+
+# %% [markdown]
 # ## Does anything leak?
 #
-# A forgotten mask raises no error.
+# One pass equals seven only if nothing leaks, and a forgotten mask raises no error.
 # So we test: if one input vector moves a little, which answers feel it?
 # The gradient tells us for each input and answer: where it is exactly 0, a small change is not felt.
 # We test three decoders of two layers, with the weights of `fresh`:
@@ -717,12 +715,11 @@ assert all((each[future] > 0).all() for each in of_wrong)
 
 # %% [markdown]
 # The right decoder has exact zeros above the diagonal.
-# The swapped one leaks everywhere, although its self-attention is masked: the keys and values of its cross-attention come from the target, and no causal mask hides them there.
+# The swapped one leaks everywhere, although its self-attention is masked: its cross-attention, with keys and values from the target, joins German positions, too, and has no causal mask.
 #
 # ## Which token does a row explain?
 #
-# Each row of a cross-attention map belongs to a position, and each position has two tokens.
-# A position starts with the vector of the token that it *reads*, and ends with the vector from which the *next* token is predicted.
+# Each row of a cross-attention map belongs to a position: it starts from the token that it reads, and ends in the prediction of the next.
 # Which of the two should label the row?
 # In our map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*.
 #
@@ -789,14 +786,12 @@ for layer in many_maps.cross:
         assert predicted_share > read_share + 0.2
 
 # %% [markdown]
-# The label that fits is the token predicted.
+# The label that fits is the token predicted; each head of both layers favors it (folded).
 # The token read does not even reach chance, and hardly ever fits alone.
-# Each head of both layers favors the token predicted, too (folded).
 # But this is no law: in larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
 # So measure before you label.
 #
-# Now step through a translation, of our sentence or yours.
-# On the left is what the decoder looks at among its own tokens, on the right what it looks at in the source.
+# Now step through a translation, of our sentence or yours: self-attention on the left, cross-attention on the right.
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
@@ -812,7 +807,7 @@ with written_for(english, stepper.text):
 
 # %% [markdown]
 # The position that predicts `▁den` looks at *the*, but gives 0.23 to *dog* as well.
-# (A German article must agree with its noun, so this may be the reason.)
+# (The article must agree with *Hund*, which is not written yet: this may be the reason.)
 # Do all heads of the last layer, layer 1, divide their attention like that?
 
 # %% tags=["hide-input"]
@@ -854,10 +849,10 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# The decoder reads `<s>` and the target shifted right, and predicts the target up to and including `</s>`.
-# Each of its layers has masked self-attention, cross-attention and a feed-forward network, each in a residual path with a norm.
+# Each position stands between two tokens: the decoder reads `<s>` and the target shifted right, and predicts the target up to and including `</s>`.
+# A layer has masked self-attention, cross-attention and a feed-forward network, each in a residual path with a norm.
 # In cross-attention, queries come from the decoder, and every layer projects keys and values of its own from the memory, the encoder's final output.
-# Thanks to the causal mask, one pass over known tokens gives the same as one pass for each token.
+# Only self-attention joins target positions; with the causal mask there, one pass over known tokens gives the same as one pass for each token.
 # So training is parallel; only translation goes token by token.
 # In our translator, the largest weight in row *t* of a cross-attention map usually fits the token that position *t* must predict, and seldom the one that it reads.
 #

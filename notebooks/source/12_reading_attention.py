@@ -29,6 +29,9 @@ model, tokenizer = translator.model.to(device), translator.tokenizer
 # %% [markdown]
 # ## Every map
 #
+# To write *Die alte Frau* for *The old woman*, a translator must choose between *der*, *die* and *das*, and *woman* decides.
+# At which English word will it look when it writes *Die*?
+#
 # The small translator, `course`, has 2 + 2 layers of 4 heads.
 # How many attention maps does one translation produce?
 
@@ -108,12 +111,8 @@ for keys in (first, one_word):
     assert found[0, 3] == 10
 
 # %% [markdown]
-# Most of these maps could serve as a dictionary: *Frau* looks at *woman*, *Kind* at *child*.
-# Now look only at the top row of each map.
-# To write *Die*, all eight heads look at *The*.
-# But *The* does not say whether it must be *der*, *die* or *das*.
-# *woman* decides that, and in this row no head looks at *woman*.
-#
+# Look at the top row of each map: to write *Die*, all eight heads look at *The*, and none at *woman*.
+# But *The* does not tell which of the three it must be.
 # So how does the model know that it must be *Die*?
 #
 # Perhaps the encoder has an answer.
@@ -137,8 +136,12 @@ assert all(src[column] == nouns[row] for _, row, column in framed)
 
 # %% [markdown]
 # Encoder 1.1 takes *The* to *woman*, *the* to *child* and *a* to *apple* (framed).
-# That suggests a story: in the encoder, *The* fetches the gender of *woman*; later, the decoder reads it at *The*.
-# Two pictures do not prove it. We have to ask:
+# The two figures suggest two stories:
+#
+# - *The dictionary.* Most maps of the cross-attention take *Frau* to *woman* and *Kind* to *child*: a head looks at the word that it translates.
+# - *The messenger.* In the encoder, 1.1 brings the gender of *woman* to *The*; later, the decoder reads it there.
+#
+# Two pictures prove neither. The messenger raises five questions:
 #
 # | question | test |
 # |---|---|
@@ -147,8 +150,6 @@ assert all(src[column] == nouns[row] for _, row, column in framed)
 # | Is the gender really at *The*? | train a probe |
 # | Does the decoder read it there? | swap the vector |
 # | Does 1.1 bring it there? | switch off the others |
-#
-# Parentheses remind you what a head seems to do: encoder 1.1 (article → noun).
 #
 # Before the tests, the third kind of map, the decoder's: its rows and columns are both German, and no row looks at a token that is not yet written.
 # The explorer opens with decoder 0.3.
@@ -172,8 +173,7 @@ assert (maps["decoder"].triu(1) == 0).all()
 # ## From a picture to a number
 #
 # One sentence proves little: we need many, and something to count.
-# We practice where the right answers are known: how good a dictionary is each head of the cross-attention?
-# Then, in the section *Tasks of heads*, we count in the same way what encoder 1.1 (article → noun) does.
+# First the dictionary: how often is each head of the cross-attention right?
 #
 # The grammar of the course corpus builds a tree of phrases and expresses it in both languages.
 # So it knows which English word belongs to which German word: the gold links of lesson [04](04_multi_head.ipynb).
@@ -504,14 +504,16 @@ for name, found in ways.items():
 
 # %% [markdown]
 # Against the diagonal alone, seven of the eight heads would have looked like discoveries.
-# Against fast_align not even the best head has a clear lead: the 95 % interval of the difference contains 0. (When German words choose, the head leads by two points: folded cell.)
+# Against fast_align not even the best head has a clear lead: the 95 % interval of the difference contains 0.
 # So compare with the strongest baseline that you can get.
-# (The aligners learned from 20,000 pairs, the translator from 60,000.)
+# (When German words choose, the head leads by two points: folded cell. The aligners learned from 20,000 pairs, the translator from 60,000.)
 #
 # But the head is better at one thing: it knows more often which of two equal words is meant.
 # In *Now a doctor is lending a coat to a student.*, the German student comes first: *einem Studenten einen Mantel*.
 # A table gives each *a* the same scores, and the diagonal prefers the wrong pairs: fast_align takes them, the head finds the right ones.
 # Of the links of repeated words the head finds 91 %, fast_align 82 %; of those of single words, both find about 91 % (folded cells).
+#
+# So the first story holds for cross 1.2: it aligns about as well as a tool built for this, and it tells equal words apart.
 
 # %% tags=["hide-input"]
 lending = "Now a doctor is lending a coat to a student."
@@ -623,7 +625,7 @@ assert (above[level:].diff() < 0).all() and course_film.best[-1] == (1, 2)
 #
 # ## Tasks of heads
 #
-# Back to *The* and *woman*, and to our first question: does encoder 1.1 take articles to their nouns in many sentences?
+# Now the messenger, and its first question: does encoder 1.1 take articles to their nouns in many sentences?
 # The paper says that heads "clearly learn to perform different tasks" (section 4), and shows examples.
 # An example can be chosen to suit a claim, so we count.
 # Our trees know which words belong together: a verb and its subject, for example, or a determiner (an article, or a word in its place, such as *their*) and its noun.
@@ -1012,9 +1014,169 @@ assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total <
 # Ablation tests a pattern, but only if you look at what breaks.
 
 # %% [markdown]
+# ## Where attention misleads
+#
+# Switching a head off removes all that it brings; a map draws only its weights.
+# Two heads of the cross-attention show how far apart the two can be.
+#
+# "Attention is not Explanation" is the title of a paper [@jain2019]: often, other weights gave the same output.
+# "Attention is not not Explanation" is the title of a reply [@wiegreffe2019]: the weights that were used can still be an explanation.
+#
+# ### A neat map that hardly matters
+#
+# Back to the dictionary: cross 0.3 (top right in our first figure) looks like a good one: ten of its twelve rows are right.
+# If its weights are the reason for the output, other weights should give another output.
+# So we scramble them, as Jain and Wallace did with text classifiers.
+# We *permute* each row: it keeps its weights, but puts them on keys drawn at random.
+# We do the same with cross 1.2 (the best aligner), and with all four heads of each layer.
+
+# %% tags=["hide-input"]
+from contextlib import contextmanager
+
+
+def permute(weights, mask, generator):
+    """The same weights in each row, on keys drawn at random among the allowed ones."""
+    numbers = torch.rand(weights.shape, generator=generator).to(weights.device)
+    keys = numbers.masked_fill(~mask, -1).argsort(dim=-1, descending=True)
+    values = weights.sort(dim=-1, descending=True).values
+    return torch.zeros_like(weights).scatter(-1, keys, values)
+
+
+# %% tags=["hide-input"]
+@contextmanager
+def permuted(layer, heads, seed):
+    generator = torch.Generator().manual_seed(seed)
+
+    def hook(module, args, context):  # context (batch, heads, queries, d_k)
+        query, key, value, mask, _ = args
+        scores = query @ key.mT / query.shape[-1] ** 0.5  # as in lesson 03
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)[:, heads]
+        weights = permute(weights, mask.expand_as(weights), generator)
+        context[:, heads] = weights @ value[:, heads]
+        return context
+
+    handle = attentions(model, "cross")[layer].fused.register_forward_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+# %%
+of_permuted = Predict(
+    "As it is, the model translates 97 % of the sentences exactly; without cross 1.2, "
+    "89 %. Now we permute cross 1.2 instead. What share is still exact?",
+    unit="%",
+    off_by=5,
+    section="A neat map that hardly matters",
+)
+of_permuted
+
+# %% tags=["hide-input"]
+scrambled, off = {}, {}  # shares of right sentences
+for layer in range(2):
+    for picked in ([0], [1], [2], [3], [0, 1, 2, 3]):
+        one = len(picked) == 1
+        name = f"cross {layer}.{picked[0]}" if one else f"layer {layer}, all four"
+        shares = []
+        for seed in range(3):
+            with permuted(layer, picked, seed):
+                shares.append(right().float().mean().item())
+        scrambled[name] = sum(shares) / 3
+        off[name] = four_off[4 + layer]
+        if one:
+            off[name] = without["cross", layer, picked[0]].float().mean().item()
+
+# %% tags=["hide-input"]
+print("sentences right:     permuted (mean of 3 draws)   switched off")
+print(f"{'nothing changed':20}{start:9.1%}")
+for name in ("cross 0.3", "cross 1.2", "layer 0, all four", "layer 1, all four"):
+    print(f"{name:20}{scrambled[name]:9.1%}{off[name]:32.1%}")
+of_permuted.reveal(round(100 * scrambled["cross 1.2"]))
+
+# %% tags=["hide-input", "hide-output"]
+for name in scrambled:
+    print(f"{name:20} permuted {scrambled[name]:.1%}, switched off {off[name]:.1%}")
+of_layer_1 = [f"cross 1.{head}" for head in range(4)]
+assert min(off[name] - scrambled[name] for name in of_layer_1) > 0.02
+assert off["cross 1.2"] - scrambled["cross 1.2"] > 0.05
+assert abs(off["cross 1.2"] - 0.89) < 0.04
+assert abs(off["cross 0.3"] - scrambled["cross 0.3"]) < 0.02
+assert 0.6 < scrambled["layer 0, all four"] < 0.8
+assert scrambled["cross 0.3"] > start - 0.03 > 0.94 > 0.02 > scrambled[name]  # layer 1
+
+# %% tags=["hide-input"]
+allowed = torch.tensor([True] * 6 + [False] * 2).expand(3, 8)
+generator = torch.Generator().manual_seed(0)
+given = torch.rand(3, 8, generator=generator).masked_fill(~allowed, 0)
+mixed = permute(given, allowed, generator)
+assert torch.equal(mixed.sort().values, given.sort().values)
+assert (mixed[~allowed] == 0).all() and not torch.equal(mixed, given)
+assert torch.equal(right(), all_right)  # nothing is permuted any more
+
+# %% [markdown]
+# - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head: the model hardly needs it.
+# - Cross 1.2 (the best aligner): scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
+# - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
+#
+# So neither title is the whole truth: the map of cross 0.3 alone hardly matters, but the maps of its layer together do.
+#
+# ### A dark cell that brings less
+#
+# To predict *zeigt*, cross 0.1 (first figure, top row) puts nearly all its weight on `</s>`.
+# A row must sum to 1, even where a head has nothing to look for; perhaps that is why.
+# A token that gets weight in this way is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
+#
+# How much does a head bring from there?
+# It adds weight times value [@kobayashi2020], and the value may be short.
+# In layer 0 of the cross-attention, where such rows are most frequent, we measured what each head adds when a word is predicted.
+# Where the largest weight is on punctuation or `</s>`, these vectors are on average between a quarter and a half shorter than elsewhere (folded cell).
+# So the map alone does not tell how much a head brings, nor *what*.
+
+# %% tags=["hide-input"]
+marks = [tokenizer.encode(f"Hund{mark}")[-1] for mark in ".?,"]
+marks = torch.tensor([*marks, model.config.eos_id, model.config.pad_id]).to(device)
+layer_0 = attentions(model, "cross")[0]
+slices = layer_0.output_proj.weight.detach().T.unflatten(0, (4, -1))
+
+
+# %% tags=["hide-input"]
+@torch.no_grad()
+def look(batch):
+    """Whether in a sink of layer 0, of 1; whether a word; length added by layer 0."""
+    contexts, keep = [], lambda module, args, context: contexts.append(context)
+    handle = layer_0.fused.register_forward_hook(keep)
+    with record_attention(model) as maps:
+        model(batch.src, batch.tgt_in)
+    handle.remove()
+    is_word = ~torch.isin(batch.tgt_out, marks)[:, None].expand(-1, 4, -1)
+    closing = torch.isin(batch.src, marks)[:, None].expand(-1, 4, -1)
+    in_sinks = (closing.gather(2, each.argmax(dim=-1)) & is_word for each in maps.cross)
+    return *in_sinks, is_word, (contexts[0] @ slices).norm(dim=-1)
+
+
+# %% tags=["hide-input", "hide-output"]
+looks = [[each.transpose(0, 1).flatten(1) for each in look(one)] for one in batches]
+looks = [torch.cat(each, dim=1) for each in zip(*looks, strict=True)]
+in_sink, in_sink_1, is_word, lengths = looks  # (heads, rows) each
+added = {}
+for head in range(4):
+    sink, busy = in_sink[head], is_word[head] & ~in_sink[head]
+    added[head] = [lengths[head][rows].mean().item() for rows in (sink, busy)]
+    share = (sink.sum() / is_word[head].sum()).item()
+    print(f"cross 0.{head}: {share:4.0%} of rows in a sink, where it adds", end=" ")
+    less = 1 - added[head][0] / added[head][1]
+    print(f"{added[head][0]:.1f}; elsewhere {added[head][1]:.1f} ({less:.0%} less)")
+
+# %% tags=["hide-input"]
+assert all(0.5 * busy < sink < 0.8 * busy for sink, busy in added.values())
+assert in_sink.sum() > 2 * in_sink_1.sum()
+assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
+
+# %% [markdown]
 # ## What does the article hold?
 #
-# The third question: is the gender really at *The*?
+# Back to the messenger, and its third question: is the gender really at *The*?
 # The decoder looks at *The* when it writes *Die*, but it does not see words.
 # It sees the memory, one vector a token, in which the encoder has mixed the words.
 #
@@ -1158,7 +1320,7 @@ assert (
 # A model of random weights knows nothing about gender.
 # Yet its probe is right 97 times in 100.
 # A probe can memorize: this vector is *woman*, so feminine.
-# So the 97 % of the trained model say nothing about the model: its probe may have memorized, too.
+# So the 97 % of the trained model say nothing about the model.
 #
 # Memorizing must not help: we hide a third of the nouns from the *probe* (each third once), and test it on these.
 
@@ -1395,8 +1557,21 @@ assert max(cost[head] for head in the_rest) < 0.13
 # So 1.1 is enough, and switching off any other head alone changes next to nothing.
 # But others can do part of its work, above all 1.0 and 0.1: without 1.1 and one of these two, only about 40 % are right.
 # (Without any head every article is *Die*.)
+
+# %% [markdown]
+# ## How the model knows
 #
-# ### How the model knows
+# The messenger's five questions have their answers:
+#
+# | question | answer |
+# |---|---|
+# | Does 1.1 take determiners to nouns? | yes, 95 %; best distance 76 %, control rows 2 % |
+# | Does the model need 1.1? | yes, a third of the sentences are lost; another head of the encoder costs about 10 points at most |
+# | Is the gender at *The*? | yes, 88 % by a probe on new nouns; guessing about 46 %, random model 34 % |
+# | Does the decoder read it there? | yes, in these sentences: all articles follow the vector at *The*, none that of another position |
+# | Does 1.1 bring it there? | with 1.1 alone all articles are right; without it 72 % still are, so other heads can do a part |
+#
+# So, in these sentences, this is how the model knows that it must be *Die*:
 #
 # ```
 # English    The  ◄────────────────  woman   sees   the   boy .
@@ -1407,179 +1582,8 @@ assert max(cost[head] for head in the_rest) < 0.13
 # German     Die
 # ```
 #
-# So, in these sentences, this is how the model knows that it must be *Die*.
-# In the encoder, *The* fetches the gender of its noun.
-# In the decoder, all eight heads of the cross-attention look at *The*, and the decoder finds the gender there.
-# The cross-attention map was right about *where* the decoder looks.
-# It could not show *what* the decoder finds.
-#
-# And this is what became of the map of encoder 1.1:
-#
-# | question | test | answer |
-# |---|---|---|
-# | Does 1.1 take determiners to nouns? | count | yes, 95 %; best distance 76 %, control rows 2 % |
-# | Does the model need 1.1? | switch it off | yes, a third of the sentences are lost; another head of the encoder costs about 10 points at most |
-# | Is the gender at *The*? | probe, on new nouns | yes, 88 %; guessing about 46 %, random model 34 % |
-# | Does the decoder read it there? | activation patching | yes, in these sentences: all articles follow the vector at *The*, none that of another position |
-# | Does 1.1 bring it there? | switch off the others | with 1.1 alone all articles are right; without it 72 % still are, so other heads can do a part |
-#
-# ## Where attention misleads
-#
-# Encoder 1.1 passed its tests. Two other heads, both of the cross-attention, show what a map can hide.
-#
-# "Attention is not Explanation" is the title of a paper [@jain2019]: often, other weights gave the same output.
-# "Attention is not not Explanation" is the title of a reply [@wiegreffe2019]: the weights that were used can still be an explanation.
-#
-# ### A neat map that hardly matters
-#
-# Cross 0.3 (top right in our first figure) looks like a good dictionary: ten of its twelve rows are right.
-# If its weights are the reason for the output, other weights should give another output.
-# So we scramble them, as Jain and Wallace did with text classifiers.
-# We *permute* each row: it keeps its weights, but puts them on keys drawn at random.
-# We do the same with cross 1.2 (the best aligner), and with all four heads of each layer.
-
-# %% tags=["hide-input"]
-from contextlib import contextmanager
-
-
-def permute(weights, mask, generator):
-    """The same weights in each row, on keys drawn at random among the allowed ones."""
-    numbers = torch.rand(weights.shape, generator=generator).to(weights.device)
-    keys = numbers.masked_fill(~mask, -1).argsort(dim=-1, descending=True)
-    values = weights.sort(dim=-1, descending=True).values
-    return torch.zeros_like(weights).scatter(-1, keys, values)
-
-
-# %% tags=["hide-input"]
-@contextmanager
-def permuted(layer, heads, seed):
-    generator = torch.Generator().manual_seed(seed)
-
-    def hook(module, args, context):  # context (batch, heads, queries, d_k)
-        query, key, value, mask, _ = args
-        scores = query @ key.mT / query.shape[-1] ** 0.5  # as in lesson 03
-        weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)[:, heads]
-        weights = permute(weights, mask.expand_as(weights), generator)
-        context[:, heads] = weights @ value[:, heads]
-        return context
-
-    handle = attentions(model, "cross")[layer].fused.register_forward_hook(hook)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-# %%
-of_permuted = Predict(
-    "As it is, the model translates 97 % of the sentences exactly; without cross 1.2, "
-    "89 %. Now we permute cross 1.2 instead. What share is still exact?",
-    unit="%",
-    off_by=5,
-    section="A neat map that hardly matters",
-)
-of_permuted
-
-# %% tags=["hide-input"]
-scrambled, off = {}, {}  # shares of right sentences
-for layer in range(2):
-    for picked in ([0], [1], [2], [3], [0, 1, 2, 3]):
-        one = len(picked) == 1
-        name = f"cross {layer}.{picked[0]}" if one else f"layer {layer}, all four"
-        shares = []
-        for seed in range(3):
-            with permuted(layer, picked, seed):
-                shares.append(right().float().mean().item())
-        scrambled[name] = sum(shares) / 3
-        off[name] = four_off[4 + layer]
-        if one:
-            off[name] = without["cross", layer, picked[0]].float().mean().item()
-
-# %% tags=["hide-input"]
-print("sentences right:     permuted (mean of 3 draws)   switched off")
-print(f"{'nothing changed':20}{start:9.1%}")
-for name in ("cross 0.3", "cross 1.2", "layer 0, all four", "layer 1, all four"):
-    print(f"{name:20}{scrambled[name]:9.1%}{off[name]:32.1%}")
-of_permuted.reveal(round(100 * scrambled["cross 1.2"]))
-
-# %% tags=["hide-input", "hide-output"]
-for name in scrambled:
-    print(f"{name:20} permuted {scrambled[name]:.1%}, switched off {off[name]:.1%}")
-of_layer_1 = [f"cross 1.{head}" for head in range(4)]
-assert min(off[name] - scrambled[name] for name in of_layer_1) > 0.02
-assert off["cross 1.2"] - scrambled["cross 1.2"] > 0.05
-assert abs(off["cross 1.2"] - 0.89) < 0.04
-assert abs(off["cross 0.3"] - scrambled["cross 0.3"]) < 0.02
-assert 0.6 < scrambled["layer 0, all four"] < 0.8
-assert scrambled["cross 0.3"] > start - 0.03 > 0.94 > 0.02 > scrambled[name]  # layer 1
-
-# %% tags=["hide-input"]
-allowed = torch.tensor([True] * 6 + [False] * 2).expand(3, 8)
-generator = torch.Generator().manual_seed(0)
-given = torch.rand(3, 8, generator=generator).masked_fill(~allowed, 0)
-mixed = permute(given, allowed, generator)
-assert torch.equal(mixed.sort().values, given.sort().values)
-assert (mixed[~allowed] == 0).all() and not torch.equal(mixed, given)
-assert torch.equal(right(), all_right)  # nothing is permuted any more
-
-# %% [markdown]
-# - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head: the model hardly needs it.
-# - Cross 1.2 (the best aligner): scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
-# - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
-#
-# So neither title is the whole truth: the map of cross 0.3 alone hardly matters, but the maps of its layer together do.
-#
-# ### A dark cell that brings less
-#
-# To predict *zeigt*, cross 0.1 (first figure, top row) puts nearly all its weight on `</s>`.
-# A row must sum to 1, even where a head has nothing to look for; perhaps that is why.
-# A token that gets weight in this way is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
-#
-# How much does a head bring from there?
-# It adds weight times value [@kobayashi2020], and the value may be short.
-# In layer 0 of the cross-attention, where such rows are most frequent, we measured what each head adds when a word is predicted.
-# Where the largest weight is on punctuation or `</s>`, these vectors are on average between a quarter and a half shorter than elsewhere (folded cell).
-# So the map alone does not tell how much a head brings.
-
-# %% tags=["hide-input"]
-marks = [tokenizer.encode(f"Hund{mark}")[-1] for mark in ".?,"]
-marks = torch.tensor([*marks, model.config.eos_id, model.config.pad_id]).to(device)
-layer_0 = attentions(model, "cross")[0]
-slices = layer_0.output_proj.weight.detach().T.unflatten(0, (4, -1))
-
-
-# %% tags=["hide-input"]
-@torch.no_grad()
-def look(batch):
-    """Whether in a sink of layer 0, of 1; whether a word; length added by layer 0."""
-    contexts, keep = [], lambda module, args, context: contexts.append(context)
-    handle = layer_0.fused.register_forward_hook(keep)
-    with record_attention(model) as maps:
-        model(batch.src, batch.tgt_in)
-    handle.remove()
-    is_word = ~torch.isin(batch.tgt_out, marks)[:, None].expand(-1, 4, -1)
-    closing = torch.isin(batch.src, marks)[:, None].expand(-1, 4, -1)
-    in_sinks = (closing.gather(2, each.argmax(dim=-1)) & is_word for each in maps.cross)
-    return *in_sinks, is_word, (contexts[0] @ slices).norm(dim=-1)
-
-
-# %% tags=["hide-input", "hide-output"]
-looks = [[each.transpose(0, 1).flatten(1) for each in look(one)] for one in batches]
-looks = [torch.cat(each, dim=1) for each in zip(*looks, strict=True)]
-in_sink, in_sink_1, is_word, lengths = looks  # (heads, rows) each
-added = {}
-for head in range(4):
-    sink, busy = in_sink[head], is_word[head] & ~in_sink[head]
-    added[head] = [lengths[head][rows].mean().item() for rows in (sink, busy)]
-    share = (sink.sum() / is_word[head].sum()).item()
-    print(f"cross 0.{head}: {share:4.0%} of rows in a sink, where it adds", end=" ")
-    less = 1 - added[head][0] / added[head][1]
-    print(f"{added[head][0]:.1f}; elsewhere {added[head][1]:.1f} ({less:.0%} less)")
-
-# %% tags=["hide-input"]
-assert all(0.5 * busy < sink < 0.8 * busy for sink, busy in added.values())
-assert in_sink.sum() > 2 * in_sink_1.sum()
-assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
+# The cross-attention map was right about *where* the decoder looks: all eight heads look at *The*.
+# It could not show *what* the decoder finds there: the gender of *woman*, at which none of them looks.
 
 # %% [markdown]
 # ## Your predictions
@@ -1608,12 +1612,11 @@ Predictions()
 #
 # A map shows where a head looks, and nothing else.
 #
+# - *Whose row is it?* In the decoder, that of the token that it predicts.
 # - *Does it always look there?* Count, and compare with a baseline and control rows: of fifteen candidates five were confirmed.
 # - *Does the model need it?* Switch the head off, and look at what breaks: one of two heads that look from pronouns to their nouns costs 54 % of the sentences with *it*, mostly by wrong determiners; the other 5 %.
 # - *Do its weights matter?* Scramble them, in one head and in a whole layer. A dark cell may bring little: the value may be short.
 # - *What is at that place?* Not only the word. A probe shows what a vector holds, if it fails where the information is missing; patching shows what the model reads there.
-#
-# Label the rows by the token that they predict: in our translator, with the other label every head's error rate is above 80 %.
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.
 #

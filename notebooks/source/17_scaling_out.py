@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17 · Scaling out: more data, more processes, more money
 #
-# **Question.** You have sentence pairs of your own, and a second core, GPU or machine. How much does each of them help, and what would it take to get as far as the paper?
+# **Question.** Twice the sentence pairs, twice the processes, twice the money: what does each of them bring, and what stops it? And what would it take to get as far as the paper?
 #
 # **Afterwards you can**
 #
@@ -158,6 +158,7 @@ assert {run["choices"]["seen"] for run in record["runs"]} == {32_000, 128_000}
 # Up to 4,000 pairs, each doubling helps.
 # From 4,000 on, the means differ by less than 1.5 BLEU.
 # That may be chance: three runs with the *same* 32,000 pairs differ by 2.7.
+# (How good is 30 BLEU? One of about twenty test sentences is translated exactly as in the reference.)
 #
 # Are 4,000 pairs enough, then? Or was the training too short to learn from more?
 # Now we change the other thing: three of the corpora are read for four times as long, 128,000 pairs in all.
@@ -193,15 +194,15 @@ assert 0.043 < statistics.mean(exact["1,000 pairs"]) < 0.05
 assert 0.38 < statistics.mean(exact["32,000 pairs, longer"]) < 0.42
 
 # %% [markdown]
-# What helps more depends on where you stand: try more pairs and longer training, one at a time.
+# The curve was flat because the training ended too early, not because 4,000 pairs are enough.
+# From 4,000 pairs, eight times the pairs bring 1 BLEU; after the longer reading they bring 7. (A still higher learning rate might move this limit.)
 #
-# - From 1,000 pairs, four times the pairs bring 11 BLEU. Four times the reading brings 7.
-# - From 4,000 pairs, eight times the pairs bring 1. Four times the reading brings 23.
-# - After that longer reading, eight times the pairs bring 7.
+# What helps more depends on where you stand: try pairs and reading, one at a time.
+# From 1,000 pairs, four times the pairs bring 11 BLEU, four times the reading 7.
+# From 4,000, four times the reading brings 23. (At 72 BLEU, two of five sentences are exact.)
 #
-# So at 32,000 pairs read, this model could not use more than 4,000. (A still higher learning rate might move this limit.)
-#
-# (How good is 30 BLEU? One of about twenty test sentences is translated exactly as in the reference. At 72 BLEU, two of five are.)
+# More of one thing helps until another one is the limit.
+# We meet this again with processes, memory and money.
 #
 # The figure has all sizes, and a line fitted to the first three.
 
@@ -252,18 +253,11 @@ assert line[-1] > bleu[-1] + 15 and line[1] < short[1].min()
 # ## Two processes, one step
 #
 # A **process** is a program that is running, with memory of its own.
-# **Data parallelism** is the simplest way to let several of them train one model:
+# Its number, from 0, is its **rank**; the number of processes is the **world size**.
+# **Data parallelism** is the simplest way to let several of them train one model: each has a copy of it, and takes a *share* of each batch, some of its rows.
+# They combine their gradients by an **all-reduce**: a sum or mean that every process receives.
 #
-# 1. each process has a whole copy of the model, with the same weights;
-# 2. of each batch, each takes a *share*: some of its rows;
-# 3. each computes the loss of its share and the gradients of that loss;
-# 4. the gradients are combined over all processes, and everyone gets the result;
-# 5. all take the same optimizer step, so that the copies stay equal.
-#
-# A process's number, from 0, is its **rank**; the number of processes is the **world size**.
-# A sum or mean that every process receives is called an **all-reduce**.
-#
-# Here are two processes, and a model with four weights:
+# Two processes, and a model with four weights:
 #
 # ```
 #                  rank 0                   rank 1
@@ -275,7 +269,9 @@ assert line[-1] > bleu[-1] + 15 and line[1] < short[1].min()
 # optimizer step   new W                    new W               the same copy again
 # ```
 #
-# Which loss should each process compute?
+# Equal weights and equal gradients make equal steps, so the copies stay equal.
+#
+# But which loss should each process compute?
 # The obvious answer is the mean over the tokens of *its* share.
 # Try it with ten tokens.
 # Rank 0 has 2 tokens, each with loss 4. Rank 1 has 8 tokens, each with loss 1.
@@ -356,20 +352,11 @@ with written_for(1000, len(lines)):
 # So each process must know T, the number of target tokens in the whole batch.
 # Ours do, because each builds the whole batch. Otherwise they add up their counts with an all-reduce.
 #
-# One trap is left.
-# Many tools, PyTorch's too, take the *mean* of the gradients, not the sum.
-# With two processes, the mean is half of what we want, so each process doubles its loss first.
-# With N processes it multiplies by N (Lₖ is the sum of the losses of share k):
-#
-# $$\sum_k \nabla \frac{L_k}{T} \;=\; \frac{1}{N} \sum_k \nabla \frac{N \, L_k}{T}$$
-#
-# (With Adam you may not notice if you forget the N: Adam divides by the size of the gradients, so the factor nearly cancels. With SGD it does not, and with clipping it changes which gradients are clipped.)
-#
 # ## What a wrapper does
 #
-# Now with processes.
 # PyTorch's `DistributedDataParallel`, DDP for short, is a wrapper, a module around a module: its `forward` calls the inner one's, and after `backward` each gradient is the mean over all processes.
 # The core of it fits on the page.
+# (Other processes have no notebook: folded cells save what they need to files.)
 
 # %% tags=["hide-input"]
 ran = []  # the text of each cell from here on
@@ -407,20 +394,23 @@ class OurDataParallel(nn.Module):
         return self.module(batch)
 
 
-# %% [markdown]
-# The hook is called for each parameter as soon as its gradient is complete, while `backward` is still busy with the layers below.
-# Our `all_reduce` waits for its result, so `backward` waits, too.
-# DDP starts the exchange and lets `backward` go on, so communication overlaps with computation.
-# It also sends the gradients of many parameters together, in *buckets*, because one large message is faster than many small ones [@li2020].
-#
-# (A folded cell saves the class to a file, because other processes have no notebook.)
-
 # %% tags=["hide-input"]
 save("ours.py")
 
 # %% [markdown]
-# The next cell says what each process does: it takes its rows of one batch and computes the gradient.
-# A folded cell calls it in several ways and compares each result with the gradient of the whole batch.
+# `average` divides by N, the number of processes, as many tools do. But with the common divisor we need the *sum*: with two processes, twice as much.
+# So each process multiplies its loss by N first (Lₖ is the sum of the losses of share k):
+#
+# $$\sum_k \nabla \frac{L_k}{T} \;=\; \frac{1}{N} \sum_k \nabla \frac{N \, L_k}{T}$$
+#
+# (With Adam you may not notice if you forget the N: Adam divides by the size of the gradients, so the factor nearly cancels. With SGD it does not, and with clipping it changes which gradients are clipped.)
+#
+# The hook, `average`, is called for each parameter as soon as its gradient is complete, while `backward` is still busy with the layers below.
+# Our `all_reduce` waits for its result, so `backward` waits, too.
+# DDP starts the exchange and lets `backward` go on, so communication overlaps with computation.
+# It also sends the gradients of many parameters together, in *buckets*, because one large message is faster than many small ones [@li2020].
+#
+# Here is what each process does with a wrapper, ours or DDP:
 
 
 # %%
@@ -476,8 +466,9 @@ save("gradients.py", cells=2, before=imports, after=start)
 
 # %% [markdown]
 # `torchrun` comes with PyTorch: it starts the processes, tells each its rank and the world size, and connects them.
-# A folded cell has written all this to `gradients.py`, with a batch of seven pairs: the three shortest of our corpus and the four longest.
+# Ours run `gradients.py`, with a batch of seven pairs: the three shortest of our corpus and the four longest.
 # Seven rows cannot be divided evenly.
+# How far is each gradient from that of the whole batch?
 
 # %%
 *compared, of_sharded = run("torchrun --nproc-per-node 2 gradients.py").splitlines()
@@ -531,82 +522,9 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 # All machines must then see the data file and the output folder.
 # (This lesson tests gloo on one machine, and not nccl.)
 #
-# ## When a process dies
-#
-# On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted unexpectedly 419 times in 54 days [@grattafiori2024, section 3.3.4].
-# When one process is gone, the others cannot go on: they wait for its gradients until an error or a time limit ends them.
-# `torchrun` watches them.
-# If a process dies, it ends all others and starts all of them again, up to `--max-restarts` times (without that option, never).
-# The new ones load the newest checkpoint and continue.
-#
-# In our test, one process kills itself as soon as there is a checkpoint (a folded cell starts this in rank 1, the first time only):
-
-# %%
-import signal
-import threading
-import time
-
-from course_lib.__main__ import main
-
-
-def die_after_the_first_epoch():
-    while not Path("crashed/checkpoints/last.safetensors").exists():
-        time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-# %% tags=["hide-input"]
-starts = os.environ.get("TORCHELASTIC_RESTART_COUNT")  # None in the notebook
-if (starts, os.environ.get("RANK")) == ("0", "1"):
-    threading.Thread(target=die_after_the_first_epoch, daemon=True).start()
-if starts is not None:
-    print(f"rank {os.environ['RANK']} started, after {starts} restarts")
-    sys.exit(main())
-
-# %% tags=["hide-input"]
-save("crash.py", cells=2)
-
-# %%
-of_crash = Predict(
-    "Killed after its first epoch and started again: what are the final weights?",
-    ["those of the uninterrupted run", "others, equally good", "worse by an epoch"],
-    section="When a process dies",
-)
-of_crash
-
-# %%
-from course_lib.storage import load_tensors
-
-# One restart would do, but a restart can fail as well (PyTorch issue 135712).
-RESTARTS = "torchrun --nproc-per-node 2 --max-restarts 3"
-crash_said = run(f"{RESTARTS} crash.py train {OPTIONS} --out crashed")
-told = [line for line in crash_said.splitlines() if line.startswith(("rank", "epoch"))]
-print(*(line.split("  valid")[0] for line in told), sep="\n")
-files = [folder / name / "model.safetensors" for name in ("two", "crashed")]
-whole_run, crashed = (load_tensors(file)[0] for file in files)
-furthest = max((whole_run[name] - crashed[name]).abs().max() for name in crashed)
-print(f"largest difference of a weight: {furthest}")
-of_crash.reveal(of_crash.choices[0 if furthest == 0 else 1])
-
-# %% tags=["hide-input"]
-assert furthest == 0 and whole_run.keys() == crashed.keys()
-assert "after 1 restarts" in crash_said
-kept = [sorted((folder / name).rglob("*.safe*")) for name in ("two", "crashed")]
-assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
-
-# %% [markdown]
-# Not one bit is different.
-# The checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the position in the epoch, and the state of *every* process's random generator, which dropout uses. (Without dropout, our test does not check the generators; the library's own tests do.)
-#
-# Equal bits need the same number of processes and threads.
-# On GPUs, do not expect them: kernels may add in another order each time.
-#
-# What was computed after the checkpoint is lost, here at most an epoch.
-# Save often enough that repeating it does not hurt.
-#
 # ## What a second process brings
 #
-# Both logs have the seconds that the training steps took.
+# Is it faster, too? Both logs have the seconds that the training steps took.
 # **Throughput** is work per second, here target tokens:
 
 # %%
@@ -640,7 +558,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 #
 # How large is our s?
 # One speed-up is one equation: two processes take s + (1 − s)/2 of the time of one.
-# We solve it for s. That is no fit: nothing is left to test the law with.
+# We solve it for s.
 #
 # A second law shows how little this tells.
 # Suppose that everything is divided, and each further process adds a constant cost of communication: N processes take 1/N + cost · (N − 1).
@@ -723,7 +641,7 @@ assert round(25_000 / 8, -2) == 3100 and round(25_000 / 64, -1) == 390
 # Both curves go through both of our points, and then they part.
 # So the two points tell how much is lost with two processes (waiting and exchange included), on this machine, with this model and batch.
 # They do not tell which law holds, or what eight processes would take.
-# To test a law, measure a point that we did not use to solve it: N = 4.
+# Again the test is a point that we did not use: N = 4.
 #
 # It also matters how much each process has to do between two exchanges.
 # The paper's batch had about 25,000 target tokens: some 3,100 for each of 8 GPUs, but only 390 for each of 64.
@@ -731,6 +649,80 @@ assert round(25_000 / 8, -2) == 3100 and round(25_000 / 64, -1) == 390
 # Usually the batch grows with the processes: **weak scaling**.
 # Each process then does as much between two exchanges as before.
 # But a larger batch is another training: it needs another learning rate, and beyond some size it saves no more steps [@shallue2019].
+#
+# ## When a process dies
+#
+# More processes fail more often.
+# On 16,000 GPUs something breaks about every three hours: Llama 3's training was interrupted unexpectedly 419 times in 54 days [@grattafiori2024, section 3.3.4].
+# When one process is gone, the others cannot go on: they wait for its gradients until an error or a time limit ends them.
+# `torchrun` watches them.
+# If a process dies, it ends all others and starts all of them again, up to `--max-restarts` times (without that option, never).
+# The new ones load the newest checkpoint and continue.
+#
+# In our test, one process kills itself as soon as there is a checkpoint (a folded cell starts this in rank 1, the first time only):
+
+# %%
+import signal
+import threading
+import time
+
+from course_lib.__main__ import main
+
+
+def die_after_the_first_epoch():
+    while not Path("crashed/checkpoints/last.safetensors").exists():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# %% tags=["hide-input"]
+starts = os.environ.get("TORCHELASTIC_RESTART_COUNT")  # None in the notebook
+if (starts, os.environ.get("RANK")) == ("0", "1"):
+    threading.Thread(target=die_after_the_first_epoch, daemon=True).start()
+if starts is not None:
+    print(f"rank {os.environ['RANK']} started, after {starts} restarts")
+    sys.exit(main())
+
+# %% tags=["hide-input"]
+save("crash.py", cells=2)
+
+# %%
+of_crash = Predict(
+    "Killed after its first epoch and started again: what are the final weights?",
+    ["those of the uninterrupted run", "others, equally good", "worse by an epoch"],
+    section="When a process dies",
+)
+of_crash
+
+# %%
+from course_lib.storage import load_tensors
+
+# One restart would do, but a restart can fail as well (PyTorch issue 135712).
+RESTARTS = "torchrun --nproc-per-node 2 --max-restarts 3"
+crash_said = run(f"{RESTARTS} crash.py train {OPTIONS} --out crashed")
+told = [line for line in crash_said.splitlines() if line.startswith(("rank", "epoch"))]
+print(*(line.split("  valid")[0] for line in told), sep="\n")
+files = [folder / name / "model.safetensors" for name in ("two", "crashed")]
+whole_run, crashed = (load_tensors(file)[0] for file in files)
+furthest = max((whole_run[name] - crashed[name]).abs().max() for name in crashed)
+print(f"largest difference of a weight: {furthest}")
+of_crash.reveal(of_crash.choices[0 if furthest == 0 else 1])
+
+# %% tags=["hide-input"]
+assert furthest == 0 and whole_run.keys() == crashed.keys()
+assert "after 1 restarts" in crash_said
+kept = [sorted((folder / name).rglob("*.safe*")) for name in ("two", "crashed")]
+assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
+
+# %% [markdown]
+# Not one bit is different.
+# The checkpoint has all that a run consists of (lesson [09](09_training.ipynb)): weights, Adam's moments, the position in the epoch, and the state of *every* process's random generator, which dropout uses. (Without dropout, our test does not check the generators; the library's own tests do.)
+#
+# Equal bits need the same number of processes and threads.
+# On GPUs, do not expect them: kernels may add in another order each time.
+#
+# What was computed after the checkpoint is lost, here at most an epoch.
+# Save often enough that repeating it does not hurt.
 #
 # ## When the model does not fit
 #
@@ -780,7 +772,6 @@ print(of_sharded)
 # ## What 27.3 BLEU takes
 #
 # The paper's base model reaches 27.3 BLEU on newstest2014, English to German, after 100,000 steps of 25,000 target tokens each.
-# What does such a training take?
 # We count FLOPs, as lesson [08](08_transformer.ipynb) did for one sentence; a training step takes three times the operations of its forward pass (lesson [14](14_cost_and_memory.ipynb#What-does-a-step-cost?)).
 
 # %%
@@ -882,10 +873,7 @@ with written_for((("base", 100_000, "P100", 8), 5.0), (shown_plan, planner.seria
     assert abs(planner.view["hours"] - 16) < 0.4
 
 # %% [markdown]
-# Here are three plans with A100s.
-# They assume bfloat16, with the data sheet's peak of 312 · 10¹², and again 29 % of it.
-# That is optimistic: so small a model probably keeps a faster GPU less busy, and with 64 devices each gets only 390 tokens of the batch.
-# The price of a device-hour, 2, is yours to replace.
+# Here are three plans with A100s: in bfloat16, with the data sheet's peak of 312 · 10¹², again 29 % of it, and a price of 2 for a device-hour.
 
 # %%
 from course_lib.training import Budget
@@ -904,7 +892,8 @@ assert round(1 + 63 * 0.05, 2) == 4.15
 assert PEAKS["A100"] == 312e12
 
 # %% [markdown]
-# What took eight GPUs half a day in 2017 takes one GPU three hours, if the assumptions hold.
+# What took eight GPUs half a day in 2017 takes one GPU three hours, if it reaches the 29 %.
+# (That is optimistic: so small a model probably keeps a faster GPU less busy, and with 64 devices each gets only 390 tokens of the batch.)
 #
 # Without a serial share, 64 devices cost as much as one: you save time, and pay nothing for it.
 # With 5 %, they cost four times as much.
@@ -918,6 +907,7 @@ assert PEAKS["A100"] == 312e12
 #
 # For language models this has been measured.
 # Their loss falls like a power of the parameters, of the tokens and of the FLOPs, as long as the other two are no limit: these are **scaling laws** [@kaplan2020].
+# (Where the reading was the limit, our curve was flat.)
 # Kaplan et al. would put most of a larger budget into a larger model.
 # @hoffmann2022 let both grow together, with about 20 tokens for each parameter.
 # (@porian2024 found reasons for the difference: how the last layer's FLOPs are counted, the warm-up, and how the optimizer is tuned for each size.)
@@ -972,12 +962,17 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# - **Data or training?** At 32,000 pairs read, more than 4,000 different pairs brought next to nothing. At 128,000, eight times the pairs brought 7 BLEU. Change one at a time.
-# - **More processes take the same step.** Each divides the loss of its rows by the tokens of the whole batch; then the gradients add up. If the wrapper takes the mean, multiply by the number of processes. The mean of the means is another training.
-# - **A crash costs only time.** `torchrun` starts all processes again from the last checkpoint. On CPUs the final weights were equal to the bit.
-# - **The serial share limits the speed-up**, to 1/s. One measured speed-up gives s, but cannot show that the law is right.
-# - **Sharding makes room**, for weights, gradients and moments, not for activations. It does not make training faster.
-# - **The paper's 3.3 · 10¹⁸ is what its GPUs could have done** in 12 hours. The training took 9.5 · 10¹⁷. Plan with a utilization, and with your own price.
+# More of one thing helps until another one is the limit:
+#
+# - **more pairs**, until the training is too short to use them. At 32,000 pairs read, more than 4,000 brought next to nothing; at 128,000, eight times the pairs brought 7 BLEU. Change one at a time;
+# - **more processes**, until the serial part is all that is left: by Amdahl's law, the speed-up stays below 1/s. One measured speed-up gives s, but cannot show that the law is right;
+# - **sharding**, until the activations fill the memory. It makes room, not speed;
+# - **more money**, until devices wait: with 5 % serial, 64 devices cost four times as much as one.
+#
+# More processes take the same step if each divides the loss of its rows by the tokens of the *whole* batch, and the gradients are added. (If the wrapper takes the mean, multiply by N.) The mean of the means is another training.
+# After a crash, `torchrun` starts all of them again from the last checkpoint; on CPUs the final weights were equal to the bit.
+#
+# The paper's training took 9.5 · 10¹⁷ FLOPs; its 3.3 · 10¹⁸ is what eight GPUs could have done in 12 hours. One A100 would need three hours, if it reaches the same 29 %. Plan with a utilization, and with your own price.
 #
 # **Practice**: [assignment 17](assignments/release/17_scaling_out/17_scaling_out.ipynb): exercises that are checked at once, and a question to answer in words.
 #
