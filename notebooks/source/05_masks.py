@@ -20,8 +20,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from course_lib.attention import MultiHeadAttention
 from course_lib.data import Pair, pad
 from course_lib.figures import Panel, curves, mask_grid, panels
+from course_lib.position import sinusoidal
 from course_lib.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 from course_lib.widgets import MaskPainter, Predict, Predictions
 
@@ -29,7 +31,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 
 # %% [markdown]
-# ## A batch contains padding
+# ## Too good a loss
 #
 # We take the four pairs of lesson 01, and train a tokenizer on them, so that each word is one token.
 
@@ -48,6 +50,130 @@ for english, _ in pairs:
     print(" ".join(tokenizer.tokens(english)))
 
 # %% [markdown]
+# Models of three kinds, A, B and C, learn to continue the four German sentences.
+# As in lesson [00](00_welcome.ipynb), each position answers with the token that follows.
+# A model has embeddings, positions, *one* attention and a linear layer for the logits.
+# The kinds differ only in who may attend to whom. (The code is folded: it tells how.)
+
+
+# %% tags=["hide-input"]
+class NextToken(nn.Module):
+    """Ids (batch, length) to logits (batch, length, vocab), through one attention."""
+
+    def __init__(self, d_model=32, num_heads=4):
+        super().__init__()
+        self.table = nn.Embedding(tokenizer.vocab_size, d_model)
+        self.attend = MultiHeadAttention(d_model, num_heads)
+        self.to_logits = nn.Linear(d_model, tokenizer.vocab_size)
+
+    def forward(self, ids, mask=None):
+        embedded = self.table(ids)
+        embedded = embedded + sinusoidal(*embedded.shape[1:]).to(embedded)
+        return self.to_logits(self.attend(embedded, embedded, embedded, mask))
+
+
+# %% tags=["nbval-check-output", "hide-input"]
+from course_lib.masks import padding_mask
+
+targets = [tokenizer.encode(pair.tgt) for pair in pairs]
+tgt_in = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
+tgt_out = pad([[*ids, EOS_ID] for ids in targets]).to(device)
+print(f"{len(targets)} sentences, {(tgt_out != PAD_ID).sum()} tokens to predict")
+
+
+def opened(length, ahead):
+    """A mask (1, 1, length, length): each query sees so many positions ahead."""
+    return torch.ones(1, 1, length, length, device=device).tril(ahead).bool()
+
+
+def loss_of(model, ahead):
+    mask = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], ahead)
+    logits = model(tgt_in, mask).mT  # (batch, vocab, tgt_len), for cross_entropy
+    return F.cross_entropy(logits, tgt_out, ignore_index=PAD_ID)
+
+
+# %% [markdown]
+# The loss is that of lesson 00, the mean of −log(probability) of the right tokens, called **cross-entropy**.
+# How low can it go?
+# Even a model that knows our four sentences by heart has to guess which of them comes: at best it gives each of them 1/4.
+# (Word by word, *Die* gets 3/4, then *Katze* 2/3, then *schläft* 1/2: together 1/4.)
+# So each sentence costs ln 4 = 1.39 nats (the unit of the natural logarithm).
+# Four times this, for 30 tokens, makes 0.185 per token.
+
+# %% tags=["hide-input"]
+some_model = NextToken().to(device)
+causal_padding = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], 0)
+log_probabilities = some_model(tgt_in, causal_padding).log_softmax(dim=-1)
+of_right = log_probabilities.gather(2, tgt_out[..., None])[..., 0]
+by_definition = -of_right[tgt_out != PAD_ID].mean()
+torch.testing.assert_close(loss_of(some_model, 0), by_definition)
+
+# %% tags=["hide-input"]
+from collections import Counter
+
+ended = [[*ids, EOS_ID] for ids in targets]
+begun = Counter(tuple(ids[:t]) for ids in ended for t in range(len(ids) + 1))
+nats = 0.0
+for ids in ended:
+    of_one = 0.0
+    for t in range(len(ids)):  # the share of sentences that go on with token t
+        of_one -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
+    assert math.isclose(of_one, math.log(4))
+    nats += of_one
+bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
+assert round(bound, 3) == 0.185
+
+# %% [markdown]
+# We train each kind. (Lines are means over three seeds, bands reach from the smallest to the largest.)
+
+
+# %% tags=["hide-input"]
+def train(ahead, seed, steps=60):
+    """A trained model and its loss before each step."""
+    torch.manual_seed(seed)
+    model, losses = NextToken().to(device), []
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        loss = loss_of(model, ahead)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return model, losses
+
+
+rules = {"causal": 0, "tril(1)": 1, "no causal mask": tgt_in.shape[1]}
+seeds = range(3)
+runs = {name: [train(ahead, seed) for seed in seeds] for name, ahead in rules.items()}
+
+# %% tags=["hide-input"]
+losses = {name: [each for _, each in trained] for name, trained in runs.items()}
+curves(
+    {
+        letter: (range(len(each[0])), each)
+        for letter, each in zip("ABC", losses.values(), strict=True)
+    },
+    xlabel="step",
+    ylabel="cross-entropy (nats per token)",
+    title="B and C do better than a model that knows the sentences by heart",
+    log_y=True,
+    marks={"the four known by heart": (None, bound)},
+)
+
+# %% tags=["hide-input"]
+assert all(loss > bound - 1e-5 for run in losses["causal"] for loss in run)
+assert all(run[-1] < 1.1 * bound for run in losses["causal"])
+assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
+
+# %% [markdown]
+# A comes down to the dashed line and stays there.
+# B and C go through it, toward zero: they do better than knowing all by heart.
+# How can they? And which kind would you take?
+#
+# We begin with tokens to which nobody should attend.
+#
+# ## A batch contains padding
+#
 # The first three English sentences, of 4, 6 and 10 tokens, go into one tensor.
 # (To keep the pictures small, we leave out the `</s>` at the end of each.)
 # It must be rectangular, so the short ones are filled up with `<pad>`.
@@ -71,11 +197,9 @@ assert (src != PAD_ID).sum(dim=1).tolist() == [4, 6, 10]
 
 # %% [markdown]
 # What happens if we compute attention and ignore this?
-# We make scores as in lesson 03, from random embeddings plus positions, with one random matrix for the queries and one for the keys.
+# We make scores as in lesson 03, from random embeddings plus positions, and with random matrices.
 
 # %%
-from course_lib.position import sinusoidal
-
 d_model, rng = 16, torch.Generator().manual_seed(0)
 
 
@@ -191,7 +315,7 @@ torch.testing.assert_close(sums, 1 - share_on_padding(no_mask))
 # ### Third try: leave the padding out of the softmax
 #
 # To hide a key is to leave it out: only e¹ and e² are summed, and the weights are 0.27, 0.73 and 0.
-# We write it as a loop, in which each query shares its weight among the keys that it may attend to:
+# As a loop over each query's allowed keys:
 
 
 # %%
@@ -356,11 +480,9 @@ print("equal to ours:           ", torch.equal(src_mask, hide_padding(src, PAD_I
 # ### Does padding change anything now?
 #
 # We take a whole multi-head attention of the library, untrained.
-# Each sentence goes through alone, and once more in the batch, next to its `<pad>`.
+# Test *alone*: each sentence goes through alone, and once more in the batch, next to its `<pad>`.
 
 # %%
-from course_lib.attention import MultiHeadAttention
-
 torch.manual_seed(0)
 attend = MultiHeadAttention(d_model, num_heads=4).double()
 lengths = real.sum(dim=1).tolist()
@@ -386,7 +508,7 @@ for number, length in enumerate(lengths):
 # With the mask the sentences come out as if alone, up to rounding.
 # Without it only the longest one does, because it has no padding.
 #
-# A sharper test: we put other numbers into the padding, 1000 times as large.
+# A sharper test, *refilled*: we put other numbers into the padding, 1000 times as large.
 # Does any word notice?
 
 # %%
@@ -405,8 +527,6 @@ broken = after[:2][real[:2]]  # of the sentences that have padding, filled with 
 assert broken.isnan().all() and not after[2].isnan().any()
 
 # %% [markdown]
-# No word notices, to the last bit.
-#
 # ## The causal mask
 #
 # The decoder learns to continue a sentence.
@@ -420,6 +540,7 @@ assert broken.isnan().all() and not after[2].isnan().any()
 #
 # Position 2 must predict *sieht*, which is in the input, at position 3.
 # Without a mask the model need not learn any German: it can look one position to the right and copy.
+# Nothing hides that position from C.
 #
 # The **causal mask**, also called **look-ahead mask**, closes that way.
 # A query may attend to its own position and to those before it:
@@ -629,195 +750,14 @@ torch.testing.assert_close(without, hidden, rtol=1e-12, atol=1e-14)
 # %% [markdown]
 # In one attention, yes.
 # In a stack, no: there the newest token reads earlier outputs, which must not see more than they saw in training.
-# If you run the whole prefix again, keep the mask on.
-# (Lesson [11](11_decoding.ipynb) shows how not to run it again.)
-#
-# ## What a leak does to training
-#
-# The slip `tril(1)` lets each query see one position too far.
-# We train tiny models with and without it.
-# Each has embeddings, positions, *one* attention and a linear layer.
-# That layer gives the logits of lesson [00](00_welcome.ipynb), one for each token of the vocabulary.
-# The models read no English: they only learn to continue our four German sentences.
-
-
-# %%
-class NextToken(nn.Module):
-    """Ids (batch, length) to logits (batch, length, vocab), through one attention."""
-
-    def __init__(self, d_model=32, num_heads=4):
-        super().__init__()
-        self.table = nn.Embedding(tokenizer.vocab_size, d_model)
-        self.attend = MultiHeadAttention(d_model, num_heads)
-        self.to_logits = nn.Linear(d_model, tokenizer.vocab_size)
-
-    def forward(self, ids, mask=None):
-        embedded = self.table(ids)
-        embedded = embedded + sinusoidal(*embedded.shape[1:]).to(embedded)
-        return self.to_logits(self.attend(embedded, embedded, embedded, mask))
-
-
-# %% [markdown]
-# The loss is the **cross-entropy**: minus the logarithm of the probability that the right token gets, on average over the real tokens.
-# (`&` opens a pair only where both masks open it.)
-
-# %% tags=["nbval-check-output"]
-targets = [tokenizer.encode(pair.tgt) for pair in pairs]
-tgt_in = pad([[BOS_ID, *ids] for ids in targets]).to(device)  # (batch, tgt_len)
-tgt_out = pad([[*ids, EOS_ID] for ids in targets]).to(device)
-print(f"{len(targets)} sentences, {(tgt_out != PAD_ID).sum()} tokens to predict")
-
-
-def opened(length, ahead):
-    """A mask (1, 1, length, length): each query sees so many positions ahead."""
-    return torch.ones(1, 1, length, length, device=device).tril(ahead).bool()
-
-
-def loss_of(model, ahead):
-    mask = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], ahead)
-    logits = model(tgt_in, mask).mT  # (batch, vocab, tgt_len), for cross_entropy
-    return F.cross_entropy(logits, tgt_out, ignore_index=PAD_ID)
-
-
-# %% tags=["hide-input"]
-some_model = NextToken().to(device)
-causal_padding = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], 0)
-log_probabilities = some_model(tgt_in, causal_padding).log_softmax(dim=-1)
-of_right = log_probabilities.gather(2, tgt_out[..., None])[..., 0]
-by_definition = -of_right[tgt_out != PAD_ID].mean()
-torch.testing.assert_close(loss_of(some_model, 0), by_definition)
-
-# %% [markdown]
-# How low can the loss go if nobody looks ahead?
-# Even a model that knows our four sentences by heart has to guess which of them comes: at best it gives each of them 1/4.
-# It pays word by word. Three of the four begin with *Die*, two of these go on with *Katze*, and one of those with *schläft*: 3/4 · 2/3 · 1/2 = 1/4.
-# So each sentence costs ln 4 = 1.39 nats (the unit of the natural logarithm).
-# Four times this, for 30 tokens, makes 0.185 per token.
-# A mean loss below 0.185 means that the model has seen the future.
-
-# %% tags=["hide-input"]
-from collections import Counter
-
-ended = [[*ids, EOS_ID] for ids in targets]
-begun = Counter(tuple(ids[:t]) for ids in ended for t in range(len(ids) + 1))
-nats = 0.0
-for ids in ended:
-    of_one = 0.0
-    for t in range(len(ids)):  # the share of sentences that go on with token t
-        of_one -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
-    assert math.isclose(of_one, math.log(4))
-    nats += of_one
-bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
-assert round(bound, 3) == 0.185
-
-# %% [markdown]
-# We train three kinds, all with the padding mask.
-# The first adds the causal mask, the second the slip `tril(1)`, the third nothing.
-
-
-# %%
-def train(ahead, seed, steps=60):
-    """A trained model and its loss before each step."""
-    torch.manual_seed(seed)
-    model, losses = NextToken().to(device), []
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(steps):
-        loss = loss_of(model, ahead)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return model, losses
-
-
-rules = {"causal": 0, "tril(1)": 1, "no causal mask": tgt_in.shape[1]}
-seeds = range(3)
-runs = {name: [train(ahead, seed) for seed in seeds] for name, ahead in rules.items()}
-
-# %% [markdown]
-# Which curve would you like best, if the loss were all that you saw?
-# (Lines are means over the seeds, bands reach from the smallest to the largest.)
-
-# %% tags=["hide-input"]
-losses = {name: [each for _, each in trained] for name, trained in runs.items()}
-curves(
-    {name: (range(len(each[0])), each) for name, each in losses.items()},
-    xlabel="step",
-    ylabel="cross-entropy (nats per token)",
-    title="Both leaking kinds fall below what is possible without looking ahead",
-    log_y=True,
-    marks={"best without looking ahead": (None, bound)},
-)
-
-# %% tags=["hide-input"]
-assert all(loss > bound - 1e-5 for run in losses["causal"] for loss in run)
-assert all(run[-1] < 1.1 * bound for run in losses["causal"])
-assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal mask"])
-
-# %% [markdown]
-# The causal model comes down to the line and stays there.
-# The other two go through it, toward zero.
-# On a real corpus nobody knows the line, and the validation loss has the same leak, because it uses the same mask.
-#
-# Now let the three kinds write.
-# From `<s>` on, `write` appends the most probable token, again and again (greedy decoding, lesson [11](11_decoding.ipynb)).
-# With one attention the newest token needs no mask.
-
-
-# %% tags=["hide-input"]
-@torch.no_grad()
-def write(model, max_len=12):
-    """From <s> on, until </s>; one layer: only the last query counts, so no mask."""
-    ids = torch.tensor([[BOS_ID]], device=device)
-    while ids.shape[1] < max_len and ids[0, -1] != EOS_ID:
-        best = model(ids)[:, -1:].argmax(dim=-1)  # (1, 1)
-        ids = torch.cat([ids, best], dim=1)
-    return tokenizer.decode(ids[0].tolist())
-
-
-# %%
-who_writes = Predict(
-    "Which models write one of our four sentences, for most seeds?",
-    ["all three kinds", "the causal ones", "those that leak"],
-    section="What a leak does to training",
-)
-who_writes
-
-# %% tags=["hide-input"]
-can_write, outcomes = [], {}  # of each rule: right ones, mean loss
-for name, trained in runs.items():
-    written = [write(model) for model, _ in trained]
-    good_ones = sum(text in [pair.tgt for pair in pairs] for text in written)
-    can_write += [name] if good_ones > len(seeds) / 2 else []
-    blind = sum(loss_of(model, 0).item() for model, _ in trained) / len(trained)
-    outcomes[name] = good_ones, blind
-    print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
-    print(f"    loss with the future hidden, mean of the seeds: {blind:.2f}")
-only_causal = can_write == ["causal"]
-writers = "the causal ones" if only_causal else "all three kinds"
-who_writes.reveal(writers, because="the others have learned to read the answer")
-
-# %% tags=["hide-input"]
-assert only_causal
-alike = math.log(tokenizer.vocab_size)  # the loss of guessing all tokens alike
-assert tokenizer.vocab_size == 127 and round(alike, 2) == 4.84
-for name, (good_ones, blind) in outcomes.items():
-    assert good_ones == len(seeds) if name == "causal" else good_ones < len(seeds) / 2
-    assert blind < 1.1 * bound if name == "causal" else blind > alike
-
-# %% [markdown]
-# The causal model writes one of the four memorized sentences with every seed.
-# In training the others could read the answer.
-# When they write, there is no answer to read.
-# With the future hidden, their mean loss is above ln 127 = 4.84: they are worse than guessing evenly among the tokenizer's 127 tokens (160 were allowed).
-#
-# So writing is a third test for leaks: here it finds both the slip and the missing mask.
+# So keep the mask on.
+# (Lesson [11](11_decoding.ipynb) shows how not to run the whole prefix again.)
 #
 # ## Both masks, and the third
 #
 # The targets of a batch differ in length, too.
 # So the decoder's self-attention must hide two things, the future and the padding.
-# Again `&` combines them, and broadcasting fits their shapes.
+# `&` opens a pair only where both masks open it, and broadcasting fits their shapes.
 #
 # Cross-attention is different: German queries ask English keys.
 # Must its mask be causal?
@@ -906,7 +846,7 @@ with written_for(offered["both"].tolist(), painter.mask):
 # ## What a mask must never do
 #
 # Four slips follow, and in plain PyTorch none of them is sure to stop with an error.
-# (At a first reading, predict, look at the output, and go on.)
+# What would find them?
 #
 # ### Leave a query without keys
 #
@@ -1009,7 +949,7 @@ assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
 # In a fully masked row all scores are then equal, and the query attends evenly to every key that was forbidden.
-# For the two `<pad>` this does no harm, since no word reads them. With `tril(-1)` the first token gets the mean of the whole future, and no NaN tells.
+# With `tril(-1)` the first token gets the mean of the whole future, and no NaN tells.
 # (And float16 ends at 65,504: `masked_fill` refuses −1e9.)
 
 # %% tags=["hide-input"]
@@ -1095,9 +1035,7 @@ for mask in (two_axes, two_axes[None], two_axes[:, None]):
 # **A common mistake**: the *target's* padding mask in cross-attention.
 # We cut the German off after six tokens, so that both sides have six: nothing complains.
 #
-# Two tests:
-# *Refilled*: with other numbers in the source's padding, no output may change.
-# *Alone*: a pair that goes through alone must come out as in the batch.
+# Again *alone* and *refilled*: a pair goes through alone, and the source's padding gets other numbers.
 
 # %%
 who_fails = Predict(
@@ -1175,7 +1113,7 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 # The first sentence attends to *nothing but* its padding, and no error says so.
 # The second has no padding, so all of its keys are hidden.
 # (The PyTorch that ran this page then gives NaN.)
-# When you use those classes, invert the mask, and give padding as (batch, keys).
+# So invert the mask for those classes.
 #
 # ## When you use a library
 #
@@ -1205,6 +1143,79 @@ assert (of_numbers > 0.05).all() and of_causal.tolist() == [1, 0, 0, 0, 0, 0]
 assert of_none.tolist() == [0] * 6
 
 # %% [markdown]
+# ## What a leak does to training
+#
+# The last slip gives what everybody wants: a lower loss.
+# A, B and C of the first figure all have the padding mask.
+# A adds the causal mask, B the slip `tril(1)`, C nothing.
+# The slip opens one position too many, and there stands the answer.
+# So B and C need not guess which sentence comes.
+# On a real corpus nobody knows the dashed line, and the validation loss has the same leak, because it uses the same mask.
+#
+# Now let the three kinds write.
+# From `<s>` on, `write` appends the most probable token, again and again (greedy decoding, lesson [11](11_decoding.ipynb)).
+# With one attention the newest token needs no mask.
+
+
+# %% tags=["hide-input"]
+@torch.no_grad()
+def write(model, max_len=12):
+    """From <s> on, until </s>; one layer: only the last query counts, so no mask."""
+    ids = torch.tensor([[BOS_ID]], device=device)
+    while ids.shape[1] < max_len and ids[0, -1] != EOS_ID:
+        best = model(ids)[:, -1:].argmax(dim=-1)  # (1, 1)
+        ids = torch.cat([ids, best], dim=1)
+    return tokenizer.decode(ids[0].tolist())
+
+
+# %%
+who_writes = Predict(
+    "Which models write one of our four sentences, for most seeds?",
+    ["all three kinds", "the causal ones", "those that leak"],
+    section="What a leak does to training",
+)
+who_writes
+
+# %% tags=["hide-input"]
+can_write, outcomes = [], {}  # of each rule: right ones, mean loss
+for name, trained in runs.items():
+    written = [write(model) for model, _ in trained]
+    good_ones = sum(text in [pair.tgt for pair in pairs] for text in written)
+    can_write += [name] if good_ones > len(seeds) / 2 else []
+    blind = sum(loss_of(model, 0).item() for model, _ in trained) / len(trained)
+    outcomes[name] = good_ones, blind
+    print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
+    print(f"    loss with the future hidden, mean of the seeds: {blind:.2f}")
+only_causal = can_write == ["causal"]
+writers = "the causal ones" if only_causal else "all three kinds"
+who_writes.reveal(writers, because="the others have learned to read the answer")
+
+# %% tags=["hide-input"]
+assert only_causal
+alike = math.log(tokenizer.vocab_size)  # the loss of guessing all tokens alike
+assert tokenizer.vocab_size == 127 and round(alike, 2) == 4.84
+for name, (good_ones, blind) in outcomes.items():
+    assert good_ones == len(seeds) if name == "causal" else good_ones < len(seeds) / 2
+    assert blind < 1.1 * bound if name == "causal" else blind > alike
+
+# %% [markdown]
+# The causal model, A, writes one of the four memorized sentences with every seed.
+# When the others write, there is no answer to read.
+# With the future hidden, their mean loss is above ln 127 = 4.84: they are worse than guessing evenly among the tokenizer's 127 tokens (160 were allowed).
+# The kind to take is the one with the highest loss.
+#
+# So writing is a third test for leaks, after gradients and prefixes.
+# No slip has to raise an error, but each can be found:
+#
+# | slip | what one sees | what finds it |
+# |---|---|---|
+# | padding left open | nothing | *alone* |
+# | the future left open, or one position of it | a lower loss | gradient, prefix, writing |
+# | a query without keys | NaN; with −1e9, nothing | counting open keys |
+# | a mask (batch, keys) | nothing, if batch = queries | a batch of another size |
+# | the target's mask in cross-attention | nothing, if lengths agree | *alone*, *refilled* |
+# | True for hidden | nothing, where there is padding | looking at the weights |
+#
 # ## Your predictions
 
 # %%
@@ -1232,9 +1243,7 @@ Predictions()
 # The padding mask (batch, 1, 1, keys) makes a sentence independent of how much padding it got on its right, as long as the hidden vectors are finite.
 # The causal mask (1, 1, length, length) is open on and below the diagonal; with it, gradients from the future are exactly 0, and one pass trains all positions at once.
 # The decoder combines both with `&`, and cross-attention needs only the source's padding mask.
-# A mask must leave every query a key, must not broadcast by accident, must come from the right sentence, and must not be inverted.
-# Gradients, prefixes and writing test for leaks.
-# In our small model a leak of the future also pushed the training loss below what is possible without it, and spoiled the writing.
+# A wrong mask need not raise an error, and a leak even lowers the loss; but each slip has its test.
 #
 # **Practice**: [assignment 05](assignments/release/05_masks/05_masks.ipynb): exercises that are checked at once, and a question to answer in words.
 #
