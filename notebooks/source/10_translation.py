@@ -167,7 +167,7 @@ print(f"trained for {history.seconds:.0f} seconds on {device}")
 #
 # ## Does it translate?
 #
-# As there, the model is free-running (lesson [07](07_decoder.ipynb)): from `<s>` to `</s>` it reads nothing but the source and its own output.
+# Now the model is free-running (lesson [07](07_decoder.ipynb)): from `<s>` to `</s>` it reads nothing but the source and its own output.
 # We use the test sentences, because the model might know the training sentences by heart.
 # **Exact match** is the share of outputs that equal their reference letter by letter.
 
@@ -522,7 +522,7 @@ assert [round(100 * each, 1) for each in exact] == [95.9, 96.9]
 #
 # ## Outside its corpus
 #
-# Now the other kind: sentences with words that no training sentence has.
+# And new words? Take four pairs with words that no training pair has.
 
 
 # %%
@@ -801,7 +801,7 @@ assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
 # %% [markdown]
 # **A score on sentences by which you chose flatters you.**
 # With beam search, both runs beat 41.02 on the validation part. On the test part, where 41.02 was measured, both miss it by more than a point, and the lead of 0.8 is gone. (The new lead of 0.2 may be luck.)
-# Every choice was the best of several on the *validation* sentences, and the best of several is best partly by luck, as the lowest of thirty coins [above](#What-has-it-learned?) was lowest.
+# Every choice was the best of several on the *validation* sentences, and the best of several is best partly by luck, like the lowest of thirty coins [above](#What-has-it-learned?).
 # (The test sentences do not look harder: our half-hour model has 36.2 on both parts with greedy search.)
 #
 # Is the gap to the published number real, or luck?
@@ -919,7 +919,7 @@ assert abs(costs["LSTM with attention"]["parameters"] / whole["parameters"] - 1)
 # **The large losses may say as much about the other settings as about the change.** Post-norm reaches 6.6 at the rate that suits pre-norm (one run, not drawn), at a quarter of that rate 26.3.
 # More noise, by dropout 0.3 or by subword dropout, which splits words in ever new ways, costs about four to five points. Eight epochs may be too short for it: the long runs above did well with dropout 0.3.
 #
-# **The LSTM leads** by more than a point with every seed, in about 0.7 of the CPU time. In the race above it was level in the end; more epochs might level this, too. Lesson [15](15_alternatives.ipynb#An-echo) looks at why a Transformer learns slowly at first.
+# **The LSTM leads** by more than a point with every seed, in about 0.7 of the CPU time. On our grammar it was level in the end; more epochs might level this, too. Lesson [15](15_alternatives.ipynb#An-echo) looks at why a Transformer learns slowly at first.
 #
 # Before you compare two scores, ask:
 #

@@ -40,7 +40,7 @@ pad_id, bos_id, eos_id = model.config.pad_id, model.config.bos_id, model.config.
 # The first loses a word, and a better search finds it again.
 # But a better search also turns a right translation into a wrong one. How can that be?
 #
-# (The finished translator writes nearly the same either way, at least for sentences of its grammar. So we use an early checkpoint.)
+# (A better search hardly changes what the finished translator writes for sentences of its grammar. So we use an early checkpoint.)
 #
 # ## All that a search can ask
 #
@@ -125,7 +125,7 @@ for text in ("The cat sleeps.", shirt, sang):
 
 # %% [markdown]
 # The sum is the log-probability of the *whole* output, and the second column is its probability.
-# This probability is a product, p(y_1 | X) · p(y_2 | y_1, X) · …, with `</s>` as its last factor; logarithms turn it into a sum.
+# For a source X this is the product p(y₁ | X) · p(y₂ | y₁, X) · …, with `</s>` as last factor; logarithms turn it into a sum.
 #
 # ## When does a search stop?
 #
@@ -239,7 +239,7 @@ at_6 = [node.total for node in tree.nodes if node.step == 6 and node.fate == "ke
 assert math.isclose(min(at_6), -9.09, abs_tol=0.01)
 
 # %% [markdown]
-# (The boxes of one parent stand together, so their order is not their rank.)
+# (Boxes of one parent stand together, whatever their rank. Dashed ones are alive at the end.)
 #
 # This is **beam search**.
 # It keeps *beam_size* beginnings, its *hypotheses*. One step goes like this:
@@ -449,8 +449,7 @@ assert sum(a.ids == b.ids for a, b in zip(one, other, strict=True)) >= 97
 # A reference reveals a search error only if the reference itself is more probable than the output.
 # What is the most probable output of *all*, our second answer?
 #
-# There are too many to score, but we need not score them all.
-# A total can only fall.
+# There are too many to score, but a total can only fall.
 # So once a beginning is below some finished output, nothing that begins so can win, and the whole branch is cut [@stahlberg2019].
 # `exact` tries the most probable token first, starts from the best output that we have, and gives up after 1,000 calls.
 # Does it translate better than a beam of 8?
@@ -594,7 +593,7 @@ assert all(0.2 < each < 0.5 for each in lost)
 # Our outputs are too short: with a beam of 1, those that end have 9.9 tokens, their references 10.3.
 # To make up for the cost of each token, @wu2016 divide the log-probability by a number that grows with the length, the **length penalty**:
 #
-# score(Y) = log P(Y | X) / lp(Y), with lp(Y) = ((5 + |Y|) / 6)^α
+# score(Y) = log p(Y | X) / lp(Y), with lp(Y) = ((5 + |Y|) / 6)^α
 #
 # |Y| is the number of tokens, `</s>` included.
 # α = 0 compares bare log-probabilities; the larger α, the nearer to 0 comes the (negative) total of a long output.
@@ -1151,7 +1150,7 @@ for text in (sang, shirt):
 # The outputs look like those of a weak model, and now and then a wrong search finds the right one.
 #
 # The check finds the raw logits, but the search that drops reports a true score.
-# Second check: over twenty sentences, the outputs of a beam should not be less probable than those of greedy decoding.
+# Second check: over those of twenty sentences that greedy decoding finishes, a beam's outputs should be no less probable.
 
 # %% tags=["hide-input"]
 rows = [row for row in range(20) if by_greedy[row].finished]
@@ -1186,7 +1185,7 @@ assert lower["beam 2"] >= 1 and lower["beam 8"] <= lower["beam 2"]
 # ## Teacher-forced or free-running?
 #
 # How much does the model suffer from reading its own errors?
-# Take our sentence once more. In both modes the first error is `▁drei` in place of `▁vor`. And then?
+# Take *I sang three days ago.* In both modes the first error is `▁drei` in place of `▁vor`. And then?
 #
 # - Teacher-forced, the model is given `▁vor` all the same, and gets the rest right.
 # - Running free, it reads its own `▁drei` and writes *Tagen.* Place by place, all the rest is wrong, because it comes one place too early. If we align the two rests, *Tagen.* is right again.
