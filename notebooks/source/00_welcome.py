@@ -48,8 +48,8 @@ print(translator.translate(sentence))
 # No dictionary and no rule of grammar went in, only pairs of sentences: 160,000 that volunteers wrote and translated on [tatoeba.org](https://tatoeba.org), and more than 100,000 that were made for the course.
 # In lesson [10](10_translation.ipynb) you train such a model yourself, a smaller one, in minutes.
 #
-# Change the sentence and run the cell again.
-# You can change any sentence. Where the text depends on the old one, the notebook tells you so and carries on.
+# Change this sentence, or any other, and run its cell again.
+# Where the text depends on the old one, the notebook tells you so and carries on.
 #
 # Here are six more, chosen because they come out right. None is in the training pairs word for word, though close relatives of some are.
 # (We also gave it 2,001 new sentences that nobody had picked. A quarter of its answers are exactly what a volunteer wrote. Many others are right in other words, and many are wrong.)
@@ -130,7 +130,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
 # The model reads and writes **tokens**: a token is a word, a piece of one, or a punctuation mark, and `▁` marks where a word begins.
 # Common words are one token each; a rare word is put together from pieces.
 # Inside the model every token becomes a vector, here of 256 numbers.
-# The model has two halves. Here they are at step 5 of 7:
+# The model has two halves. Here they choose the fifth of seven tokens:
 
 # %% tags=["hide-input"]
 from course_lib.figures import Block, attention_map, flow_figure
@@ -190,7 +190,7 @@ assert [token.split()[0] for token in surest[:2]] == ["▁aufstehen", "▁auf"]
 
 # %% [markdown]
 # - The **encoder** reads the source (here English), all of it at once, and outputs one vector for each token. Together these vectors are the **memory**.
-# - The **decoder** writes the target (German), starting from the token `<s>`. It reads the memory and what has been written so far. It outputs a vector for each token read; from the last one, a linear layer makes **logits**: one score for each token that the model knows, here 8,000 (its vocabulary). A softmax turns these scores into the probabilities that the playground shows.
+# - The **decoder** writes the target (German), starting from the token `<s>`. It reads the memory and what has been written so far. It outputs a vector for each token read; from the last one, a linear layer makes **logits**: one score for each token that the model knows, here 8,000 (its vocabulary). A softmax (exponentials, divided by their sum) makes them the playground's probabilities.
 #
 # The most probable token, the best, is written, and the decoder reads it in the next step.
 # This repeats until the best token is `</s>`.
@@ -339,7 +339,7 @@ with written_for("Today the boy opens the window.", sentence):
 # Now to our question: *der*, in the frame. Where does the model find the gender of *Junge*, which it has not written yet?
 # The map suggests *the*: weight 0.84, against 0.12 for *boy*.
 # That is possible. When *milk* became *water*, the vector at the *the* before it moved by 23 %. So it may know its noun.
-# We can test it.
+# We test it.
 # For *Today the girl opens the window.* the model writes *das Mädchen*.
 # We take the memory of the sentence with *boy*, and replace one vector by the vector from the same place in the sentence with *girl*.
 
@@ -382,7 +382,7 @@ with written_for("Today the boy opens the window.", of_these):
     assert told == expected and answers["all but boy"] == answers["nothing"]
 
 # %% [markdown]
-# The vector at *boy* turns *der* into *das*. All the others together change no token. The vector at *the* decides something else: taken from *Today a boy …*, it turns *der* into *ein*.
+# Exchanged, the vector at *boy* turns *der* into *das*. All others together change no token. The vector at *the* decides something else: taken from *Today a boy …*, it turns *der* into *ein*.
 # So we misread the map: *the* decides *der* or *ein*, and *boy* decides *der* or *das*.
 # The map is of one layer of three, and a mean over eight heads.
 # Here are the eight:
@@ -451,7 +451,7 @@ assert (both_off.cpu() - torch.tensor([0.49, 0.28])).abs().max() < 0.02
 assert switched["both off"].argmax(dim=-1).tolist() == correct
 
 # %% [markdown]
-# Without the head that we looked at, little changes. Without both, much does; none of the 49 pairs comes near.
+# Without the head that we looked at, little changes; without the other, more; without both, much. No other pair comes near.
 # So the article depends a lot on these two heads, but not only on them: the right one is still the best token.
 #
 # A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
@@ -527,7 +527,7 @@ assert name_of(logits[4].argmax().item()) == "▁weil"
 # ## What it cannot do
 #
 # The model has learned from everyday sentences.
-# What does it make of a plaintiff, a tendon and lichens? None of these words is in its training pairs.
+# What does it make of a plaintiff, a tendon and lichens? None of the words is in its training pairs.
 
 # %%
 outside = Predict(
@@ -563,8 +563,8 @@ with written_for(originals, tuple(new)):
 
 # %% [markdown]
 # The first means *the statement waited for the appetite*, with a wrong article.
-# In the second, *tendon*, read in three pieces, became a *Titel* (title), and *uneinbar* is no German word at all: it was made up.
-# In the third, *Lichens* is copied, and the verb is *baut* (*builds*), in the singular.
+# The second invents: *uneinbar* is no German word at all. (*tendon*, in three pieces, became *Titel*, title.)
+# The third copies *Lichens*, and its verb is *baut* (*builds*), in the singular.
 #
 # A reader who knows no German gets no warning. Do the probabilities warn? Here is their geometric mean over the tokens of each answer.
 
@@ -682,7 +682,7 @@ Predictions()
 # How can our Transformer write *der* before *Junge*?
 # The encoder reads the whole English sentence first, and makes the memory: one vector for each token. By attention each takes something from the others.
 # The decoder writes token by token. At *der* it has read `<s> Heute öffnet`; it attends to these and to the memory.
-# There, the vector at *boy* decides *der* or *das*, and the one at *the* decides *der* or *ein*. The weights did not tell us; exchanging vectors did.
+# There, the vector at *boy* decides *der* or *das*, and the one at *the* decides *der* or *ein*. The mean weights misled us; exchanging vectors did not.
 # All this was learned by making the loss smaller: in training the decoder predicts all tokens of a human translation at once.
 # The model can be badly wrong, on rare words and on everyday ones; it answers all the same, and its probabilities are a hint at best.
 #

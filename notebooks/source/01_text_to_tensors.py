@@ -218,9 +218,8 @@ assert percent_unknown(listed["English"], from_life) > 40
 # But real language is open: there is always another name, compound or invention.
 # This is the **open vocabulary problem**.
 #
-# Even our small corpus has it.
-# A grammar with a closed list of words wrote it.
-# Still, 0.4 % of the words and marks in the German test sentences are not on our list.
+# Even our small corpus has it, though a grammar with a closed list of words wrote it:
+# 0.4 % of the words and marks in the German test sentences are not on our list.
 # Here are five, with known words that begin in the same way:
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -277,7 +276,7 @@ assert not set("QX") & set("".join(train_texts))  # two letters that are unknown
 #
 # ## Byte-pair encoding by hand
 #
-# Section 5.1 encodes sentences with **byte-pair encoding** [@sennrich2016, section 3.2].
+# The paper (section 5.1) encodes sentences with **byte-pair encoding** [@sennrich2016, section 3.2].
 # Start from characters, the first *symbols*.
 # Find the two symbols that stand side by side most often, and **merge** them into a new symbol.
 # Repeat.
@@ -553,7 +552,7 @@ assert (merges[0], merges[4]) == (("h", "e"), ("e", "e"))
 #
 # `course_lib.tokenizer.Tokenizer` builds on the `tokenizers` library, which does the same work in Rust.
 # Does it learn the same merges as our loop?
-# We compare them twice: on the tiny text until nothing is left to merge, and on all 4,000 pairs, English and German together, up to 300 subwords.
+# We compare them twice: on the tiny text until nothing is left to merge, and on all 4,000 sentence pairs, both languages together, up to 300 subwords.
 
 # %% tags=["nbval-check-output"]
 import json
@@ -592,7 +591,7 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 #
 # For that, both must break ties in the same way.
 # In the tiny text, after merge 1, seven pairs occur three times each.
-# What if a program takes, in the 4,000 pairs, the tied pair that comes first?
+# What if a program, on the sentence pairs, takes the tied pair that comes first?
 
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -657,7 +656,7 @@ assert cost["words"][0] < largest.vocab_size < 3_000
 # Each subword needs a vector, and a score at every output position.
 # And the model sees a rare subword too seldom to learn a good vector for it.
 # So the size is a compromise.
-# The paper has about 37,000 subwords for English and German together.
+# The paper has about 37,000 subwords for both languages, lesson 00's translator 8,000.
 # The course's second, small translator has 2,000.
 # From here on we use its tokenizer.
 
@@ -876,7 +875,7 @@ for others in ([0], [0, 1], [0, 3]):
 # %% [markdown]
 # The target is padded in the same way, on its own.
 # It comes in two versions: `tgt_in`, which starts with `<s>`, is what the decoder reads, and `tgt_out`, which ends with `</s>`, is what it should write.
-# Lesson [07](07_decoder.ipynb) explains why.
+# (*reads* and *answers* in lesson 00; why: lesson [07](07_decoder.ipynb).)
 
 # %% tags=["nbval-check-output"]
 from course_lib.data import encode_pairs, make_batch
@@ -1100,7 +1099,7 @@ assert not torch.equal(shown[0].values, shown[1].values)
 #
 # By the *size* of numbers we mean their root mean square.
 # Our models start the table at size 1/√d_model, here 1/√512 ≈ 0.044 (the reason comes below).
-# The paper's positions (lesson 02) are sines and cosines, so their size is √½ ≈ 0.71; each sum gets one of the first 100, at random.
+# The paper's positions (lesson 02) are sines and cosines, so their size is √½ ≈ 0.71; each row gets one of the first 100, at random.
 
 # %%
 of_factor = Predict(
@@ -1161,10 +1160,10 @@ assert min(*good, *large) > 85
 # A table that starts at size 1, as `nn.Embedding` does, needs no factor (third line); with the factor on top (last line) the place is drowned.
 # So why start small, and multiply afterwards?
 # The paper does not say.
-# A likely reason is at the other end of the model: the same table serves English, German and the output.
+# A likely reason is at the other end of the model: the same table serves English, German and the output's scores.
 #
 # The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have size 1.
-# The dot product of this vector with a token's row is the token's score. A softmax (exponentials, divided by their sum) turns the scores into probabilities (lesson [08](08_transformer.ipynb)).
+# The dot product of this vector with a token's row is the token's score, its logit (lesson [08](08_transformer.ipynb)).
 # A score is a sum of d_model = 512 products.
 # If the numbers in the rows are independent, with mean 0 and also of size 1, the products have variance 1 on average, and their sum has 512.
 # So the scores have size √d_model = √512 ≈ 22.6.

@@ -32,7 +32,7 @@ def apart(a, b):
 # %% [markdown]
 # ## The same words, another meaning
 #
-# Two of our sentences are made of the same tokens.
+# Two of these sentences are made of the same tokens.
 
 # %% tags=["nbval-check-output"]
 from course_lib import Tokenizer
@@ -90,7 +90,7 @@ assert same_words < 1e-12 and other_words > 0.01
 
 # %% [markdown]
 # One vector for both, up to rounding.
-# Whatever comes after the encoder must give both sentences the same answer.
+# Whatever reads this vector must give both sentences the same answer.
 # The weights are random: can training mend it?
 #
 # ## What does shuffling do?
@@ -773,8 +773,8 @@ assert ratios.min() > 0.3 and ratios.max() < 0.55
 
 # %% [markdown]
 # The position is a third to a half as long as the word.
-# How much of it tells the words apart?
-# In the right half of the heatmap, the first six rows are nearly alike.
+# How much of it tells the positions apart?
+# In the right half of the picture in *Wish 2*, the first six rows are nearly alike.
 # So a large part of what is added is the *same* for all words of the sentence.
 # Such a common shift changes no difference between two words. (It does change their dot products.)
 # We take the mean of the six rows away, and see what is left:
@@ -795,7 +795,7 @@ assert 4.25 < longer.min() and longer.max() < 5.35
 
 # %% [markdown]
 # The own parts, which tell the six positions apart, are only 10 to 14 % as long as their words. (In a longer sentence they are larger: 4.3 to 5.3 with 50 tokens.)
-# So the sum spoils little: the mark is small.
+# So the sum hardly blurs how words differ: the mark is small.
 #
 # ### Can attention use it?
 #
@@ -882,7 +882,7 @@ for extra in (0, 64, 512):
 assert math.isclose(factor, ((512 + extra) / 512) ** 2, rel_tol=0.01)
 
 # %% [markdown]
-# With d_position = d_model the layer is four times as large, and d_position is one more number to choose.
+# With d_position = d_model the layer is four times as large; a smaller d_position is one more number to choose.
 # The other way to pay is to keep d_model and leave the word less room.
 # That is what the library's `ConcatenatedPosition` does.
 
@@ -953,7 +953,7 @@ assert (answers[~asked] == ids[~asked]).all()
 # %% [markdown]
 # The model is two encoder layers, 64 wide, over embedded words, and a linear layer that scores eight nouns.
 # With one of the three encodings or none, it trains on stories of 16 words, and is tested on 16, 32 and 64.
-# That takes longer than a lesson, so we read the record of earlier runs.
+# All of it takes longer than a lesson, so we read the record of earlier runs.
 #
 # <details><summary>How the models were trained</summary>
 #
@@ -1089,11 +1089,11 @@ halves = torch.tensor([run[1] for run in fours[sides["sinusoids added"]]]).mean(
 assert 0.93 < halves[:4].mean() < 0.97 and 0.27 < halves[4:].mean() < 0.32
 
 # %% [markdown]
-# It does not half know how: in stories of 32 words, 95 % of its answers are right at the 16 trained positions, and 30 % after them (folded).
-#
 # - Left of the line, all three encodings help, but less than in a story of 16 words. A likely reason: attention also sees the 48 words at positions that were not trained.
 # - Right of it, the learned table falls at once, and the added sinusoids a few words later. Over positions 32 to 63 both are worse than no positions, with every seed.
 # - The concatenated sinusoids fall too, but rise once more around word 33. Over positions 32 to 63 they are better than no positions, with every seed; we have not looked into why.
+#
+# So the model does not half know how: at 32 words, added sinusoids are 95 % right at the 16 trained positions, and 30 % after them (folded).
 #
 # Here we train one of these models ourselves, with sinusoids added and seed 0. (On a GPU the cell trains five seeds.)
 
@@ -1119,7 +1119,7 @@ for seed in range(5 if device == "cuda" else 1):
 # **A common mistake**: "sinusoids let the model extrapolate to longer sentences."
 # Section 3.5 says that they *may*.
 # Here they hardly do.
-# A likely reason: the hands turn on after position 15, but in training no layer saw them there. (The learned table's rows are still random there.)
+# A likely reason: the hands turn on after position 15, but in training no layer saw them there.
 # A formula can make a mark for any position; reading it must be learned.
 # Lesson [13](13_positions_past_the_paper.ipynb) is about what does better.
 # Until then the course uses the paper's sinusoids, on sentences no longer than those of the training.

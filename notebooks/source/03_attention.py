@@ -29,7 +29,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # %% [markdown]
 # ## One word at the end
 #
-# We give two sentences to a trained translator.
+# We give two sentences to the small course translator.
 # They differ in the last word only.
 
 # %%
@@ -150,7 +150,7 @@ except OverflowError:
 
 # %% [markdown]
 # Every exponential is above 0, so every key gets some weight.
-# (Adding the same number to all scores changes no weight: see the folded cell above.)
+# (Adding the same number to all scores changes no weight: folded.)
 #
 # ### Context
 #
@@ -184,7 +184,7 @@ for temperature in (1, 0.1):
 # %% [markdown]
 # At 0.1 the context is full red and half green: that is how a screen shows orange.
 #
-# Now four queries: one exact key and three mixtures. `color_bars` (folded) draws their weights and contexts.
+# Now one exact query, three mixtures, and orange at 1 again. `color_bars` (folded) draws their weights and contexts.
 # Yellow and blue *paint* make green: does a look-up?
 
 # %%
@@ -777,7 +777,7 @@ both_cats.reveal("no" if same else "yes", because=why)
 # Can a model find that out itself, from right answers alone?
 # (Lesson [09](09_training.ipynb) explains training: loss, gradient, batches, Adam. Here we only watch.)
 #
-# The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws them at random).
+# The task is a look-up: eight keys with a value each, and a query that is one of the keys (`look_ups` draws from 16 ids).
 # *Which value belongs to it?*
 
 
@@ -1107,7 +1107,7 @@ torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 #
 # Division by d_k also prevents this, but it goes too far: the weights become nearly equal.
 # Their **entropy** says how evenly they are spread.
-# At d_k = 1,024 its mean is 2.08 = ln 8, the most that eight weights can have; with √d_k it is 1.72.
+# At d_k = 1,024 its mean is 2.08 = ln 8, the most that eight weights can have; with √d_k it is 1.72 (folded).
 #
 # The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
 # Of the saturated queries that is true.
@@ -1289,14 +1289,14 @@ torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
 # It matters at both: neither change alone helps on average in these 100 steps, and together they do as well as the scale.
-# (To slow `w_key` and the embeddings of the keys too is not enough: folded.)
+# (To slow `w_key` and `key_words` too is not enough: folded.)
 #
 # The saturated queries suggest why.
 # A small start alone does not last: each step of `w_query` still moves the scores 16 times as far as with the scale, and after ten steps 74 % are saturated.
 # Small steps alone come too late: 59 % are saturated from the start, on keys that chance has chosen.
 # With both, as with the scale, it is 4 % after ten steps.
 #
-# At the end nearly all queries are saturated in every arm; with the scale, on the right keys.
+# At the end nearly all queries are saturated in every row; with the scale, on the right keys.
 # So a look-up may end hard. What seems to hurt is being hard *before* anything is learned.
 # (Our runs do not prove that the reason is small gradients, as the paper suspects: Adam evens them out.)
 
@@ -1350,7 +1350,7 @@ def no_scale(query, key, value):
 # %% [markdown]
 # We put each mistake through four trials:
 #
-# - *our sentence*: Q, K and V from above;
+# - *our sentence*: Q, K and V of *The cat sleeps.*;
 # - *long queries*: the same, with Q 20 times as large;
 # - *K = identity*: the same, with the identity as K;
 # - *random*: random numbers, with 3 queries, 4 keys, d_k = 5 and d_v = 2.

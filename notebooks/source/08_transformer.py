@@ -31,9 +31,10 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # %% [markdown]
 # ## Eight sentences
 #
-# Eight sentences are enough to try the whole model, and few enough to read every output.
-# Between the first and the second, cat and dog change places, and the dog's article changes with its role: *den Hund* becomes *Der Hund*.
-# The cat keeps *die*.
+# A Transformer can be wrong and still run.
+# We make three mistakes that change no shape and raise no error, and look for tests that find them.
+# Eight sentences are few enough to read every output.
+# The dog's article changes with its role, and the cat keeps *die*.
 
 # %%
 from course_lib.data import Pair
@@ -90,10 +91,8 @@ assert torch.equal(one.tgt_in[0, 1:], one.tgt_out[0, :-1])
 #
 # A Transformer embeds, encodes, decodes and generates logits.
 # This is the map of a small model for the pair above.
-# Data flows upward.
 # White boxes, the memory and the logits show their shapes, without the batch.
 # The other boxes show numbers of parameters, in a stack those of one layer.
-# The yellow boxes share theirs, so the number is written once.
 
 # %%
 from course_lib import ModelConfig, Transformer
@@ -215,7 +214,6 @@ assert whole.generator.weight is whole.src_embedding.table.weight
 # `forward` climbs the map: first the left side up to the memory, then the right side.
 # The target's mask hides later positions and padding.
 # `src_mask` is used twice, in the encoder and in cross-attention, because in both the keys come from source tokens.
-# The memory is the output of the *last* encoder layer, and every decoder layer reads it: decoder layer 1 does not read encoder layer 1.
 #
 # The paper does not say how the weights are initialized.
 # As in `course_lib`, biases start at 0, and matrices are Xavier-uniform [@glorot2010]: random, in a narrower range for larger matrices.
@@ -285,86 +283,6 @@ assert (queries[0] @ keys.transpose(-2, -1)).shape == (1, 4, 6, 7)
 # The memory has one row for each *source* token, and the logits have one for each *target* position.
 # The two lengths meet only in cross-attention: its queries are (1, 4, 6, 16), so its attention weights are (1, 4, 6, 7).
 #
-# ## Is it the same function as PyTorch's?
-#
-# Lessons 06 and 07 compared one layer; now we compare whole stacks.
-# The folded cells copy every weight of our model into `nn.TransformerEncoder` and `nn.TransformerDecoder`, invert the masks (lesson [05](05_masks.ipynb)), and run the padded batch.
-# The course's own `course_lib.Transformer` must give the same logits, too.
-
-# %% tags=["hide-input"]
-from course_lib.checks import copy_into_torch
-
-
-def torch_stacks(ours, config):
-    """torch's two stacks with our weights; a final norm only where ours has one."""
-    sizes = (config.d_model, config.num_heads, config.d_ff)
-    order = dict(norm_first=config.norm_first, batch_first=True)
-    norms = [nn.LayerNorm(config.d_model) if config.norm_first else None for _ in "ed"]
-    layer, count = nn.TransformerEncoderLayer(*sizes, **order), config.num_layers
-    encoder = nn.TransformerEncoder(layer, count, norms[0], enable_nested_tensor=False)
-    layer = nn.TransformerDecoderLayer(*sizes, **order)
-    decoder = nn.TransformerDecoder(layer, count, norms[1])
-    copy_into_torch(ours.encoder, encoder.eval())
-    return encoder, copy_into_torch(ours.decoder, decoder.eval())
-
-
-# %% tags=["hide-input"]
-@torch.no_grad()
-def torch_logits(ours, stacks, src, tgt_in):
-    """Our embeddings and generator around torch's two stacks."""
-    encoder, decoder = stacks
-    src_padding, tgt_padding = src == PAD_ID, tgt_in == PAD_ID
-    memory = encoder(ours.src_embedding(src), src_key_padding_mask=src_padding)
-    masks = dict(
-        tgt_mask=~causal_mask(tgt_in.shape[1])[0, 0],
-        tgt_key_padding_mask=tgt_padding,
-        memory_key_padding_mask=src_padding,
-    )
-    return ours.generator(decoder(ours.tgt_embedding(tgt_in), memory, **masks))
-
-
-# %% tags=["hide-input"]
-for norm_first in (False, True):
-    of_order = replace(small, norm_first=norm_first)
-    filled = OurTransformer(of_order).double().eval()
-    rng = torch.Generator().manual_seed(3)
-    for parameter in filled.parameters():  # zeros and ones would hide mistakes
-        nn.init.normal_(parameter, mean=0.1, std=0.2, generator=rng)
-    with torch.no_grad():
-        expected = filled(batch.src, batch.tgt_in)
-    stacks = torch_stacks(filled, of_order)
-    theirs = torch_logits(filled, stacks, batch.src, batch.tgt_in)
-    torch.testing.assert_close(expected, theirs, rtol=1e-9, atol=1e-10)
-
-# %% tags=["hide-input", "nbval-check-output"]
-library = Transformer(small).eval()
-library.load_state_dict(ours.state_dict())  # the same names
-with torch.no_grad():
-    expected, library_logits = (m(batch.src, batch.tgt_in) for m in (ours, library))
-    ours.src_embedding.scale = 1.0  # and it matters
-    unlike = ours(batch.src, batch.tgt_in)
-    ours.src_embedding.scale = math.sqrt(small.d_model)
-torch.testing.assert_close(expected, library_logits)
-assert not torch.allclose(unlike, library_logits, rtol=0.1, atol=0.1)
-print("equal to torch's stacks (post-norm, pre-norm) and to course_lib.Transformer")
-
-# %% [markdown]
-# **A common mistake**: to take `nn.Transformer` for the paper's model.
-# It has no embeddings, positions or generator.
-# By default it is post-norm, as the paper's, but it adds a final norm to each stack.
-
-# %% tags=["hide-input"]
-layers = dict(num_encoder_layers=2, num_decoder_layers=2)
-torchs = nn.Transformer(64, 4, **layers, dim_feedforward=128, batch_first=True)
-without = small.num_parameters - small.parameter_counts()["embeddings"]
-counted = sum(parameter.numel() for parameter in torchs.parameters())
-assert counted - without == 2 * 2 * small.d_model  # two norms
-assert not torchs.encoder.layers[0].norm_first
-assert isinstance(torchs.encoder.norm, nn.LayerNorm)
-assert isinstance(torchs.decoder.norm, nn.LayerNorm)
-assert isinstance(ours.encoder.norm, nn.Identity)
-
-# %% [markdown]
 # ## One matrix, three uses
 #
 # Section 3.4 shares one matrix between both embeddings and the generator, which is called **weight tying**, after @press2017.
@@ -372,7 +290,7 @@ assert isinstance(ours.encoder.norm, nn.Identity)
 #
 # One matrix has one gradient.
 # What is it made of?
-# To find out, we give a model with three separate matrices (`tie_weights=False`) three copies of the tied one.
+# To find out, we give a `course_lib.Transformer` with three separate matrices (`tie_weights=False`) three copies of the tied one.
 
 # %% tags=["nbval-check-output"]
 untied = Transformer(replace(small, tie_weights=False)).double()
@@ -400,7 +318,8 @@ assert changed[2].all()
 #
 # ## How does it start?
 #
-# Before any training, a model knows nothing, and its loss should show that. Ours has been through `initialize`; for comparison, one has not.
+# Before any training, a model knows nothing, and its loss should show that.
+# The first mistake is to forget `initialize`, so we look at a model without it, too.
 
 # %%
 first = Predict(
@@ -465,26 +384,27 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
     assert math.isclose(each.generator.weight.std().item(), 1 / 16, rel_tol=0.01)
 
 # %% [markdown]
+# **Why 226?**
+# A logit is the dot product of the vector that enters the generator with a row of the shared matrix.
+# If the two point the same way, it is the product of their lengths; if they are unrelated, it scatters around 0, with a standard deviation √d_model times smaller (lesson [03](03_attention.ipynb)).
+# The vector is normalized to variance 1, so its length is √d_model, here 16.
+# The length of a row depends on how the matrix was filled:
+#
+# | filled by | its numbers | a row's length | logit, same direction | unrelated |
+# |---|---|---|---|---|
+# | `nn.Embedding` | 0 ± 1 | 16 | 256 | 0 ± 16 |
+# | `initialize` | 0 ± 1/16 | 1 | 16 | 0 ± 1 |
+#
+# Residual paths carry the row of the token just read up to the generator.
+# Without `initialize` this token's logit is 225, near the 256 of the table, and the largest of all others 55: the model is sure that this token comes next.
+# The sum in the softmax is about e²²⁵, and random targets have logits of about 0, so the loss is about 225 − 0.
+#
 # **Why more than 7.60?**
-# Guessing evenly needs equal logits, and those of a new model are not equal.
-# The vector that enters the generator has d_model numbers, normalized to variance 1.
-# A row of the shared matrix has d_model numbers, too; `initialize` gives them a variance of 1/d_model.
-# A logit is the sum of their d_model products, so for any d_model it has mean 0 and variance about 1.
+# With `initialize`, position and layers move the vector away from the row, and the token just read gets about 4, about as much as the largest of all others.
+# Guessing evenly needs equal logits, but these scatter with a standard deviation of about 1, for any d_model.
 # The softmax takes e to the power of each logit: logits of 1 and −1 become 2.72 and 0.37, on average 1.54; logits of 0 become 1.
 # So unequal logits make the sum in the softmax larger, and the loss with it: for normal logits of variance 1, by half a nat.
 # That gives 7.60 + 0.50 = 8.10, close to the measured 8.21.
-#
-# **Why 226?**
-# Without `initialize`, the model is sure that the token just read comes next.
-# `nn.Embedding` fills the shared matrix with numbers of standard deviation 1, so a row has a length of about √d_model.
-# The normalized vector that enters the generator has this length, too.
-# If the two point the same way, their product is about d_model; if they are unrelated, it is about ±√d_model.
-# Residual paths carry the row of the token just read up to the generator, where the same matrix compares it with every row.
-# Here d_model is 256: this token's logit is 225, and the largest of all others 55.
-# The sum in the softmax is about e²²⁵, and random targets have logits of about 0, so the loss is about 225 − 0; 226 was measured.
-#
-# With `initialize` a row has length 1, so its product with the vector is at most about √d_model = 16.
-# Position and layers move the vector away from the row, and the token just read gets about 4, about as much as the largest of all others.
 #
 # ## Can it learn at all?
 #
@@ -573,7 +493,6 @@ assert all(number_right(each) == 8 for each in learned)
 # ## Break it: forget the shift
 #
 # We make the mistake of lesson [07](07_decoder.ipynb): the decoder reads `tgt_out`, not `tgt_in`.
-# No shape changes and nothing crashes.
 
 # %%
 unshifted = Predict(
@@ -615,9 +534,7 @@ assert all(bad[0] < even - 0.2 for bad in too_good)
 assert all(run[-1] < 0.01 for run in losses + too_good)
 
 # %% [markdown]
-# The broken models are ahead even before the first step: an untrained model favors the token just read ([above](#How-does-it-start?)), and here this token is the answer.
-# (Lesson [15](15_alternatives.ipynb#An-echo) tests whether this habit slows learning.)
-# At the end the losses are about equal.
+# The broken models are ahead even before the first step: an untrained model favors the token just read ([above](#How-does-it-start?); lesson [15](15_alternatives.ipynb#An-echo) tests whether this slows learning), and here this token is the answer.
 # What do the broken models write?
 
 # %%
@@ -699,14 +616,13 @@ for loss, swapped, right, repeated in of_copiers:
 
 # %% [markdown]
 # With wrong sources the loss of the sound models rises to about 2 on average, so they use the source.
-# Without the shift the loss stays near 0, so on this batch these models do not need the source.
-# They repeat nearly all random tokens, so they copy.
+# The others do not need it on this batch: their loss stays near 0, and they repeat nearly all random tokens, so they copy.
 # On a corpus there is a plainer sign of such a leak: one source has several right translations, so a loss near zero on unseen sentences is too good to be true.
 #
 # ## Break it: forget √d_model
 #
 # Lesson 01 showed that without √d_model a token's numbers are small beside those of its position.
-# Do the tests of this lesson find the fault: the first loss, one batch by heart, what it writes, wrong sources and random tokens?
+# Do our five tests find this fault, from the first loss to the random tokens?
 
 # %%
 unscaled = [new_model(seed) for seed in seeds]
@@ -729,24 +645,111 @@ for rows in (of_sound, of_unscaled):
     assert max(repeated for *_, repeated in rows) < 0.1
 
 # %% [markdown]
-# They do not: the unscaled models pass them all (the first loss is checked in the folded cell).
-# These models only need, on average, more than twice as many steps at this learning rate.
+# They do not: the unscaled models pass all five (the first loss is checked in the folded cell).
+# They only need, on average, more than twice as many steps at this learning rate.
+# Without the sound ones, who would notice?
+#
+# ## Is it the same function?
+#
+# The five tests look at what a model does.
+# A sixth compares its logits with those of a model that we trust, given the same weights and ids.
+# Lessons 06 and 07 compared one layer; now we compare whole stacks, on the padded batch (folded).
+# `nn.TransformerEncoder` and `nn.TransformerDecoder`, with inverted masks (lesson [05](05_masks.ipynb)), run between our embeddings and our generator; `course_lib.Transformer` has its own.
+
+# %% tags=["hide-input"]
+from course_lib.checks import copy_into_torch
+
+
+def torch_stacks(ours, config):
+    """torch's two stacks with our weights; a final norm only where ours has one."""
+    sizes = (config.d_model, config.num_heads, config.d_ff)
+    order = dict(norm_first=config.norm_first, batch_first=True)
+    norms = [nn.LayerNorm(config.d_model) if config.norm_first else None for _ in "ed"]
+    layer, count = nn.TransformerEncoderLayer(*sizes, **order), config.num_layers
+    encoder = nn.TransformerEncoder(layer, count, norms[0], enable_nested_tensor=False)
+    layer = nn.TransformerDecoderLayer(*sizes, **order)
+    decoder = nn.TransformerDecoder(layer, count, norms[1])
+    copy_into_torch(ours.encoder, encoder.eval())
+    return encoder, copy_into_torch(ours.decoder, decoder.eval())
+
+
+# %% tags=["hide-input"]
+@torch.no_grad()
+def torch_logits(ours, stacks, src, tgt_in):
+    """Our embeddings and generator around torch's two stacks."""
+    encoder, decoder = stacks
+    src_padding, tgt_padding = src == PAD_ID, tgt_in == PAD_ID
+    memory = encoder(ours.src_embedding(src), src_key_padding_mask=src_padding)
+    masks = dict(
+        tgt_mask=~causal_mask(tgt_in.shape[1])[0, 0],
+        tgt_key_padding_mask=tgt_padding,
+        memory_key_padding_mask=src_padding,
+    )
+    return ours.generator(decoder(ours.tgt_embedding(tgt_in), memory, **masks))
+
+
+# %% tags=["hide-input"]
+padded = batch.to("cpu")  # where these models are
+for norm_first in (False, True):
+    of_order = replace(small, norm_first=norm_first)
+    filled = OurTransformer(of_order).double().eval()
+    rng = torch.Generator().manual_seed(3)
+    for parameter in filled.parameters():  # zeros and ones would hide mistakes
+        nn.init.normal_(parameter, mean=0.1, std=0.2, generator=rng)
+    with torch.no_grad():
+        expected = filled(padded.src, padded.tgt_in)
+    stacks = torch_stacks(filled, of_order)
+    theirs = torch_logits(filled, stacks, padded.src, padded.tgt_in)
+    torch.testing.assert_close(expected, theirs, rtol=1e-9, atol=1e-10)
+
+# %% tags=["hide-input", "nbval-check-output"]
+library = Transformer(small).eval()
+library.load_state_dict(ours.state_dict())  # the same names
+with torch.no_grad():
+    expected, library_logits = (m(padded.src, padded.tgt_in) for m in (ours, library))
+    ours.src_embedding.scale = 1.0  # and it matters
+    unlike = ours(padded.src, padded.tgt_in)
+    ours.src_embedding.scale = math.sqrt(small.d_model)
+torch.testing.assert_close(expected, library_logits)
+assert not torch.allclose(unlike, library_logits, rtol=0.1, atol=0.1)
+print("equal to torch's stacks (post-norm, pre-norm) and to course_lib.Transformer")
+print("without √d_model: not equal to course_lib.Transformer")
+
+# %% [markdown]
+# The sixth test finds the fault, but only against a whole model: with PyTorch's stacks, both sides read our embeddings.
+#
+# **A common mistake**: to take `nn.Transformer` for the paper's model.
+# It has no embeddings, positions or generator.
+# By default it is post-norm, as the paper's, but it adds a final norm to each stack.
+
+# %% tags=["hide-input"]
+layers = dict(num_encoder_layers=2, num_decoder_layers=2)
+torchs = nn.Transformer(64, 4, **layers, dim_feedforward=128, batch_first=True)
+without = small.num_parameters - small.parameter_counts()["embeddings"]
+counted = sum(parameter.numel() for parameter in torchs.parameters())
+assert counted - without == 2 * 2 * small.d_model  # two norms
+assert not torchs.encoder.layers[0].norm_first
+assert isinstance(torchs.encoder.norm, nn.LayerNorm)
+assert isinstance(torchs.decoder.norm, nn.LayerNorm)
+assert isinstance(ours.encoder.norm, nn.Identity)
+
+# %% [markdown]
+# In turn, this test cannot see the initialization, because the weights are copied, nor the shift, because both models get the same ids.
 #
 # | test | sound model | what it found here |
 # |---|---|---|
 # | first loss | near ln vocab_size + 0.5 | 226 instead of about 8: the initialization; 3.9 instead of about 5.4: no shift |
-# | one batch by heart | loss below 0.05 within 100 steps | nothing: every model passed |
+# | one batch by heart | loss below 0.05 within 100 steps | nothing: every model that we trained passed |
 # | write, reading only its own output | 8 of 8 | no shift: 0 of 8 |
 # | wrong sources | loss rises, here to about 2 | no shift: stays near 0 |
 # | random target tokens | repeats almost none | no shift: repeats 99 % |
+# | same logits as a model that we trust | equal | no √d_model: not equal |
 #
-# Every model that we trained, sound or broken, reached a low loss.
-# So look at more than the final loss.
-# Even a model that passes all five tests can have a fault, like the one without √d_model.
+# No single test found all three faults; together they found each.
 #
 # ## Where do the parameters go?
 #
-# Two rows of table 3 define the paper's two models, *base* and *big*; section 5.1 gives the English-German vocabulary, about 37,000 subwords.
+# With the sizes in two rows of table 3, our class becomes the paper's two models, *base* and *big*; section 5.1 gives the English-German vocabulary, about 37,000 subwords.
 
 # %% tags=["nbval-check-output"]
 from course_lib import model_preset
@@ -764,11 +767,9 @@ assert base.d_k == big.d_k == 64
 assert (big.d_model, big.num_heads) == (2 * base.d_model, 2 * base.num_heads)
 
 # %% [markdown]
-# Here is a map like [the first one](#The-class), with the sizes of base and 7 tokens on each side (click on a box for its shapes, or change the sizes).
-# In a stack, a box shows the number for one of six layers; the FLOPs in the title come [later](#Where-do-the-FLOPs-go?).
-# One feed-forward network has 2.1 million parameters, one attention half as many, and the yellow matrix counts once.
+# Here is base, with 7 tokens on each side (click on a box for its shapes, or change the sizes; the FLOPs in the title come [later](#Where-do-the-FLOPs-go?)).
+# A box in a stack stands for six, and the yellow matrix counts once.
 # Which part holds the most?
-# Count the boxes.
 
 # %% id="architecture-map"
 ArchitectureMap(base)
@@ -861,13 +862,12 @@ assert count_by_hand(0, 512, 2048, 1)["all attentions"] == 3 * 1_050_624
 assert count_by_hand(0, 512, 2048, 1)["all feed-forward networks"] == 2 * 2_099_712
 
 # %% [markdown]
-# The paper prints 65 million for base and 213 for big; we count 63.1 and 214.2.
-# Our base is too small and our big too large, so no single vocabulary size explains both.
-# Neither do separate matrices, or attention without biases (each checked alone, in folded cells).
-# The paper does not say what it counts, so the gaps, 3 % and less than 1 %, stay unexplained.
+# The paper prints 65 million for base and 213 for big, and does not say what it counts.
+# Our base is too small and our big too large, so no single vocabulary size explains both; nor do separate matrices, or attention without biases (each checked alone, in folded cells).
+# The gaps, 3 % and less than 1 %, stay unexplained.
 #
 # Do larger models translate better?
-# Lesson [14](14_cost_and_memory.ipynb#What-does-a-size-bring?) repeats the paper's table 3 in miniature, one change at a time.
+# Lesson [14](14_cost_and_memory.ipynb#What-does-a-size-bring?) repeats the paper's table 3 in miniature.
 
 # %% tags=["hide-input"]
 fitting = {}
@@ -894,7 +894,8 @@ assert 0 < big.num_parameters / 213e6 - 1 < 0.01
 # %% [markdown]
 # ## Where do the FLOPs go?
 #
-# A parameter costs memory, a FLOP costs time (lesson [04](04_multi_head.ipynb)).
+# Does the number of parameters tell what a model costs?
+# First in time, that is, in FLOPs (lesson [04](04_multi_head.ipynb)).
 # Send one token through one matrix of 512 × 2,048, about one million parameters.
 # Each parameter is used once, in one multiplication and one addition: two million FLOPs.
 # So a token costs 2 FLOPs for each parameter that it meets.
@@ -936,7 +937,6 @@ assert 1.8 < of_long / (2 * 3000 * base.num_parameters) < 1.95
 # The rule is right to within one percent.
 # Yet it leaves out the products without parameters: queries with keys, and attention weights with values.
 #
-# What do these products cost?
 # Take one token in a self-attention over *n* tokens, with *d* for d_model.
 # Its four projections take 2 · 4 · *d*² = 8*d*² FLOPs, however long the sentence is.
 # Its scores are *n* dot products of *d* numbers, all heads together: 2*nd*.
@@ -1019,6 +1019,7 @@ assert many["attention"] > 50 > few["attention"]
 #
 # ## Where do the bytes go?
 #
+# And in memory?
 # Training keeps four numbers for each parameter: the weight, its gradient, and Adam's two moments.
 # The moments are running averages, one of the gradient and one of its square.
 # In float32 the four take 16 bytes.
@@ -1138,7 +1139,9 @@ assert math.isclose(per_pair["encoder"], 184e3, rel_tol=0.04)
 del of_base
 
 # %% [markdown]
-# So a smaller batch saves activations, but nothing of the 16 bytes per parameter.
+# So for few and short sentences the number of parameters tells the cost: 2 FLOPs for each parameter and token, 16 bytes for each parameter.
+# Two things outgrow it: scores and weighted values grow with the square of a sentence's length, activations with the batch.
+# A smaller batch saves activations, but nothing of the 16 bytes.
 #
 # ## Your predictions
 
@@ -1158,14 +1161,13 @@ Predictions()
 # A Transformer embeds, encodes, decodes and generates: source ids and shifted target ids go in, and logits for all target positions come out at once.
 # One matrix serves in three places, and its gradient is the sum of three.
 #
-# A new model is tested by its first loss, by one batch that it learns by heart, by what it writes when it reads only its own output, and by wrong sources and random target tokens.
-# Without the shift the loss falls even faster, but the model only copies.
-# A model without √d_model passes all these tests.
+# A low loss on one batch proves little: without the shift it falls even faster, but the model only copies.
+# Other tests tell more, but none of them finds every fault.
+# A missing √d_model shows only in the logits, beside those of a model that we trust.
 #
 # Four formulas count 63.1 million parameters in base and 214.2 million in big; feed-forward networks hold the largest share.
-# At 30 tokens a sentence, FLOPs go where the parameters are.
-# Training in float32 keeps 16 bytes per parameter.
-# With the paper's batch on eight GPUs, the activations of base take even more.
+# For few and short sentences this number tells the cost.
+# With the paper's batch on eight GPUs, the activations of base take more than its 16 bytes per parameter.
 #
 # **Practice**: [assignment 08](assignments/release/08_transformer/08_transformer.ipynb): exercises that are checked at once, and a question to answer in words.
 #
