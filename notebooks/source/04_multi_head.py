@@ -50,7 +50,7 @@ print(translator.translate("The old man gives the woman a red apple."))
 #
 # To translate *the* in *the child*, it helps to know two things: its noun and the verb before it.
 # The translator's encoder has two layers of four attentions side by side; each attention is a **head**.
-# Here are two heads of the last layer, where English words look at English words. (Layers are counted from 0, so it is layer 1.)
+# Here are two heads of the last layer (layer 1), where English words look at English words.
 
 # %% tags=["hide-input"]
 from matplotlib.patches import Rectangle
@@ -309,7 +309,7 @@ class Head(nn.Module):
 # %% [markdown]
 # We take four heads of width 3 for tokens of width 12.
 # Their contexts are concatenated, and a last matrix follows, the **output projection** W_O: MultiHead = Concat(head_1, …, head_h) W^O.
-# The input `x` holds our two sentences, embedded, with their positions.
+# The input `x` holds the two sentences of cat and dog, embedded, with their positions.
 
 # %%
 of_weights = Predict(
@@ -421,7 +421,7 @@ query, key, value = split(query_proj(x)), split(key_proj(x)), split(value_proj(x
 print(tuple(x.shape), "→", tuple(query.shape), "→", tuple(merge(query).shape))
 
 # %% [markdown]
-# In lesson 03, `@` treated every dimension but the last two as a batch.
+# As in lesson 03, `@` treats every dimension but the last two as a batch.
 # So all heads of all sentences go through `attention` at once.
 
 # %%
@@ -440,7 +440,7 @@ for number, head in enumerate(heads):
 torch.testing.assert_close(merge(context), concatenated)
 
 # %% [markdown]
-# The loop over the heads is gone: each product now does all heads at once, with the same result.
+# Each product now does all heads at once, with the same result.
 #
 # ## What does W_O do?
 #
@@ -480,7 +480,6 @@ for name, sizes in (("base", (8, 64, 512)), ("big", (16, 64, 1024))):
 # %% [markdown]
 # ## The class
 #
-# We put the parts together.
 # The query may come from other tokens than the key and the value, so there are three arguments.
 # As in PyTorch, our projections have biases; the paper's formula has none.
 
@@ -692,7 +691,7 @@ class MergeWithoutTranspose(MultiHead):
 # %% [markdown]
 # No error tells us: the output has the right shape. Will the training tell us?
 #
-# The task is the one from above: a layer of width 16 delivers both neighbors of every token.
+# The task is the one from above: deliver both neighbors. A token is 16 numbers, its content and its position.
 # `fresh` makes a layer, and `train` shows it 100 batches of 32 new sentences (Adam, learning rate 0.03).
 # "Lost" is the mean squared error over the last ten batches (`at_end`). What is wanted has variance 1, so this is a share again.
 
@@ -932,7 +931,6 @@ for count in (8, 16):
 # So every head has to look at a neighbor for all six queries.
 # But its largest weight falls on two positions only, and each is the neighbor of two queries: it serves four queries at most.
 #
-# The price of more heads is narrower heads.
 # @bhojanapalli2020 call this the **low-rank bottleneck**: a head whose width is below the length of the sentence cannot produce every pattern of weights.
 # Not every task needs every pattern: with six tokens, our heads of width 4 lose almost nothing.
 #
@@ -1075,7 +1073,7 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 # ## What does a head look for?
 #
 # In one pattern of sentence, head 1 of the translator took the objects' articles to their nouns.
-# Does it in others, too? (Of head 3 we claim no more.)
+# Does it do so elsewhere? (Of head 3 we claim no more.)
 # Here is one; type another with several articles.
 
 # %%
@@ -1141,9 +1139,9 @@ source, target = pairs[3].src_words, pairs[3].tgt_words
 print(*(f"{source[s]} = {target[t]}" for s, t in pairs[3].links), sep=" · ")
 
 # %% [markdown]
-# For each word (but nouns) with a noun after it we ask: does the head's largest weight fall on the *next* noun?
+# Of each word that is no noun but has a noun after it we ask: does the head's largest weight fall on the *next* noun?
 # We count articles (with the noun next or later), possessives and adjectives.
-# All others but nouns are the **control**: do they look at the next noun, too?
+# All other words are the **control**: do they look at the next noun, too?
 
 # %%
 of_others = Predict(
@@ -1221,7 +1219,7 @@ of_others.reveal(round(100 * other_words))
 
 # %% [markdown]
 # We picked head 1 by looking at one sentence. Does a count pick it, too?
-# We choose the best head for the articles on the first half of the sentences, and score it on the second half, with the 95 % interval of @wilson1927.
+# We choose the best head for the articles on the first half of the sentences, and score it on the second half. The 95 % interval tells how far chance may have moved the score [@wilson1927].
 
 # %%
 from course_lib.metrics import share_estimate
@@ -1260,12 +1258,11 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 # Does it only count positions? For articles no: it finds the noun also where another word stands between.
 # (Our adjectives cannot tell: the noun is always right after them.)
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
-# A weight says where a head *looks*, not what the model *uses*: there we also switch heads off.
-# @michel2019 did so in a large translator and in BERT, and many heads could be removed with little loss.
+# It also switches heads off: a weight says where a head *looks*, not what the model *uses*.
+# @michel2019 did so in a large translator and in BERT (lesson 16), and many heads could be removed with little loss.
 #
-# @clark2019 found heads like ours in BERT (lesson 16), and @voita2019 found heads with syntactic roles in translators.
-# Nobody told them what to do.
-# Our head 1 began with random numbers, and the training asked only for the next German token.
+# @clark2019 found heads like ours in BERT, and @voita2019 found heads with syntactic roles in translators.
+# Our head 1, which in lesson 03 took *it* to its noun, began with random numbers; the training asked only for the next German token.
 #
 # ## Your predictions
 
@@ -1292,7 +1289,7 @@ Predictions()
 # ## Summary
 #
 # A row of weights makes one mean, and no matrix gets two random words back from it; several heads carry them side by side.
-# Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k). The context is transposed back, then flattened.
+# Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k). The context is transposed back, then flattened. Without a transpose the shape stays right, but positions mix.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
 # More heads cost no parameters and no FLOPs in the matrix products, only more attention weights.
 # But they share d_model, so num_heads must divide it, and each gets narrower: a head of width 1 can give its largest weight to only two positions.

@@ -198,7 +198,7 @@ for token, units in enumerate(on):
 #
 # On the way back the sum hands its gradient to both of its terms.
 # So what arrives from above reaches x directly, in addition to what comes through the sub-layer.
-# How much does that matter if a sub-layer passes on almost nothing?
+# How much of its length (its norm) arrives if a sub-layer passes on almost nothing?
 # We divide the output of our feed-forward network by a thousand.
 
 
@@ -258,7 +258,7 @@ class OurLayerNorm(nn.Module):
 # A small ε stands *under the root*: without it, a token whose features are all equal would give 0/0.
 #
 # Is it what the library and PyTorch compute?
-# We try it on `uneven`, our four tokens at very different sizes (first panel).
+# We try it on `uneven`, our four tokens at very different sizes (first panel below).
 # `norm` is one `OurLayerNorm`, with a random scale and shift for each feature.
 
 
@@ -563,7 +563,7 @@ class OurEncoder(nn.Module):
 
 
 # %% [markdown]
-# With the weights of the translator `course`, which has two pre-norm layers, our encoder makes the same memory:
+# With the weights of the translator `course`, which has two pre-norm layers, our encoder makes the same memory (lesson [00](00_welcome.ipynb)), one vector for each source token:
 
 # %%
 encoder = OurEncoder(2, 128, 4, 256, 0.1, norm_first=True).eval()
@@ -580,7 +580,6 @@ assert off < 1e-5
 
 # %% [markdown]
 # The shape is src_len × d_model, in and out, so we can stack as many layers as we like.
-# The output is the memory of lesson [00](00_welcome.ipynb): one vector for each source token.
 #
 # ## What is depth good for?
 #
@@ -590,7 +589,7 @@ assert off < 1e-5
 # The model must say, at each child's position: *I give to someone; whom does that child give to?*
 #
 # That takes one **look-up**: go to the position of the child I give to, and read the name there.
-# Attention can do it: at Ada's position the query is made from the *name* there, Ben; each key is made from a *position*, each value from the name that stands there.
+# Attention can do it: if Ada drew Ben, the query at her position is made from the *name* Ben; each key is made from a *position*, each value from the name that stands there.
 # So one layer should be enough.
 # Two look-ups in a row go one child further: is one layer enough for them?
 
@@ -692,7 +691,7 @@ for best, right in (
 #
 # We intervene (this is activation patching, lesson [12](12_reading_attention.ipynb)).
 # After layer 0 we replace one vector by the vector from the same position in another draw, and count how many of Ada's answers stay.
-# There are 500 draws; in each, *Ben* is the child that Ada gives to, and *Gil* the next one. The models come from three seeds.
+# *Ben* is the child that Ada gives to, *Gil* the next one; of 500 draws we count those where all three differ. The models come from three seeds.
 
 # %% tags=["hide-input"]
 puzzles = draw_names(500, torch.Generator().manual_seed(5))
@@ -843,13 +842,14 @@ assert patched("cat", 1) == unpatched.replace("Katze", "Hund")
 # After layer 0, of these three vectors only the one at *cat* matters: with the dog's in its place the sentence comes out with *Hund*, *Der* and *er*.
 # After layer 1 each vector decides its own word: the one at *it* between *sie* and *er*, the one at *The* between *Die* and *Der*.
 # So in this pair of sentences *The* and *it* read in layer 1, at the noun's position, which noun stands there.
+# (Why not in layer 0? *It* may first need *hungry*, as in lesson 03: not tested here.)
 #
 # ## How deep can we go?
 #
 # If two layers do more than one, why not 24?
 # We train 24 layers on *one* look-up, which a single layer learns.
 # There are five stacks: plain, residuals alone, norms alone (before each sub-layer), and both together, as post-norm and as pre-norm.
-# Each trains for 300 steps of Adam (an optimizer, lesson [09](09_training.ipynb)) at the rate 0.001, with three seeds (from the record).
+# Each trains for 300 steps of Adam at the rate 0.001, with three seeds (from the record).
 
 # %%
 of_deep = Predict(
@@ -955,7 +955,7 @@ for kind, switches in (("", dict(norm=False)), ("pre", dict(residual=False))):
 # ### The gradient at every depth, before training
 #
 # We send a batch up and the gradient of its loss back down, and record the **gradient norm** at each depth, for five stacks with three seeds each.
-# (The answers are random here. With the puzzle's own, the plain stack vanishes even further; folded.)
+# (The answers are random here. With the puzzle's own, the plain stack's vanishes even further; folded.)
 
 # %%
 WAYS = {
@@ -1123,10 +1123,9 @@ for passed in range(25):
 #
 # Without norms both grow together.
 # Post-norm makes x short again, mean and own part alike, so the next average is again as long as x.
-# Pre-norm lets x grow, and attention, which reads normalized vectors, still adds only about 5.
+# Pre-norm lets x grow, and attention, which reads normalized vectors, still adds only about 5: the averaging fades.
 #
 # So the norm on the residual line keeps x in bounds, and with it the averaging at full strength.
-# Where x may grow, the averaging fades.
 #
 # Real attention does more than average, but the real stacks differ in the same way: post-norm keeps about 0.7 of the own share in each layer, a straight line in the figure; pre-norm loses less and less.
 #
@@ -1180,7 +1179,7 @@ assert (last["W_Q, post-norm"] < 1e-6).all() and (last["W_Q, pre-norm"] > 1e-3).
 # The paper's post-norm models did learn.
 # They had six layers, not 24, and after six layers more of the own share is left (*layer 6* in the table of own shares).
 # And they had a *warm-up*: the learning rate starts small and grows (lesson [09](09_training.ipynb)), in our runs during the first 100 of the 300 steps.
-# At which rates do six layers learn, and what does the warm-up change?
+# At which rates do six layers learn the one look-up, and what does the warm-up change?
 
 # %%
 of_rates = Predict(
@@ -1221,7 +1220,6 @@ for side in (f"{way}, {rate:g}" for way in ways[:2] for rate in rates):
 # That does not prove which causes which.
 #
 # So pre-norm makes deep stacks easier to train, and many later models have it ([lesson 16](16_one_block_many_models.ipynb#Today's-block)).
-# Lesson [09](09_training.ipynb) comes back to the warm-up with the whole model.
 
 # %% [markdown]
 # ## Your predictions
@@ -1259,4 +1257,4 @@ Predictions()
 #
 # **Practice**: [assignment 06](assignments/release/06_encoder/06_encoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #
-# **Next**: lesson [07](07_decoder.ipynb) builds the decoder, which reads this memory and writes a sentence.
+# **Next**: lesson [07](07_decoder.ipynb) builds the decoder, which reads the memory and writes a sentence.
