@@ -101,7 +101,7 @@ of_row
 
 # %% [markdown]
 # Here is the cross-attention in the last step of writing (the mean of the four heads of the last layer).
-# Each line above is a row:
+# Each of the seven lines above is a row:
 
 # %% tags=["hide-input"]
 from itertools import pairwise
@@ -130,7 +130,7 @@ assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 
 # %% [markdown]
 # The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
-# (We count further down how often this holds.)
+# (Further down we count how often.)
 #
 # ## Shifted right
 #
@@ -187,7 +187,7 @@ of_answers.reveal(seen["tgt_out"], because="the mask hides no position from itse
 assert seen == {"tgt_in": 0, "tgt_out": 7}
 
 # %% [markdown]
-# Lesson [08](08_transformer.ipynb) trains models without the shift: all they learn is to copy.
+# Lesson [08](08_transformer.ipynb) trains models without the shift.
 #
 # ## From vectors to tokens
 #
@@ -627,7 +627,7 @@ key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layer
 assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
 
 # %% [markdown]
-# So the memory is that layer's output (section 3.2.3; in a pre-norm model like ours, after the final norm).
+# So the memory is that layer's output (section 3.2.3; in a pre-norm model like `course`, after the final norm).
 # Each decoder layer makes its own keys and values from it, with its own W_K and W_V.
 # So the encoder hands over one tensor, once.
 #
@@ -721,13 +721,13 @@ assert all((each[future] > 0).all() for each in of_wrong)
 #
 # Each row of a cross-attention map belongs to a position: it starts from the token that it reads, and ends in the prediction of the next.
 # Which of the two should label the row?
-# In our map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*.
+# In the first map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*.
 #
 # **A common mistake**: drawing a map without saying which of the two tokens labels its rows.
 # Labeled by the token read, `▁Katze` seems to look at *sees*.
 #
 # Is it so in other sentences?
-# The course corpus records which source and target words belong together, its links.
+# The course corpus records links: which source and target words belong together.
 # So we can check for each row: is the source token with the largest weight linked to the token predicted, or to the token read?
 # In 200 sentences we count the rows whose two tokens both have links (last layer, mean of its heads).
 # Chance is a source token drawn at random.
@@ -791,7 +791,7 @@ for layer in many_maps.cross:
 # But this is no law: in larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
 # So measure before you label.
 #
-# Now step through a translation, of our sentence or yours: self-attention on the left, cross-attention on the right.
+# Now step through a translation, of our sentence or yours: left self-attention, right cross-attention (last layer, mean of heads).
 
 # %% tags=["hide-input"]
 from course_lib.checks import written_for

@@ -28,10 +28,10 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% [markdown]
-# In our run, a small model answers 88 % of 500 new inputs without a mistake, and its twin 100 %.
+# In this lesson a small model answers 88 % of 500 new inputs without a mistake, its twin 100 %.
 # Both start from the same weights and see the same batches; they differ in one line of the training step below.
 #
-# Each line can be wrong without an error message, so we measure what it does in the section named beside it. (`num_tokens` counts real target tokens.)
+# Each line can be wrong without an error message; the section named beside it explains it. (`num_tokens` counts real target tokens.)
 #
 # ```text
 # logits = model(batch.src, batch.tgt_in)   # lesson 08
@@ -110,7 +110,7 @@ assert math.isclose(ours / batch.num_tokens, by_hand, rel_tol=1e-9)
 
 # %% [markdown]
 # **A common mistake**: letting the padding into the mean.
-# We widen the batch with more of it.
+# We take the mean over real tokens, with `<pad>` as a subword to predict, or with all positions as the divisor.
 
 # %%
 ways = ["over real tokens only", "<pad> as a subword", "divided by all positions"]
@@ -140,9 +140,9 @@ assert math.isclose(right, right_wide, rel_tol=1e-9)
 assert as_word_wide > as_word > 10 * right and divided_wide < 0.5 * divided
 
 # %% [markdown]
-# (A model trained *with* the second mistake could learn that `<pad>` follows `<pad>`, and its loss would look too good.)
+# (A model trained to predict `<pad>` could learn that it follows itself; its loss would look too good.)
 # The third loss falls: padding only raises the count.
-# You recognize either mistake by a loss that changes when only padding is added.
+# Either mistake shows when only padding is added: the loss changes.
 #
 # ## Label smoothing
 #
@@ -425,7 +425,7 @@ assert max(quick) < 1.001 and max(slow) < 1.001 and min(clipped) > 0.99
 # ## The schedule
 #
 # Small gradients do not make Adam's steps small; the learning rate has to.
-# It should be small at the start, when no gradients have agreed yet, and at the end, when a long step goes past the lowest point.
+# It should be small at the start, when a step rests on few batches, and at the end, when a long step goes past the lowest point.
 # So it first rises, the **warm-up**, and then falls.
 # The paper takes the smaller of two terms, d_model^−0.5 · min(step^−0.5, step · warmup_steps^−1.5), with warmup_steps = 4000 (equation 3).
 
@@ -474,7 +474,7 @@ assert peak_step == 4000 and math.isclose(peak_rate, max(rates))
 #
 # Now a whole run.
 # The first word of each command says whether to copy the letters that follow or to reverse them.
-# `make_pairs`, in the folded cell, draws three to eight letters for each command; letters may repeat. No command occurs twice, so those that we hold out are new to the model.
+# `make_pairs`, in the folded cell, draws three to eight letters for each command; letters may repeat. No command occurs twice, so the 500 for validation and the 500 for the test are new.
 
 # %% tags=["hide-input"]
 import random
@@ -662,7 +662,7 @@ assert max(history.losses[200:]) < guessing < min(history.losses[:20])
 
 # %% [markdown]
 # So on this plateau the model is about as good as guessing without the source.
-# The loss leaves it before step 100, where the table begins: the model now looks at the source.
+# The loss leaves it before step 100, where the table begins: with letters of the source.
 # After 200 steps *wonder* is right. Both answers for *lesson* go astray after the first s.
 # Perhaps the model finds its place by the letter that it has just written: then it cannot tell the two letters s apart.
 # After 400 steps all three are right. (On another machine the later rows may differ.)
@@ -844,7 +844,7 @@ print(f"above 1 in {(norms > 1).double().mean():.0%} of the steps")
 # %% [markdown]
 # Clipping acted in more than half of the steps, but made no difference that one seed could show.
 # The largest norm was about ten times the median; a gradient 1,000 times too large, as in our example, never came.
-# Clipping is insurance for long runs.
+# Clipping insures against one.
 #
 # ## Choosing hyper-parameters
 #
@@ -852,7 +852,7 @@ print(f"above 1 in {(norms > 1).double().mean():.0%} of the steps")
 # So far we guessed the warm-up, and the paper's formula gave the peak rate, 5.9·10⁻³.
 # A simple way to choose is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss. (Here the loss may decide: after one epoch every model is still far from a p of 0.9.)
 #
-# Our six candidates are the rate of the long run and five that are drawn, on a logarithmic scale, because ratios matter.
+# Our six candidates are the rate of the long run and five drawn on a logarithmic scale, because ratios matter.
 # Each trains for one epoch with our loop. An epoch is short, so the warm-ups are short, too.
 
 
@@ -1045,7 +1045,7 @@ assert min(warm) < max(bare) and len(BucketedBatches(to_copy, 120).plan(0)) == 2
 # %% [markdown]
 # It does not explode.
 # At 0.01 the loss stays near guessing by frequency, where the source is ignored. At 0.005 it even falls, but too slowly: no validation input is copied.
-# (A plateau at the start alone is no failure: our copy-reverse run had one, too.)
+# (A plateau only at the start is no failure: our copy-reverse run had one.)
 #
 # ## Against overfitting
 #
@@ -1220,7 +1220,7 @@ Predictions()
 # | `backward`, `zero_grad` | micro-batches add up to one large batch (without dropout), if the loss is divided by all their tokens | a mean of means has another gradient |
 # | `clip_grad_norm_` | scales a gradient that is too large | one huge gradient nearly stops a weight |
 # | `optimizer.step` | Adam's first step moves nearly every weight by one learning rate; later, gradients that agree move it far | one rate must suit gradients of 0.001 and of 10 |
-# | `schedule.step` | the paper's rate rises for `warmup_steps` steps, then falls with 1/√step | large last steps: in our run about 90 % right instead of nearly all (averaging three checkpoints mended that) |
+# | `schedule.step` | the rate rises for `warmup_steps` steps, then falls, here best to almost 0 | large last steps: with the paper's 1/√step about 90 % right, not nearly all (averaging mended that) |
 #
 # A warm-up is insurance against too high a rate; post-norm gained from it even at its best rate.
 # Right answers on held-out inputs tell whether a model solves new ones; a loss is read beside its floor and beside guessing by frequency.
