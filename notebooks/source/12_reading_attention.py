@@ -116,7 +116,6 @@ for keys in (first, one_word):
 # So how does the model know that it must be *Die*?
 #
 # Perhaps the encoder has an answer.
-# Of its eight heads, one takes every article to its noun.
 
 # %%
 framed = [(5, 0, 2), (5, 5, 6), (5, 7, 9)]  # of 1.1: three articles, and their nouns
@@ -180,7 +179,7 @@ assert (maps["decoder"].triu(1) == 0).all()
 # We take 1,000 trees whose sentences the model has never seen: `tree_of[n]` is a tree, `pairs[n]` its two sentences.
 # We *choose* the best head on the first half, and *report* its score on the second.
 # On the sentences that chose it, the winner looks better than it is.
-# (Next we use the second half for both: the winner is far ahead.)
+# (At first we use the second half for both: the winner is far ahead.)
 
 # %% tags=["hide-input"]
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -1017,7 +1016,7 @@ assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total <
 # ## Where attention misleads
 #
 # Switching a head off removes all that it brings; a map draws only its weights.
-# Two heads of the cross-attention show how far apart the two can be.
+# Two heads of the cross-attention show how little these may tell.
 #
 # "Attention is not Explanation" is the title of a paper [@jain2019]: often, other weights gave the same output.
 # "Attention is not not Explanation" is the title of a reply [@wiegreffe2019]: the weights that were used can still be an explanation.
@@ -1123,13 +1122,13 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 #
 # ### A dark cell that brings less
 #
-# To predict *zeigt*, cross 0.1 (first figure, top row) puts nearly all its weight on `</s>`.
+# To predict *zeigt*, cross 0.1 (first figure, second map) puts nearly all its weight on `</s>`.
 # A row must sum to 1, even where a head has nothing to look for; perhaps that is why.
 # A token that gets weight in this way is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
 #
 # How much does a head bring from there?
 # It adds weight times value [@kobayashi2020], and the value may be short.
-# In layer 0 of the cross-attention, where such rows are most frequent, we measured what each head adds when a word is predicted.
+# In layer 0 of the cross-attention, where such rows are more frequent, we measured what each head adds when a word is predicted.
 # Where the largest weight is on punctuation or `</s>`, these vectors are on average between a quarter and a half shorter than elsewhere (folded cell).
 # So the map alone does not tell how much a head brings, nor *what*.
 
@@ -1184,7 +1183,7 @@ assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 # Ours is linear (`fit_probe` is multinomial logistic regression).
 # At every *the* we ask it for the gender of the noun: feminine for *the woman* (*die Frau*), masculine for *the boy* (*der Junge*).
 #
-# We collect the vectors of all English words at the embedding, after layer 0 and after layer 1, from our model and from an untrained one.
+# We collect the vectors of all English words at the embedding, after layer 0 and after layer 1, from our trained model and a random one.
 # (`words` lists the words, `where` finds those that meet a condition, and `in_first` marks the first half of the sentences. `vectors["trained"][2]` are our model's vectors after layer 1.)
 
 # %% tags=["hide-input"]
@@ -1389,7 +1388,7 @@ assert averages["“the”", "trained"].diff().min() > 10
 # - At *the* (orange), the embedding gives no more than guessing. After layer 0 the probe is right for 61 %, after layer 1 for 88 %; in the random model it never beats guessing.
 #
 # So after layer 1 a probe can read the gender at both places.
-# (Another control is the **control task** [@hewitt2019]: each noun gets a random class, which a probe can only memorize. At *the*, after layer 1, its probe is about 30 points worse: folded cell.)
+# (Another control is the **control task** [@hewitt2019]: each noun gets a random class, which a probe can only memorize. At *the*, after layer 1, its probe is about 30 points below our first one: folded cell.)
 #
 # ### Does the model use it?
 #
@@ -1615,7 +1614,7 @@ Predictions()
 # - *Whose row is it?* In the decoder, that of the token that it predicts.
 # - *Does it always look there?* Count, and compare with a baseline and control rows: of fifteen candidates five were confirmed.
 # - *Does the model need it?* Switch the head off, and look at what breaks: one of two heads that look from pronouns to their nouns costs 54 % of the sentences with *it*, mostly by wrong determiners; the other 5 %.
-# - *Do its weights matter?* Scramble them, in one head and in a whole layer. A dark cell may bring little: the value may be short.
+# - *Do its weights matter?* Scramble them, in one head and in a whole layer. A dark cell may bring less: its value may be short.
 # - *What is at that place?* Not only the word. A probe shows what a vector holds, if it fails where the information is missing; patching shows what the model reads there.
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.

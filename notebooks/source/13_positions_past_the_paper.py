@@ -149,7 +149,7 @@ torch.testing.assert_close(found[0], by_hand)
 
 # %% [markdown]
 # What does such a table learn?
-# `Reader` is two encoder layers with d_model = 64 and the encoding that we ask for; `train_reader` gives it new stories of 16 words until its accuracy on validation stories is above 99 % or no longer rises.
+# `Reader` is two encoder layers with d_model = 64 (d_k = 8 means 8 heads) and the encoding that we ask for; `train_reader` gives it new stories of 16 words until its accuracy on validation stories is above 99 % or no longer rises.
 
 # %%
 of_biases = Predict(
@@ -202,7 +202,7 @@ assert biased_shares[0] > 0.98
 
 # %% [markdown]
 # Among the words before the query, the reader prefers near ones to far ones.
-# Among those after the query, the nearest are pushed down most, and the curve rises again.
+# Among those after the query, the nearest are pushed down most, and the curve rises again. (32 and 64 words: see the race.)
 #
 # ## A number that needs no learning: ALiBi
 #
@@ -551,12 +551,12 @@ for encoding in ("rotary", "relative", "alibi", "sinusoids", "words"):
 
 # %% [markdown]
 # Only *words + sinusoids* changes with the shift.
-# Along one row, ALiBi falls evenly with the distance on each side; rotary and the sinusoids rise and fall.
+# Along one row, ALiBi falls evenly with the distance on each side; rotary and *sinusoids alone* rise and fall.
 #
 # ## The race
 #
 # Train on 16 words; test on 16, 32 and 64.
-# d_model is always 64, so d_k = 16 means 4 heads, and d_k = 8 means 8 heads.
+# As d_model is 64, d_k = 16 means 4 heads.
 # We train one more reader here, the *usual reader*: rotary positions, 4 heads of 16, the usual base of 10,000.
 
 # %%
@@ -651,7 +651,6 @@ assert round(100 * mean(race["rotary, narrow heads"], 2)) == 97
 # %% [markdown]
 # Every encoding solves the trained length. Without one, the reader does about as well as someone who always names the story's most frequent noun (the last line).
 # This is not a ranking: ALiBi's slopes were tuned on stories of up to 64 words, rotary's base was not.
-# Keep the two lines of rotary positions in mind.
 #
 # Where in a story of 64 words do the readers fail? (ALiBi with the steep slopes, rotary with 4 heads of 16.)
 
@@ -1212,7 +1211,7 @@ assert max(ahead, behind) + 0.02 < both < 0.93 and average[-1] > average[7] + 0.
 # Does attention need an encoding? With a causal mask, as in language models, and *no* encoding the reader is right on 98.9 % at 16 words and 77.4 % at 64 (three seeds).
 # Each word sees itself and the words before it, and a first layer can pass on how many those are [@haviv2022; @kazemnejad2023].
 # So the mask is a hint about positions.
-# It also hides the nouns ahead. Under it, ALiBi with the *published* slopes is right on 99.8 % at 64 words, our two-sided form without it on 75.4 %; rotary positions, with 4 heads of 16, on 91 % and 43 %.
+# It also hides the nouns ahead. Under it, ALiBi with the *published* slopes is right on 99.8 % at 64 words, our two-sided form without it on 75.4 %; rotary positions (4 heads of 16) on 91 % with it, 43 % without.
 
 # %% tags=["hide-input"]
 alibi = [run for run in record["runs"] if run["side"] == "ALiBi, d_k 8"]
@@ -1300,7 +1299,7 @@ assert right_answers(unrepaired, 16).nanmean().item() < 0.7  # before it is trai
 
 # %% [markdown]
 # It works: both repaired readers are above 90 % at 64 words, where the usual reader had 45 %.
-# They are ahead of the fresh ones, too. (A part of that lead may be training: they lead at 16 words, too.)
+# They also lead the fresh ones, partly perhaps by training: they lead at 16 words, too.
 # With *all* wavelengths stretched, the first two are 25 and 79 words, and 25 is suspect. The fresh reader fails with them; why the repaired one does not, we have not tested.
 #
 # Neither repair needed a long story: slower hands and 400 steps on short ones were enough.
@@ -1323,7 +1322,7 @@ Predictions()
 # - **alias**: an offset that a pair cannot tell from another one, because it is whole turns away.
 # - **dilution**: the weights of a longer text are shared out among more keys.
 # - **position interpolation**: dividing the positions of a longer text so that they fit into the trained range.
-# - **NTK-by-parts**: the same, wholly for slow pairs, partly for those in between, not at all for fast ones.
+# - **NTK-by-parts**: position interpolation wholly for slow pairs, partly for those in between, not at all for fast ones.
 
 # %% [markdown]
 # ## Summary
@@ -1340,11 +1339,11 @@ Predictions()
 # | rotary | may fail where an alias of a preferred offset lies in the text |
 #
 # A rotary pair is a hand of a clock. If training shows it at the right place only once, a head may trust it alone, and in a longer text it comes round again.
-# We know that our usual reader failed at these aliases, because we interfered: hiding them brought most answers back; hiding other offsets did not. A reader trained with one wavelength changed, from 20 to 200 words, is mostly right at 64 words and fails at 96.
+# We know that our usual reader failed at these aliases, because we interfered: hiding them brought most answers back; hiding other offsets did not. Longer waves and 400 steps on short stories repaired it. A reader with a wavelength of 200 words in place of 20 is mostly right at 64 words and fails at 96.
 #
 # One small task on one small model shows what *can* happen, and how to find out.
 # A task where the answer is always near favors what prefers near words: expect another order if the question were who was named *first*.
-# Lengths, and constants such as a base or a slope, matter too. So measure on yours.
+# Lengths, bases and slopes matter too: measure on yours.
 #
 # **Practice**: [assignment 13](assignments/release/13_positions_past_the_paper/13_positions_past_the_paper.ipynb): exercises that are checked at once, and a question to answer in words.
 #
