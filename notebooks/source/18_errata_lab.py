@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 18 · Errata lab: what popular explanations get wrong
 #
-# **Question.** "Attention is permutation-invariant." "Zero padding needs no mask." "The encoder turns a sentence into a representation of fixed length." You find such sentences in [posts, lecture notes and tutorials](#The-whole-list). Which of them survive an experiment, and how do the wrong ones live on?
+# **Question.** "Self-attention is permutation-invariant." "Zero padding needs no mask." "The encoder turns a sentence into a representation of fixed length." You find such sentences in [posts, lecture notes and tutorials](#The-whole-list). Which of them survive an experiment, and how do the wrong ones live on?
 #
 # **Afterwards you can**
 #
@@ -11,7 +11,7 @@
 #
 # **You need** lessons 01 to [12](12_reading_attention.ipynb), and for a few claims [13](13_positions_past_the_paper.ipynb) to [15](15_alternatives.ipynb): nothing here is new, except that you judge.
 # **Time**: {minutes} minutes to read, about 20 more for the tables and the verdicts, under 60 seconds to run. The [bench](#The-bench) is optional and not counted.
-# **In the paper**: sections 3 to 5 with table 1; for the bench, tables 2 and 3. Some claims, such as that on the key-value cache, go beyond the paper.
+# **In the paper**: sections 3 to 5 with table 1; for the bench, section 6.1 and table 3. Some claims go beyond the paper.
 
 # %% [markdown]
 # ## One claim, by hand
@@ -381,7 +381,6 @@ book.test("order", reordered, values=(2, 5, 10, 50))
 # ### Claim 7: longer texts
 #
 # The formula of the sinusoids gives a row for position 1,000 as easily as for position 10.
-# Is a row enough?
 # `train_reader` trains one encoder layer on texts of 16 random words: for each word it names the word *before* it, and only the position can help.
 # Then the layer reads longer texts.
 # We measure how often its last answer is right, and how often its first 7 are, at places that every training text had.
@@ -457,14 +456,14 @@ longer_figure()
 # %% [markdown]
 # The last answer falls right after the gray band.
 # In long texts the first answers fail too, probably because their queries now read more keys, at untrained positions.
-# (Without a GPU, each curve is the mean of only two readers: its ups and downs mean little.)
+# (Without a GPU, each curve is the mean of two readers: its ups and downs mean little.)
 #
 # ### Claim 8: the first axis
 #
 # In PyTorch's tutorial x is (length, batch, d_model), so `x.size(0)` is the length.
 # Copied into a batch-first model, it is the number of sentences.
-# One expects an error.
-# If none comes, six words should get six different positions.
+# The claim predicts an error.
+# If none comes, six words should get six positions.
 
 # %%
 def places(sentences):
@@ -484,7 +483,7 @@ book.test("axis", places, values=(1, 2, 8))
 # Three words on, the hand has turned by a fixed angle, and a turn is a linear map.
 # That is what section 3.5 promises.
 # Take i for the dimension, and sine and cosine get different angles.
-# The table still looks fine, but does a linear map still reach the row three words on?
+# The table looks fine, but does a linear map still reach the row three words on?
 # If so, the error is 0.
 
 # %% tags=["hide-input"]
@@ -1189,11 +1188,12 @@ book.test("teacher", on_its_own, values=list(written))
 # %% [markdown]
 # ### Claim 25: a map as a cause
 #
-# Take the map of claim 23 once more.
+# Take the map of claim 23.
 # If it shows what a word depends on, then the token with the highest weight (rank 1) is the one whose absence hurts most.
 # So we replace one source token at a time by `<unk>`.
 # The *harm* is by how much the loss of a predicted token rises.
 # If the claim holds, rank 1 has nearly 100 % in the last row.
+# (The closed checks count large weights with little harm.)
 
 # %% tags=["hide-input"]
 # the harm of claim 25
@@ -1258,7 +1258,6 @@ assert 0.1 < idle.sum() / (top_share > 0.5).sum() < 0.16
 # ## Why wrong claims survive
 #
 # Of the 25 claims, 12 are wrong and 8 half right.
-# How do such sentences live on?
 #
 # *An easy test agrees.*
 # Look back at the first columns: no padding (1), the trained length (7), d_k = 1 (10), n = 1 (12, with clipping), no hidden key (14, 15), one layer (17), step 1,000 (18).
@@ -1266,7 +1265,7 @@ assert 0.1 < idle.sum() / (top_share > 0.5).sum() < 0.16
 #
 # *Nothing crashes.*
 # One position for a whole text (8), a mask on the wrong axis (16), a schedule with one wrong letter (18): each can run without an error.
-# Here each box is a part of the model, with the claims about it.
+# Where do the claims stand, in the model and beside it?
 
 # %% tags=["hide-input"]
 stages = {  # lower left corner, width, claims
@@ -1324,7 +1323,7 @@ assert failed.pop(most_dots) == 5 > max(failed.values())
 mistakes_figure()
 
 # %% [markdown]
-# Of the claims, which we chose, 7 stand at *scores, softmax, masks*, more than in any other box.
+# At *scores, softmax, masks* stand 7 of the claims that we chose, 5 of them not right: the most of any box.
 # There a wrong line of code often still gives the right shape.
 #
 # *Half of it is true.*
@@ -1335,7 +1334,7 @@ mistakes_figure()
 # %% [markdown]
 # ## The bench
 #
-# Here are 34 more claims, which the summary does not need (skip to [your own claim](#Your-own-claim)).
+# Here are 34 more claims, which the summary does not need (skip to [the widget](#All-of-them,-to-play)).
 # Scroll past the closed cells, which test them; click a topic for its claims, and again for each verdict.
 
 # %% tags=["hide-input"]
@@ -2363,6 +2362,8 @@ for plain, claim in zip(lab.claims, book.claims, strict=True):
 #
 # "A model twice as wide has twice as many parameters."
 #
+# Fill in the list and the function, and uncomment the test.
+#
 # - *It sounds right because*:
 # - *knob*:
 # - *measured*, and *predicted*:
@@ -2389,7 +2390,7 @@ page = book.say("Yours", wide="A model twice as wide has twice as many parameter
 # </details>
 #
 # Two more: "Twice the temperature makes the largest probability half as large." "A wider beam never returns a less probable output."
-# (Run yours first: the closed cells hold our experiments on width and temperature.)
+# (The closed cells hold our experiments on width and temperature; the beam is yours.)
 
 # %% tags=["hide-input", "hide-output"]
 # our experiment for your own claim: open it when yours has run
@@ -2487,7 +2488,7 @@ Predictions()
 #
 # - **claim**: a sentence that could be false.
 # - **knob**: the one quantity that an experiment varies.
-# - **measure**: a function from a value of the knob to numbers, those that come out, and sometimes those that the claim predicts.
+# - **measure**: a function from a value of the knob to numbers, measured and sometimes predicted.
 
 # %% [markdown]
 # ## Summary
