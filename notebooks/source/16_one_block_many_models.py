@@ -42,7 +42,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 # The writer, the parser and the captioner: they write token by token, and the next token must be hidden.
 # The last two also read something, as a whole. So there are three shapes.
 #
-# - An **encoder-only model** (the left half of figure 1) reads its whole input at once. The answer is a label, or a word for each blank.
+# - An **encoder-only model** (the left half of the paper's figure 1) reads its whole input at once. The answer is a label, or a word for each blank.
 # - A **decoder-only model** (the right half, without the memory), like the writer, gets a beginning, and the answer is what comes next.
 # - An **encoder-decoder model** (both halves) reads one thing and writes another one.
 #
@@ -338,7 +338,7 @@ assert sum(each.numel() for each in writer.parameters()) == 70_976
 # After 600 steps our writer is far behind the counts of five characters. After 3,000 steps, where the record stops, the two are about equal.
 # A small corpus made by a grammar repeats itself, and there a table may be hard to beat.
 #
-# Drawn at temperature 0.7, how many words occur in the training texts, and how many sentences are copied?
+# At temperature 0.7, how many drawn words occur in the training texts, and how many sentences are copied?
 
 # %%
 for steps, side in WRITERS.items():
@@ -353,113 +353,6 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 
 # %% [markdown]
 # After 3,000 steps almost all words are known ones, though the sentences are still odd.
-#
-# ## Today's language models
-#
-# What do Llama 3 or a chat model have that our writer has not?
-# Size and data, first of all. Then there are changes to the block, and two more trainings.
-#
-# ### Today's block
-#
-# The plan is still ours: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
-# The parts changed:
-#
-# | part | the paper (2017) | Llama 3 [@grattafiori2024] | why |
-# |---|---|---|---|
-# | norm | LayerNorm, after the sum | **RMSNorm** [@zhang2019], before the sub-layer | *before*: deep stacks train more easily (lesson [06](06_encoder.ipynb)); *RMS*: less to compute |
-# | positions | sinusoids, added to the words | rotary (lesson [13](13_positions_past_the_paper.ipynb)) | scores depend on the distance of two tokens |
-# | keys and values | as many heads as queries | 8 heads for 32 or more ([14](14_cost_and_memory.ipynb#Fewer-keys-than-queries)) | a smaller cache |
-# | feed-forward | ReLU, d_ff = 4 d_model | **SwiGLU** [@shazeer2020] | a lower loss at the same size; Shazeer offers no explanation |
-# | biases | in the feed-forward network | none | fewer parameters |
-#
-# GPT-2 [@radford2019] stands between them: the norm before the sub-layer, learned positions, and GELU, a smooth ReLU.
-#
-# RMSNorm does not subtract the mean. It divides by the square root of the mean of the squares: (3, 4, 0, 0) has the mean square 25 / 4, so it is divided by 2.5.
-# SwiGLU multiplies two projections, number by number. One of them has gone through SiLU, z · sigmoid(z), and works as a gate: where it is near 0, nothing passes.
-
-
-# %%
-class GatedFeedForward(nn.Module):
-    """SwiGLU: one projection decides how much of another one passes."""
-
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
-        self.down = nn.Linear(d_ff, d_model, bias=False)
-
-    def forward(self, x):
-        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
-
-
-# %% [markdown]
-# `LlamaBlock` (folded) puts the parts of the Llama 3 column together.
-
-# %% tags=["hide-input"]
-from torch.nn.functional import scaled_dot_product_attention as attend
-
-from course_lib.position import Rotary
-
-
-# %% tags=["hide-input"]
-class LlamaBlock(nn.Module):
-    def __init__(self, d_k, heads, key_heads, feed_forward):
-        super().__init__()
-        d_model, self.split = d_k * heads, [heads, key_heads, key_heads]
-        self.norm1, self.norm2 = nn.RMSNorm(d_model), nn.RMSNorm(d_model)
-        self.all_proj = nn.Linear(d_model, sum(self.split) * d_k, bias=False)
-        self.output_proj = nn.Linear(d_model, d_model, bias=False)
-        self.rotary, self.feed_forward = Rotary(64, d_k), feed_forward
-
-    def forward(self, x):  # (batch, length, d_model)
-        each = self.all_proj(self.norm1(x)).unflatten(-1, (sum(self.split), -1))
-        query, key, value = each.transpose(1, 2).split(self.split, dim=1)
-        query, key, _ = self.rotary(query, key)  # (batch, heads, length, d_k)
-        context = attend(query, key, value, is_causal=True, enable_gqa=True)
-        x = x + self.output_proj(context.transpose(1, 2).flatten(2))
-        return x + self.feed_forward(self.norm2(x))
-
-
-# %% tags=["hide-input"]
-torch.manual_seed(0)
-block, x = LlamaBlock(8, 8, 2, GatedFeedForward(64, 172)), torch.randn(1, 9, 64)
-other = x.clone()
-other[:, -1] += 1  # another last token
-with torch.no_grad():
-    change = (block(other) - block(x)).abs().amax(dim=2)[0]
-old = EncoderLayer(64, 8, 256, 0.0)
-for name, layer in (("lesson 06's, d_ff 256", old), ("Llama's way, d_ff 172", block)):
-    numbers = sum(each.numel() for each in layer.parameters())
-    print(f"{name:22} {numbers:,} parameters")
-print(f"a new last token moves itself {change[-1]:.1f}", end=", ")
-print(f"earlier ones {change[:-1].max():.0f}")
-
-# %% tags=["hide-input"]
-assert change[:-1].max() == 0 < change[-1]
-normed = x / (x.square().mean(dim=-1, keepdim=True) + torch.finfo(x.dtype).eps).sqrt()
-torch.testing.assert_close(block.norm1(x), normed)
-assert torch.tensor([3.0, 4, 0, 0]).square().mean().sqrt() == 2.5
-with torch.no_grad():  # of rotary: words moved along together change no score
-    query = block.all_proj(x[:, :1].expand(1, 9, 64)).unflatten(-1, (12, -1))
-    query, key, _ = block.rotary(*query.transpose(1, 2).split([8, 4], dim=1))
-    scores = (query[0, 0, 3:] * key[0, 0, :-3]).sum(dim=-1)
-assert (scores - scores[0]).abs().max() < 1e-4
-
-# %% [markdown]
-# With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network.
-# The block is smaller mostly because its keys and values have fewer heads. Earlier tokens do not move: it is causal.
-#
-# ### From a language model to an assistant
-#
-# Our writer only continues text; it does not answer a question.
-# But any pair can be written as one text, source first, so that one model and one loss serve every task.
-# The price: under a causal mask the words of the source do not see what follows them.
-# A very large model can be led by its text: put a few solved examples of a task in front, and it often solves the next one. This is **in-context learning** [@brown2020]; no weight changes.
-# For an assistant, two more trainings follow.
-#
-# - **Instruction tuning**: the writer's loss, on conversations with good answers. Usually only the answer counts. In `<user> What is 2 + 2 ? <assistant> 4 </s>` the loss is taken at `4` and `</s>`.
-# - **Preference learning**: people say which of two answers is better. Either a second model learns to predict their choice, and its score is used as a reward [@ouyang2022], or the better answer is made more probable directly, compared with the worse one [@rafailov2023].
-#
-# Block, mask and sampling stay as they are.
 #
 # ## A model that fills in blanks
 #
@@ -793,9 +686,9 @@ with written_for(playground.examples[0], playground.pixels):
 #
 # Now both halves. The parser is the Transformer of lesson 08, unchanged: words go in, brackets come out.
 #
-# A **constituency tree** puts brackets around words that belong together, and labels them: NP is a noun phrase, VP a verb phrase, PP a prepositional phrase.
+# A **constituency tree** puts labeled brackets around words that belong together: S is a sentence, SQ a question, NP a noun phrase, VP a verb phrase, PP a prepositional one.
 # The grammar behind the course corpus knows the trees of its sentences.
-# Here is one as a row of brackets, in which XX stands for a word, and then as the tree that it describes.
+# Here is one as a row of brackets, with XX for each word, and then as the tree that it describes.
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import tree_bank
@@ -888,9 +781,9 @@ assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 
 
 # %% [markdown]
 # On short sentences the parser is well ahead of its baseline.
-# But look at what "unseen" meant. Four of five of the new short sentences have a tree that occurs in training: only the choice of words is new. A sentence of 11 words has a new tree, of course, and there the model mostly fails.
+# But look at what "unseen" meant. Four of five new short sentences have a tree that occurs in training: only the choice of words is new. A sentence of 11 words has a new tree, of course, and there the model mostly fails.
 #
-# What is wrong? One short sentence, one longer one, and a count:
+# What is wrong? The end of a short sentence's tree, a longer sentence, and a count:
 
 # %% tags=["nbval-check-output", "hide-input"]
 sentence, said, right = seeds("parser", "wrong, test")[0][0]
@@ -913,7 +806,7 @@ too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
 assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 
 # %% [markdown]
-# In the first, the second *to* got no XX, and the PP is missing. The other tree lacks an XX, as nearly four of five trees of longer sentences do.
+# In the first, the second *to* got no XX, and the PP is missing. The other tree lacks an XX, as about four of five trees of longer sentences do.
 # Where every word has its XX, more than four of five trees are perfect.
 # So the parser mostly seems to lose count: it never had to count beyond ten. (It never saw the later positions either, lesson [13](13_positions_past_the_paper.ipynb).)
 #
@@ -921,7 +814,7 @@ assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 #
 # ## A picture in, a sentence out
 #
-# The decoder attends to vectors. It does not matter to it where they come from.
+# The decoder attends to vectors. It does not ask where they come from.
 # So we keep the right half, with its words, and put pictures on the left: an **image captioner**.
 # `Captioner` is called like the Transformer, with pictures as sources: the step is `cross_entropy` of `model(pictures, tgt_in)` against `tgt_out`.
 # Its pictures are drawn by a program: 16 × 16 pixels, with one or two things, each of one color and shape. A patch has 4 × 4 pixels, so the memory has 16 vectors.
@@ -1235,7 +1128,7 @@ assert right["new thing"][1] < 0.4
 # - *Probe A* learns from pictures of all 25 things, yellow squares, too. It is tested on other pictures of yellow squares. If A succeeds, their shape is in the memory.
 # - *Probe B* learns from the other 24 things. It has met squares, but no yellow one, just like the decoder.
 #
-# We do this for each new thing and, to compare, for each known one, and again with a captioner that was never trained.
+# We do this for each thing, new or known, and again with a captioner that was never trained.
 
 # %%
 of_probe = Predict(
@@ -1368,6 +1261,113 @@ assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
+# ## Today's language models
+#
+# Back to the writer. What do Llama 3 or a chat model have that it has not?
+# Size and data, first of all. Then there are changes to the block, and two more trainings.
+#
+# ### Today's block
+#
+# The plan is still ours: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
+# The parts changed:
+#
+# | part | the paper (2017) | Llama 3 [@grattafiori2024] | why |
+# |---|---|---|---|
+# | norm | LayerNorm, after the sum | **RMSNorm** [@zhang2019], before the sub-layer | *before*: deep stacks train more easily (lesson [06](06_encoder.ipynb)); *RMS*: less to compute |
+# | positions | sinusoids, added to the words | rotary (lesson [13](13_positions_past_the_paper.ipynb)) | scores depend on the distance of two tokens |
+# | keys and values | as many heads as queries | 8 heads for 32 or more ([14](14_cost_and_memory.ipynb#Fewer-keys-than-queries)) | a smaller cache |
+# | feed-forward | ReLU, d_ff = 4 d_model | **SwiGLU** [@shazeer2020] | a lower loss at the same size; Shazeer offers no explanation |
+# | biases | in the feed-forward network | none | fewer parameters |
+#
+# GPT-2 [@radford2019] stands between them: the norm before the sub-layer, learned positions, and GELU, a smooth ReLU.
+#
+# RMSNorm does not subtract the mean. It divides by the square root of the mean of the squares: (3, 4, 0, 0) has the mean square 25 / 4, so it is divided by 2.5.
+# SwiGLU multiplies two projections, number by number. One of them has gone through SiLU, z · sigmoid(z), and works as a gate: where it is near 0, nothing passes.
+
+
+# %%
+class GatedFeedForward(nn.Module):
+    """SwiGLU: one projection decides how much of another one passes."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+
+# %% [markdown]
+# `LlamaBlock` (folded) puts the parts of the Llama 3 column together.
+
+# %% tags=["hide-input"]
+from torch.nn.functional import scaled_dot_product_attention as attend
+
+from course_lib.position import Rotary
+
+
+# %% tags=["hide-input"]
+class LlamaBlock(nn.Module):
+    def __init__(self, d_k, heads, key_heads, feed_forward):
+        super().__init__()
+        d_model, self.split = d_k * heads, [heads, key_heads, key_heads]
+        self.norm1, self.norm2 = nn.RMSNorm(d_model), nn.RMSNorm(d_model)
+        self.all_proj = nn.Linear(d_model, sum(self.split) * d_k, bias=False)
+        self.output_proj = nn.Linear(d_model, d_model, bias=False)
+        self.rotary, self.feed_forward = Rotary(64, d_k), feed_forward
+
+    def forward(self, x):  # (batch, length, d_model)
+        each = self.all_proj(self.norm1(x)).unflatten(-1, (sum(self.split), -1))
+        query, key, value = each.transpose(1, 2).split(self.split, dim=1)
+        query, key, _ = self.rotary(query, key)  # (batch, heads, length, d_k)
+        context = attend(query, key, value, is_causal=True, enable_gqa=True)
+        x = x + self.output_proj(context.transpose(1, 2).flatten(2))
+        return x + self.feed_forward(self.norm2(x))
+
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+block, x = LlamaBlock(8, 8, 2, GatedFeedForward(64, 172)), torch.randn(1, 9, 64)
+other = x.clone()
+other[:, -1] += 1  # another last token
+with torch.no_grad():
+    change = (block(other) - block(x)).abs().amax(dim=2)[0]
+old = EncoderLayer(64, 8, 256, 0.0)
+for name, layer in (("lesson 06's, d_ff 256", old), ("Llama's way, d_ff 172", block)):
+    numbers = sum(each.numel() for each in layer.parameters())
+    print(f"{name:22} {numbers:,} parameters")
+print(f"a new last token moves itself {change[-1]:.1f}", end=", ")
+print(f"earlier ones {change[:-1].max():.0f}")
+
+# %% tags=["hide-input"]
+assert change[:-1].max() == 0 < change[-1]
+normed = x / (x.square().mean(dim=-1, keepdim=True) + torch.finfo(x.dtype).eps).sqrt()
+torch.testing.assert_close(block.norm1(x), normed)
+assert torch.tensor([3.0, 4, 0, 0]).square().mean().sqrt() == 2.5
+with torch.no_grad():  # of rotary: words moved along together change no score
+    query = block.all_proj(x[:, :1].expand(1, 9, 64)).unflatten(-1, (12, -1))
+    query, key, _ = block.rotary(*query.transpose(1, 2).split([8, 4], dim=1))
+    scores = (query[0, 0, 3:] * key[0, 0, :-3]).sum(dim=-1)
+assert (scores - scores[0]).abs().max() < 1e-4
+
+# %% [markdown]
+# With three matrices instead of two, a d_ff two thirds as large keeps the size of the feed-forward network.
+# The block is smaller mostly because its keys and values have fewer heads. Earlier tokens do not move: it is causal.
+#
+# ### From a language model to an assistant
+#
+# Our writer only continues text; it does not answer a question.
+# But a source and its target can be written as one text, so that one model and one loss serve every task.
+# The price: under a causal mask the words of the source do not see what follows them.
+# A very large model can be led by its text: put a few solved examples of a task in front, and it often solves the next one. This is **in-context learning** [@brown2020]; no weight changes.
+# For an assistant, two more trainings follow.
+#
+# - **Instruction tuning**: the writer's loss, on conversations with good answers. Usually only the answer counts. In `<user> What is 2 + 2 ? <assistant> 4 </s>` the loss is taken at `4` and `</s>`.
+# - **Preference learning**: people say which of two answers is better. Either a second model learns to predict their choice, and its score is used as a reward [@ouyang2022], or the better answer is made more probable directly, compared with the worse one [@rafailov2023].
+#
+# Block, mask and sampling stay as they are.
+#
 # ## What was gained?
 #
 # Six models, one block. What did they gain over their baselines?
@@ -1462,7 +1462,7 @@ Predictions()
 #
 # A decoder layer without a memory is an encoder layer with a causal mask, so one class builds both kinds of one-stack models. None of the six models needed a new attention class.
 # What such a model does is decided by its mask, its tokens and its target.
-# Today's language models have other norms, positions and gates, and fewer key heads, in the same plan.
+# Today's language models have gates, other norms and positions, and fewer key heads, in the same plan.
 #
 # That the blocks fit a task does not make them the best choice. Counts were about as good as the writer (3,000 steps) and the blanks model (4,000 sentences), and the nearest picture was as good as the vision transformer.
 # With 1,000 labels, pretraining on blanks helped the classifier, and more pretraining helped it more.

@@ -158,11 +158,11 @@ assert {run["choices"]["seen"] for run in record["runs"]} == {32_000, 128_000}
 # Up to 4,000 pairs, each doubling helps.
 # From 4,000 on, the means differ by less than 1.5 BLEU.
 # That may be chance: three runs with the *same* 32,000 pairs differ by 2.7.
-# (How good is 30 BLEU? One of about twenty test sentences is translated exactly as in the reference.)
+# (How good is 30 BLEU? About one in twenty test sentences is translated exactly as in the reference.)
 #
 # Are 4,000 pairs enough, then? Or was the training too short to learn from more?
 # Now we change the other thing: three of the corpora are read for four times as long, 128,000 pairs in all.
-# (The peak learning rate stays; the linear decay takes four times as long.)
+# (The learning rate keeps its peak; its linear decay takes four times as long.)
 
 # %%
 of_longer = Predict(
@@ -194,7 +194,7 @@ assert 0.043 < statistics.mean(exact["1,000 pairs"]) < 0.05
 assert 0.38 < statistics.mean(exact["32,000 pairs, longer"]) < 0.42
 
 # %% [markdown]
-# The curve was flat because the training ended too early, not because 4,000 pairs are enough.
+# BLEU stood still because the training ended too early, not because 4,000 pairs are enough.
 # From 4,000 pairs, eight times the pairs bring 1 BLEU; after the longer reading they bring 7. (A still higher learning rate might move this limit.)
 #
 # What helps more depends on where you stand: try pairs and reading, one at a time.
@@ -465,8 +465,8 @@ with process_group("cpu"):
 save("gradients.py", cells=2, before=imports, after=start)
 
 # %% [markdown]
-# `torchrun` comes with PyTorch: it starts the processes, tells each its rank and the world size, and connects them.
-# Ours run `gradients.py`, with a batch of seven pairs: the three shortest of our corpus and the four longest.
+# `torchrun`, a part of PyTorch, starts the processes, tells each its rank and the world size, and connects them.
+# Ours run `gradients.py` (in a folded cell), with seven pairs: the three shortest of our corpus and the four longest.
 # Seven rows cannot be divided evenly.
 # How far is each gradient from that of the whole batch?
 
@@ -638,8 +638,8 @@ assert [round(speed_up(count, 0.1), 1) for count in (2, 8, 64)] == [1.8, 4.7, 8.
 assert round(25_000 / 8, -2) == 3100 and round(25_000 / 64, -1) == 390
 
 # %% [markdown]
-# Both curves go through both of our points, and then they part.
-# So the two points tell how much is lost with two processes (waiting and exchange included), on this machine, with this model and batch.
+# Left, the example. Right, both curves go through our points, and then they part.
+# So the two points tell how much is lost with two processes, on this machine, with this model and batch.
 # They do not tell which law holds, or what eight processes would take.
 # Again the test is a point that we did not use: N = 4.
 #
@@ -750,7 +750,7 @@ assert round(sum(model_preset("big", 37_000).memory_bytes().values()) / 1e9, 1) 
 # The price: the weights of a layer must be gathered before the forward pass and again before the backward pass.
 # That makes three moves (gather, gather, scatter) instead of two.
 #
-# Memory for weights, gradients and moments shrinks with N.
+# Each of N processes needs 1/N of the memory for weights, gradients and moments.
 # Activations are not sharded. They depend on each process's share of the batch, and are often what overflows.
 #
 # In PyTorch it takes one call, `fully_shard(layer)`, for each layer and one for the model around them.
@@ -771,7 +771,7 @@ print(of_sharded)
 #
 # ## What 27.3 BLEU takes
 #
-# The paper's base model reaches 27.3 BLEU on newstest2014, English to German, after 100,000 steps of 25,000 target tokens each.
+# The paper's base model reaches 27.3 BLEU from English to German (test set: newstest2014), after 100,000 steps of 25,000 target tokens.
 # We count FLOPs, as lesson [08](08_transformer.ipynb) did for one sentence; a training step takes three times the operations of its forward pass (lesson [14](14_cost_and_memory.ipynb#What-does-a-step-cost?)).
 
 # %%
@@ -793,7 +793,7 @@ assert abs(6 * base.num_parameters * 100_000 * 25_000 / by_hand - 1) < 0.05
 
 # %% [markdown]
 # Nearly all the operations are products with weights: 6 for each weight and target token, if the source is as long as the target.
-# So the length of the sentences hardly matters here.
+# So the length of the sentences hardly matters.
 #
 # Is that much? We measure how fast this machine computes a matrix product.
 
@@ -843,7 +843,6 @@ assert paper_utilization("base") < paper_utilization("big")
 # %% [markdown]
 # The paper prints 3.3 · 10¹⁸: hours times devices times the operations per second that a GPU can sustain (section 6.1; we call it the peak).
 # It *estimates* what the GPUs could compute; we count what the training needs.
-# Both numbers are right, about different things.
 #
 # Ours divided by the paper's is the **utilization**: the part of the possible operations that a training uses.
 # It is less than a third for base and more for big: larger matrices probably keep a GPU busier.
@@ -854,8 +853,8 @@ assert paper_utilization("base") < paper_utilization("big")
 #
 # ## The budget planner
 #
-# The widget plans this training for other devices.
-# It starts with the paper's 8 P100, at 29 % of their peak.
+# The widget plans the base training on other devices.
+# It starts with the paper's 8 P100 GPUs, at 29 % of their peak.
 # Without a serial share (the straight line) twice the devices take half the hours, and 8 take the paper's 12 hours, from which the 29 % come.
 # With an assumed 5 % it flattens, and 8 take 16 hours. (This is pessimistic: the 29 % already include what 8 GPUs lost.)
 # Try other devices, and fill in your price of a device-hour.
@@ -873,7 +872,7 @@ with written_for((("base", 100_000, "P100", 8), 5.0), (shown_plan, planner.seria
     assert abs(planner.view["hours"] - 16) < 0.4
 
 # %% [markdown]
-# Here are three plans with A100s: in bfloat16, with the data sheet's peak of 312 · 10¹², again 29 % of it, and a price of 2 for a device-hour.
+# Here are three plans with A100 GPUs of 2020: in bfloat16, with the data sheet's peak of 312 · 10¹², again 29 % of it, and a price of 2 for a device-hour.
 
 # %%
 from course_lib.training import Budget
@@ -970,9 +969,9 @@ Predictions()
 # - **more money**, until devices wait: with 5 % serial, 64 devices cost four times as much as one.
 #
 # More processes take the same step if each divides the loss of its rows by the tokens of the *whole* batch, and the gradients are added. (If the wrapper takes the mean, multiply by N.) The mean of the means is another training.
-# After a crash, `torchrun` starts all of them again from the last checkpoint; on CPUs the final weights were equal to the bit.
+# After a crash, `torchrun` starts all processes again from the last checkpoint; on CPUs the final weights were equal to the bit.
 #
-# The paper's training took 9.5 · 10¹⁷ FLOPs; its 3.3 · 10¹⁸ is what eight GPUs could have done in 12 hours. One A100 would need three hours, if it reaches the same 29 %. Plan with a utilization, and with your own price.
+# We count 9.5 · 10¹⁷ FLOPs for the paper's training; its 3.3 · 10¹⁸ is what eight GPUs could have done in 12 hours. One A100 would need three hours, if it reaches the same 29 %. Plan with a utilization, and with your own price.
 #
 # **Practice**: [assignment 17](assignments/release/17_scaling_out/17_scaling_out.ipynb): exercises that are checked at once, and a question to answer in words.
 #
