@@ -685,7 +685,7 @@ print(everyday.translate("I would like to know where the next train station is."
 # **The rest is about measuring fairly and can wait for a second reading.** It ends with four questions to ask of any two scores.
 #
 # The same code learns from sentences that people wrote.
-# Multi30k ([Elliott et al. 2016](https://aclanthology.org/W16-3210)) has 29,000 captions of pictures for training, translated by professionals.
+# Multi30k [@elliott2016] has 29,000 captions of pictures for training, translated by professionals.
 # Here is a caption of that kind, made up by us:
 #
 # ```text

@@ -35,7 +35,7 @@ torch.set_num_threads(1)  # so that times can be compared
 #
 # Training holds weights, gradients, Adam's moments and activations; translating holds weights, and keys and values of earlier tokens.
 # Nearly every saving has its price, in computing, in digits or in parameters.
-# We go through training, then through translating; at the end the model itself gets smaller.
+# We go through training, then through translating; at the end the model itself changes its size.
 #
 # ## What does a step cost?
 #
@@ -91,7 +91,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # So the cost of a training run can be estimated in advance: 6 × parameters × tokens.
 # The paper's base: 6 × 63 million × 25,000 tokens × 100,000 steps ≈ 0.95 · 10¹⁸ FLOPs. (Its table 2 prints another number; lesson [17](17_scaling_out.ipynb#What-the-paper-prints) finds out why.)
 #
-# (Left out are products without parameters: scores and weighted sums, 4 · length · d_model FLOPs forward for each query token and twice that backward, little for short sentences. Norms, softmax and Adam are not counted.)
+# (Left out are products without parameters: scores and weighted sums, 4 · length · d_model FLOPs forward for each query token of each attention, twice that backward, little for short sentences. Norms, softmax and Adam are not counted.)
 #
 # ## What must be kept for the backward pass?
 #
@@ -100,7 +100,7 @@ assert flops[0] == formula and flops[1] == 2 * flops[0]
 # They grow with the batch.
 # For *y = x W + b*, the gradient of *W* is computed from *x*, so *x* must be kept.
 # `kept_bytes` asks PyTorch what it keeps, without the parameters.
-# (That depends on its kernels, the compiled code of its operators. Our formulas are for the CPU's, so this lesson runs there even where there is a GPU.)
+# (That depends on its kernels, the compiled code of its operators. Our formulas are for the CPU's, so this lesson runs there even beside a GPU.)
 
 # %% tags=["nbval-check-output"]
 from course_lib.training import kept_bytes
@@ -133,7 +133,7 @@ assert list(kept.values())[4:] == [30_720 + 480, 30_720, 3 * 30_720]
 # ## A layer by hand
 #
 # With these rules we can write down what a whole encoder layer keeps.
-# We go through its steps: norm, projections, scores, softmax, weighted sum, output projection, then another norm and the feed-forward network.
+# Its steps: norm, projections, scores, softmax, weighted sum, output projection, another norm and the feed-forward network.
 
 # %%
 of_layer = Predict(
@@ -302,7 +302,7 @@ assert abs(held[turns[2]] / (4 * mini.num_parameters) - 1) < 0.05
 # In the forward pass each layer adds what it keeps.
 # The narrow spike belongs to the loss: for the gradient of the log-probabilities two more tables of their size are held briefly.
 # In the backward pass each layer frees what it kept and leaves the gradients of its weights, which take less here.
-# (`fused=True` above makes Adam a single kernel without intermediate tables.)
+# (`fused=True` makes Adam one kernel without intermediate tables. The dashed line is `peak_bytes`, below.)
 #
 # Now the opposite case, a large model and a small batch.
 
@@ -363,13 +363,13 @@ assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 # In `mini` more goes than comes, and the curve falls; in base, with two pairs, it rises.
 # With the spikes there are three candidates for the peak:
 #
-# - *where the backward pass begins*: all activations and two tables as large as the logits;
+# - *where the backward pass begins*: all activations and two tables as large as the logits (in `mini` 19.1 + 2 · 3.8 MB);
 # - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding;
-# - *where it ends*: all gradients and one more such table.
+# - *where it ends*: all gradients and one more such table (in base 252.3 + 75.8 MB).
 #
 # (Generator and both embeddings share one matrix: each gives it a gradient, and while two are added, both and their sum are held.)
 #
-# `peak_bytes` takes the largest candidate, and adds 12 bytes for each parameter: its weight and two moments. Is that right for small and large models?
+# `peak_bytes` takes the largest candidate, and adds 12 bytes for each parameter: its weight and two moments. Is that right?
 # A line gives the vocabulary, the pairs, the MB of weights and moments, and the "rest" (now all that is held beside them):
 
 # %% tags=["hide-input"]
@@ -432,7 +432,7 @@ assert 9e9 < entries < 10e9 and entries > 3 * rest
 
 # %% [markdown]
 # Almost 10 GB for one pair; everything else, except the masks, grows only linearly.
-# Must they be stored?
+# Must attention weights be stored?
 # The softmax seems to need a whole row of scores at once, because it divides by the row's sum.
 # But we can go through the keys in blocks, add up the exponentials and the weighted values, and divide at the end.
 # So that nothing overflows, exp(score − largest) takes the place of exp(score), which changes no weight.
@@ -533,7 +533,7 @@ assert 3 < growth["fused"][1] < 6
 # %% [markdown]
 # The memory of the fused kernel is linear in the length.
 # Its time is not: every query is still compared with every key.
-# (Written out, it can grow even faster; we did not look for the reason.)
+# (Written out, it can grow even faster; we did not ask why.)
 #
 # From which length is attention the slower part of a layer? A recorded benchmark compares whole attention layers, projections included, with the feed-forward network (d_model 256, d_ff 1,024):
 
@@ -693,7 +693,7 @@ assert gap < 1e-6 * grads["all at once"].abs().max()
 #
 # ## Half of each number: bfloat16
 #
-# *Training*, one last way to take less: shorter numbers.
+# *Training*, one last way: shorter numbers.
 # A float32 has one bit for the sign, 8 for the exponent and 23 for the digits.
 # **bfloat16** has 16 bits: the sign, all 8 bits of the exponent, but only 7 of the digits. The range is the same, with two to three significant decimal digits.
 
@@ -766,9 +766,9 @@ assert kept_bytes(three_readers, parts) == in_float32 + copies
 #
 # ## The cache, when translating
 #
-# *Translating*: the model is trained. There are no gradients and no moments, and no activations are kept.
+# *Translating*: there are no gradients and no moments, and no activations are kept.
 # Beside the weights, memory holds the keys and values of all earlier tokens (lesson [11](11_decoding.ipynb)).
-# In each layer a hypothesis has two vectors of d_model for each of its tokens.
+# In each decoder layer a hypothesis has two vectors of d_model for each of its tokens.
 # Cross-attention has keys and values of its own: two more vectors for each source token. (All hypotheses of a sentence could share these; ours are copied for each.)
 # We measure the cache of `mini`:
 
@@ -1118,7 +1118,7 @@ if compiled:
 #
 # ## What does a size bring?
 #
-# So far the model kept its sizes. Which of its parameters are worth their bytes?
+# Which of a model's parameters are worth their bytes?
 # The paper's table 3 starts from base, mostly changes one thing at a time, and compares the BLEU.
 # We do the same with `mini`, now with the paper's dropout and label smoothing, on 20,000 pairs of the course corpus: six epochs, three seeds for each row.
 # (Recorded by `python -m course_lib.experiments table3`. Rows that may need another learning rate, such as another d_model or depth, use the best of three, chosen with another seed.)
@@ -1316,15 +1316,15 @@ Predictions()
 # - **peak memory**: the most bytes that are held at any moment.
 # - **online softmax**: a softmax over blocks of scores, corrected whenever a larger score turns up.
 # - **fused kernel**: one operator for several steps, whose large intermediate results never reach main memory.
-# - **grouped-query attention**: several heads of queries share one of keys and values, so the cache is smaller.
-# - **sliding window**: each token attends to the latest ones only.
 # - **gradient accumulation**: adding up the gradients of micro-batches before a step.
 # - **activation checkpointing**: keeping only the inputs of layers (or groups of layers), and running them again in the backward pass.
 # - **bfloat16**: numbers of 16 bits with the range of float32 and two to three significant decimal digits.
-# - **mixed precision**: products in half precision; weights, norms and loss in float32.
+# - **mixed precision**: products in 16 bits; weights, norms and loss in float32.
+# - **LoRA**: training two narrow matrices whose product is added to a fixed one.
+# - **grouped-query attention**: several heads of queries share one of keys and values, so the cache is smaller.
+# - **sliding window**: each token attends to the latest ones only.
 # - **quantization**: storing numbers as small integers, times a scale.
 # - **`torch.compile`**: records the operators of a function and, where it can, generates one loop for several.
-# - **LoRA**: training two narrow matrices whose product is added to a fixed one.
 # - **knowledge distillation**: training a small model on the output of a large one.
 # - **student**: the small model, which learns.
 # - **teacher**: the large model, which is already trained.
@@ -1350,7 +1350,7 @@ Predictions()
 # Fused attention takes memory linear in the length; its time stays quadratic.
 # With one scale per row, even four bits lost none of sixty sentences.
 # Parameters are not equally useful: untied weights brought as much as a model four times as large.
-# A student learns more from its teacher's probabilities (81 BLEU) than from its translations (78).
+# A student learns more from its teacher's probabilities (81 BLEU) than from its translations alone (78).
 #
 # **Practice**: [assignment 14](assignments/release/14_cost_and_memory/14_cost_and_memory.ipynb): exercises that are checked at once, and a question to answer in words.
 #

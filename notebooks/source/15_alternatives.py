@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15 · Alternatives: what else can read and write
 #
-# **Question.** The paper's abstract announces a model "dispensing with recurrence and convolutions entirely". Was that wise? We build both again, and a newer layer: what does each cost, how far does it reach, and where does the Transformer lose?
+# **Question.** The paper's abstract announces a model "dispensing with recurrence and convolutions entirely". Was that wise? We build both, and a newer layer: what does each cost, how far does it reach, and where does the Transformer lose?
 #
 # **Afterwards you can**
 #
@@ -246,7 +246,7 @@ for name, gate in (("GRU", "update"), ("LSTM", "forget")):
 assert 0.87 < left["GRU, update gate open"] ** (1 / 59) < 0.91
 
 # %% [markdown]
-# Where does 5e-13 come from? On average each token leaves 62 % of the gradient, and 0.62 to the power of 59 is 6e-13.
+# Why 5e-13? On average each token leaves 62 % of the gradient, and 0.62 to the power of 59 is 6e-13.
 # With the GRU's gate open, each token leaves about 89 %, close to the gate itself: sigmoid(2) = 0.88.
 # Training may open the gates further, but only through the very gradient that fades.
 #
@@ -456,7 +456,7 @@ assert len(gradients["4 convolutions"]) == 9
 #
 # **Question.** Who learns to bring a fact to a later question, and over what distance?
 #
-# The task is the story from above: 64 tokens, four facts in the first half, questions later.
+# The task is a story like the first one, of 64 tokens: four facts in the first half, questions later.
 # Guessing one of eight things is right 12.5 % of the time.
 #
 # Each side has two layers and 34,000 parameters, and trains for six seconds of processor time. A side that computes faster takes more steps.
@@ -481,7 +481,7 @@ of_winner = Predict(
 of_winner
 
 # %% [markdown]
-# The convolutions run here. All five sides, with three seeds each, are in the record that `python -m course_lib.experiments recall` made. Tables and bands give the lowest and highest seed, too.
+# The convolutions run here. All five sides are in the record that `python -m course_lib.experiments recall` made. Tables and bands give the lowest and highest seed, too.
 
 # %%
 from course_lib.experiments import BINS, reader_of_size, train_to_recall
@@ -980,7 +980,7 @@ both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fou
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# **Answer.** They hold (we did not measure the dilated case): where the table says 1, a chain stays as long at every n; where it says n or n / k, it doubles with n.
+# **Answer.** They hold (we did not measure the dilated case): where the table says 1, a chain stays as long at every n (attention: 8 calls by the key, 4 by the value); where it says n or n / k, it doubles with n.
 #
 # - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
 # - *Convolution*: one layer of 9 calls does not reach the end. For 16 tokens it takes 8 layers, so the path is 8 · 9 = 72.
@@ -1065,9 +1065,9 @@ assert all(1 / 3 < each < 3 for each in off[3:]), off
 #
 # ## Race 2: translation
 #
-# **Question.** Does the winner of race 1 win again, when the task is translation?
+# **Question.** Does the winner of race 1 win again, in translation?
 #
-# The five translators from above learn from some 6,000 short sentence pairs of the course corpus (sources of at most eight words), for eight seconds of processor time.
+# The five translators learn from some 6,000 sentence pairs of the course corpus (sources of at most eight words), for eight seconds of processor time.
 # Each side ran with three seeds, at the best of two or three learning rates, chosen on validation sentences with another seed.
 # We score greedy translations of unseen sentences.
 
@@ -1129,7 +1129,7 @@ chose = [run for run in race["runs"] if (run["side"], run["stage"]) == tuned]
 assert {run["choices"]["rate"]: run["results"]["steps"] for run in chose}[0.01] == 710
 
 # %% [markdown]
-# **Answer.** No. The LSTM wins, and the Transformer is far behind it with each of three seeds.
+# **Answer.** No. The LSTM wins, and the Transformer is far behind with every seed.
 #
 # Replay it; the viewer shows how many next tokens are right on validation sentences. Who leads at first, and when does the LSTM take over?
 
@@ -1145,7 +1145,7 @@ second.moment = 1
 
 # %% [markdown]
 # The convolutional side leads at first; the LSTM takes over after about 20 % of the time.
-# Why? A side can take more steps in the time, or learn more from each.
+# Why this order? A side can take more steps, or learn more from each.
 # The last column of the table compares what they have learned after as many steps as the slowest run made.
 #
 # - *GRU*: after equally many steps it has learned as much as the LSTM. But PyTorch computes the LSTM faster on this processor, 511 steps against 357. The LSTM's lead in BLEU comes with these extra steps.
@@ -1227,7 +1227,7 @@ assert {rates[side] for side in lstms} == {0.02}
 #
 # <details><summary>What does not fit</summary>
 #
-# After 1,600 steps, the LSTM with a path is still 16 points behind the LSTM.
+# After 1,600 steps, the Transformer is 3 points behind the LSTM, the LSTM with a path still 16.
 #
 # The state space echoes more than the Transformer (96 % of the tokens before training) and still learns faster (70 % after 400 steps).
 #
@@ -1248,12 +1248,12 @@ assert {rates[side] for side in lstms} == {0.02}
 # The state space is best in none of them.
 #
 # In the first three rows the lead shrinks with training: it tells who learns faster, not how much each can learn.
-# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?), Transformer and LSTM had more than five minutes, and ended less than one point of exact match apart on the validation sentences. With less training the LSTM was still ahead (lesson [14](14_cost_and_memory.ipynb); Multi30k).
+# In lesson [10](10_translation.ipynb#Is-it-the-Transformer?), Transformer and LSTM had more than five minutes, and ended less than one point of exact match apart on the validation sentences. With less training, or on Multi30k, the LSTM was ahead (lessons [14](14_cost_and_memory.ipynb) and 10).
 # In the paper, with millions of sentence pairs, the big model beats every earlier translator of table 2. From English to German the base model does, too, at a third of the lowest training cost given there.
 #
 # The last two rows follow from how a layer computes, as a convolution's window does: no training changes them.
 #
-# **Answer.** Without recurrence, no token waits for another in training, and attention keeps everything. That is wise where many facts must be kept and nobody knows which one will be asked. The price is memory and time.
+# **Answer.** Without recurrence, no token waits in training; without a window, attention keeps everything. That is wise where many facts must be kept and nobody knows which one will be asked. The price is memory and time.
 # Some of today's long-context models take recurrence back: a few layers of attention for the look-up, and many with a state of fixed size for the rest.
 # Jamba [@lieber2024] has one layer of attention for every seven of Mamba.
 #
@@ -1290,7 +1290,7 @@ Predictions()
 # ## Summary
 #
 # A layer with a state fills it before it knows the question; attention keeps everything and chooses afterwards. A convolution sees its window and no more.
-# At equal size, the Transformer (without positions) won recall after six seconds, and the LSTM with attention won translation after eight. Four times the training shrank both leads.
+# At equal size, the Transformer (without positions) won recall after six seconds, and the LSTM with attention won translation after eight. With more training such leads shrank.
 # Table 1: its terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
 # Attention's memory and its time per token grow with the text, and no training changes that.
 #
