@@ -540,7 +540,7 @@ assert broken.isnan().all() and not after[2].isnan().any()
 #
 # Position 2 must predict *sieht*, which is in the input, at position 3.
 # Without a mask the model need not learn any German: it can look one position to the right and copy.
-# Nothing hides that position from C.
+# Nothing hides that position from kind C.
 #
 # The **causal mask**, also called **look-ahead mask**, closes that way.
 # A query may attend to its own position and to those before it:
@@ -949,7 +949,7 @@ assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
 # In a fully masked row all scores are then equal, and the query attends evenly to every key that was forbidden.
-# With `tril(-1)` the first token gets the mean of the whole future, and no NaN tells.
+# With `tril(-1)` the first token gets the mean of all positions, and no NaN tells.
 # (And float16 ends at 65,504: `masked_fill` refuses −1e9.)
 
 # %% tags=["hide-input"]
@@ -1145,7 +1145,7 @@ assert of_none.tolist() == [0] * 6
 # %% [markdown]
 # ## What a leak does to training
 #
-# The last slip gives what everybody wants: a lower loss.
+# A leak gives what everybody wants: a lower loss.
 # A, B and C of the first figure all have the padding mask.
 # A adds the causal mask, B the slip `tril(1)`, C nothing.
 # The slip opens one position too many, and there stands the answer.
@@ -1202,7 +1202,7 @@ for name, (good_ones, blind) in outcomes.items():
 # The causal model, A, writes one of the four memorized sentences with every seed.
 # When the others write, there is no answer to read.
 # With the future hidden, their mean loss is above ln 127 = 4.84: they are worse than guessing evenly among the tokenizer's 127 tokens (160 were allowed).
-# The kind to take is the one with the highest loss.
+# So take the kind with the highest training loss.
 #
 # So writing is a third test for leaks, after gradients and prefixes.
 # No slip has to raise an error, but each can be found:
@@ -1212,7 +1212,7 @@ for name, (good_ones, blind) in outcomes.items():
 # | padding left open | nothing | *alone* |
 # | the future left open, or one position of it | a lower loss | gradient, prefix, writing |
 # | a query without keys | NaN; with −1e9, nothing | counting open keys |
-# | a mask (batch, keys) | nothing, if batch = queries | a batch of another size |
+# | a mask (batch, keys) | nothing, if batch = queries | another batch size, not 1 |
 # | the target's mask in cross-attention | nothing, if lengths agree | *alone*, *refilled* |
 # | True for hidden | nothing, where there is padding | looking at the weights |
 #

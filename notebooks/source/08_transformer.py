@@ -622,7 +622,7 @@ for loss, swapped, right, repeated in of_copiers:
 # ## Break it: forget √d_model
 #
 # Lesson 01 showed that without √d_model a token's numbers are small beside those of its position.
-# Do our five tests find this fault, from the first loss to the random tokens?
+# Do our five tests find this fault: first loss, one batch by heart, writing, wrong sources, random tokens?
 
 # %%
 unscaled = [new_model(seed) for seed in seeds]
@@ -645,7 +645,7 @@ for rows in (of_sound, of_unscaled):
     assert max(repeated for *_, repeated in rows) < 0.1
 
 # %% [markdown]
-# They do not: the unscaled models pass all five (the first loss is checked in the folded cell).
+# They do not: the unscaled models pass all five (the first loss: folded).
 # They only need, on average, more than twice as many steps at this learning rate.
 # Without the sound ones, who would notice?
 #
@@ -734,7 +734,7 @@ assert isinstance(torchs.decoder.norm, nn.LayerNorm)
 assert isinstance(ours.encoder.norm, nn.Identity)
 
 # %% [markdown]
-# In turn, this test cannot see the initialization, because the weights are copied, nor the shift, because both models get the same ids.
+# The sixth test cannot see the initialization, because the weights are copied, nor the shift, because both models get the same ids.
 #
 # | test | sound model | what it found here |
 # |---|---|---|
@@ -769,7 +769,6 @@ assert (big.d_model, big.num_heads) == (2 * base.d_model, 2 * base.num_heads)
 # %% [markdown]
 # Here is base, with 7 tokens on each side (click on a box for its shapes, or change the sizes; the FLOPs in the title come [later](#Where-do-the-FLOPs-go?)).
 # A box in a stack stands for six, and the yellow matrix counts once.
-# Which part holds the most?
 
 # %% id="architecture-map"
 ArchitectureMap(base)
@@ -895,7 +894,7 @@ assert 0 < big.num_parameters / 213e6 - 1 < 0.01
 # ## Where do the FLOPs go?
 #
 # Does the number of parameters tell what a model costs?
-# First in time, that is, in FLOPs (lesson [04](04_multi_head.ipynb)).
+# First in FLOPs (lesson [04](04_multi_head.ipynb)).
 # Send one token through one matrix of 512 × 2,048, about one million parameters.
 # Each parameter is used once, in one multiplication and one addition: two million FLOPs.
 # So a token costs 2 FLOPs for each parameter that it meets.
@@ -934,7 +933,7 @@ of_long = sum(base.flop_counts(3000, 3000).values())
 assert 1.8 < of_long / (2 * 3000 * base.num_parameters) < 1.95
 
 # %% [markdown]
-# The rule is right to within one percent.
+# At 30 tokens the rule is right within 1 %.
 # Yet it leaves out the products without parameters: queries with keys, and attention weights with values.
 #
 # Take one token in a self-attention over *n* tokens, with *d* for d_model.
@@ -974,7 +973,7 @@ for n in (30, 300, 3000):
     assert math.isclose(quadratic_share(base, n), n / (n + 2 * base.d_model))
 
 # %% [markdown]
-# And in the whole model?
+# So much goes to scores and weighted values. And in the whole model?
 
 # %% tags=["hide-input"]
 from course_lib.figures import stacked_bars
@@ -1014,7 +1013,7 @@ assert all(abs(few[kind] - share) < 1 for kind, share in parameters.items())
 assert many["attention"] > 50 > few["attention"]
 
 # %% [markdown]
-# At 3,000 tokens attention, projections included, takes more than half, and the whole forward pass nearly twice what the rule says (checked above).
+# At 3,000 tokens attention, projections included, takes more than half, and the whole forward pass nearly twice what the rule says (folded).
 # (Rounded shares can add up to 101.)
 #
 # ## Where do the bytes go?
@@ -1139,7 +1138,7 @@ assert math.isclose(per_pair["encoder"], 184e3, rel_tol=0.04)
 del of_base
 
 # %% [markdown]
-# So for few and short sentences the number of parameters tells the cost: 2 FLOPs for each parameter and token, 16 bytes for each parameter.
+# So for few and short sentences the number of parameters tells the cost: each takes 2 FLOPs forward for every token it meets, and 16 bytes.
 # Two things outgrow it: scores and weighted values grow with the square of a sentence's length, activations with the batch.
 # A smaller batch saves activations, but nothing of the 16 bytes.
 #
@@ -1162,11 +1161,11 @@ Predictions()
 # One matrix serves in three places, and its gradient is the sum of three.
 #
 # A low loss on one batch proves little: without the shift it falls even faster, but the model only copies.
-# Other tests tell more, but none of them finds every fault.
-# A missing √d_model shows only in the logits, beside those of a model that we trust.
+# A sound start is near ln vocab_size + 0.5.
+# No test finds every fault: of six, only the logits of a model that we trust show a missing √d_model.
 #
 # Four formulas count 63.1 million parameters in base and 214.2 million in big; feed-forward networks hold the largest share.
-# For few and short sentences this number tells the cost.
+# For few and short sentences their number tells the cost.
 # With the paper's batch on eight GPUs, the activations of base take more than its 16 bytes per parameter.
 #
 # **Practice**: [assignment 08](assignments/release/08_transformer/08_transformer.ipynb): exercises that are checked at once, and a question to answer in words.
