@@ -1178,13 +1178,14 @@ who_writes
 
 # %% tags=["hide-input"]
 can_write, outcomes = [], {}  # of each rule: right ones, mean loss
-for name, trained in runs.items():
+for kind, (name, trained) in zip("ABC", runs.items(), strict=True):
     written = [write(model) for model, _ in trained]
     good_ones = sum(text in [pair.tgt for pair in pairs] for text in written)
     can_write += [name] if good_ones > len(seeds) / 2 else []
     blind = sum(loss_of(model, 0).item() for model, _ in trained) / len(trained)
     outcomes[name] = good_ones, blind
-    print(f"{name}: {good_ones} of {len(seeds)} right, the first: {written[0]!r}")
+    right = f"{good_ones} of {len(seeds)} right"
+    print(f"{kind}, {name}: {right}, the first: {written[0]!r}")
     print(f"    loss with the future hidden, mean of the seeds: {blind:.2f}")
 only_causal = can_write == ["causal"]
 writers = "the causal ones" if only_causal else "all three kinds"
