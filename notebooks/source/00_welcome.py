@@ -442,10 +442,11 @@ for name, probs in switched.items():
     print(f"{name:26} {probs[0, correct[0]]:8.0%} {probs[1, correct[1]]:11.0%}")
 
 # %% tags=["hide-input"]
-on, first_off, _, both_off, worst = (
+on, first_off, second_off, both_off, worst = (
     probs[[0, 1], correct] for probs in switched.values()
 )
 assert (on - first_off < 0.1).all() and len(others) == 49
+assert (first_off - second_off > 0.1).all() and (second_off - both_off > 0.1).all()
 assert (on - worst < 0.03).all() and (on.cpu() - 0.94).abs().max() < 0.01
 assert (both_off.cpu() - torch.tensor([0.49, 0.28])).abs().max() < 0.02
 assert switched["both off"].argmax(dim=-1).tolist() == correct

@@ -676,6 +676,7 @@ for one in (*others, "ALiBi, d_k {}"):
     widths = [mean(one.format(width), 2) for width in (8, 16, 32)]
     assert max(widths) - min(widths) < 0.08, (one, widths)
 assert max(mean(race[name], 2) for name in ("sinusoidal", "learned")) < 0.5
+assert round(mean(race["relative bias"], 2), 2) == 0.68
 
 # %% tags=["hide-input"]
 early, late = {}, {}
