@@ -1311,7 +1311,7 @@ bill = {  # MB before and after, as the summary has them
     (74.5, 16.4): [peaks[name] for name in ("all at once", "checkpointed")],
     (71.9, 52.1): [in_full, in_half],
     (12_900, 1_600): [beams, beams * caches[1] / caches[8]],
-    (42.9, 11.0): [1e6 * megabytes[name] for name in ("float32", "int8, embedding too")],
+    (42.9, 11.0): [1e6 * megabytes[of] for of in ("float32", "int8, embedding too")],
 }
 for told, found in bill.items():
     for expected, size in zip(told, found, strict=True):
