@@ -32,13 +32,15 @@ def process_group(device: str) -> Iterator[str]:
     if not dist.is_torchelastic_launched():
         yield device
         return
+    import torch.distributed.nn.functional  # noqa: F401  loaded later, its default arguments would keep the group
+
     device, backend = _own_device(device)
     store, rank, world_size = next(dist.rendezvous("env://"))
     dist.init_process_group(backend, store=_new_page(store), rank=rank, world_size=world_size)
     try:
         yield device
     finally:
-        dist.destroy_process_group()
+        dist.destroy_process_group()  # its threads end when nothing holds it; later than Python, they may abort it
 
 
 def _new_page(store: dist.Store) -> dist.Store:
@@ -140,6 +142,7 @@ def sharded_loss(model: Transformer, smoothing: float) -> nn.Module:
     loss = BatchLoss(model, smoothing)
     # Without a mesh all would move to the GPU, if there is one, also what is to be computed on the CPU.
     mesh = init_device_mesh(next(model.parameters()).device.type, (world_size(),))
+    getattr(mesh, "_pg_registry", {}).clear()  # for torch.compile alone; caches of meshes would keep the group
     for layer in (*model.encoder.layers, *model.decoder.layers):
         fully_shard(layer, mesh=mesh)
     return fully_shard(loss, mesh=mesh)

@@ -52,6 +52,11 @@ def work(task: str, folder: Path, *, processes: int = 2, restarts: int = 0) -> s
     return out
 
 
+def threads() -> list[str]:
+    """The names of this process's threads, those of PyTorch's libraries too; none where the system does not tell."""
+    return [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+
+
 # --- gradients ----------------------------------------------------------------------------------
 
 
@@ -127,3 +132,5 @@ if __name__ == "__main__":
     with process_group("cpu"):
         assert dist.get_backend() == "gloo"
         tasks[sys.argv[1]](Path(sys.argv[2]))
+    left = [name for name in threads() if "gloo" in name]
+    assert not left, f"threads are left that may abort the process: {left}"

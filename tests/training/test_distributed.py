@@ -84,7 +84,7 @@ def test_alone_nothing_is_different():
 def found(tmp_path_factory):
     """The folder of what two processes have written."""
     folder = tmp_path_factory.mktemp("gradients")
-    work("gradients", folder, restarts=3)  # a process is at times aborted while it leaves, when all is written
+    work("gradients", folder)
     return folder
 
 
