@@ -65,9 +65,15 @@ class Claim:
         link = f" (Lesson {_link(self.lesson)}.)" if self.lesson else ""
         return f"**{self.number}.** {VERDICTS[self.verdict]} **{self.verdict}**. {self.right}{link}"
 
-    def case(self, note: str = "") -> str:
-        """The evidence, after a note on what to look for; under it the answer, folded, once there is one."""
+    def case(self, note: str = "", *, closed: bool = False) -> str:
+        """The evidence, after a note on what to look for; under it the answer, folded, once there is one.
+
+        Args:
+            note: in Markdown.
+            closed: whether the table is folded, too: a reader designs the experiment first.
+        """
         said, table = self.evidence().text.split("\n\n")
+        table = _folded("Our table", table) if closed else table
         return "\n\n".join(filter(None, [said, note, table, self.verdict and _folded("What is right?", self.answer())]))
 
 
@@ -109,13 +115,14 @@ class LabBook:
             self._claims[name] = Claim(number, name, group, words)
         return Page("\n\n".join(str(self[name]) for name in said))
 
-    def test(self, name: str, measure: Measure, values: Sequence[float]) -> Page:
+    def test(self, name: str, measure: Measure, values: Sequence[float], *, closed: bool = False) -> Page:
         """Runs the experiment of a claim for all values of its knob, and returns its evidence and any verdict, folded.
 
         Args:
             name: of the claim.
             measure: maps a value of its first parameter, the knob, to named numbers, the same names each time.
             values: of the knob, in the order in which they are shown.
+            closed: whether the table is folded, too: a reader designs the experiment first.
 
         Raises:
             ValueError: if there is no such claim, no value, the names change, or a number is not finite.
@@ -130,7 +137,7 @@ class LabBook:
             raise ValueError(f"{name}: expected finite numbers, got {strange or 'none'}")
         tested = replace(claim, knob=_words(measure), values=tuple(values), numbers=numbers)
         self._claims[name] = tested
-        return Page(tested.case())
+        return Page(tested.case(closed=closed))
 
     def judge(self, **verdicts: tuple[str, str, str]) -> Page:
         """Enters verdicts, before the tests or after them, and returns the answers, folded: a reader judges first.

@@ -93,6 +93,7 @@ class ModelPlayground(CourseWidget):
     def picture(self) -> CourseFigure:
         """How sure the classifier is of each class."""
         best = max(range(len(self.probs)), key=self.probs.__getitem__)
-        title = f"The painted digit is a {best} with {self.probs[best]:.0%}; the writer: {self.written[0]}"
+        article = "an" if best == 8 else "a"
+        title = f"The painted digit is {article} {best} with {self.probs[best]:.0%}; the writer: {self.written[0]}"
         labels = [str(number) for number in range(len(self.probs))]
         return bars(labels, self.probs, xlabel="probability", title=title, value_format="{:.2f}")

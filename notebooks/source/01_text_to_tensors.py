@@ -1057,7 +1057,7 @@ for sentence, row in zip(embedding(batch.src), batch.src, strict=True):
 # ## What is still missing
 #
 # Each token now has a vector. Is that enough?
-# We look up two sentences that mean different things, in the trained table of the small course translator (its d_model is 128).
+# We look up two sentences that mean different things, in the trained table of the small course translator (d_model = 128).
 
 # %%
 trained = translator.model.src_embedding.table.weight.detach()  # (vocab, d_model)
@@ -1089,17 +1089,65 @@ assert sets[0] == sets[1] and len(sets[0]) == 6 and trained.shape[1] == 128
 assert not torch.equal(shown[0].values, shown[1].values)
 
 # %% [markdown]
-# The same six vectors: only the order of the rows differs, and nothing *in* a vector says where it stands.
+# Only the order of the rows differs: nothing *in* a vector says where it stands.
 # So lesson [02](02_position.ipynb) makes one vector for each place, and the model adds it to the row.
 #
 # ## Times √d_model
 #
-# Before the position is added, section 3.4 multiplies each row by √d_model. What for?
-# We first leave the factor out: can the token still be recognized in the sum?
+# Before the position is added, section 3.4 multiplies each row by √d_model.
+# Here are three tokens in the translator. Positions count from 0.
+
+# %% tags=["hide-input"]
+from course_lib.position import sinusoidal
+
+added = []  # a sentence, and the named vectors of one of its tokens
+for number, at in ((1, 1), (2, 4), (2, 1)):
+    i = batch.src[number, at].item()
+    scaled, vector = trained[i] * math.sqrt(128), sinusoidal(5, 128)[at]
+    named = {f"√128 · {tokenizer.token(i)}": scaled, f"position {at}": vector}
+    added.append((pairs[number].src, named | {"input": scaled + vector}))
+
+
+# %% tags=["hide-input"]
+@styled
+def draw_sums(title):
+    figure = new_figure(title, 10, 2.5)
+    axes = figure.add_subplot(xlim=(-0.4, 29), ylim=(5.6, -2.5))
+    axes.axis("off")
+    for group, (sentence, named) in enumerate(added):
+        axes.text(10 * group + 3.94, -2, sentence, ha="center", size=10)
+        for column, (name, numbers) in enumerate(named.items()):
+            left = 10 * group + 3 * column
+            axes.text(left + 0.94, -0.8, name, ha="center", size=9)
+            axes.text(left + 2.44, 2.7, "+= "[column], ha="center", size=12)
+            for line, x in enumerate(numbers[:6].tolist()):
+                tone, shown_x = colormaps["RdBu_r"](0.5 + x / 8), f"{x:.2f}"
+                put(axes, left, line, shown_x.replace("-", "−"), 2, 0.9, tone)
+    return figure
+
+
+# %% tags=["hide-input"]
+title = "One row for “cat”, one vector for position 1, three inputs (6 of 128 numbers)"
+figure = draw_sums(title)
+figure
+
+# %% tags=["hide-input"]
+with torch.no_grad():
+    read = translator.model.src_embedding(batch.src)  # (batch, length, d_model)
+drawn = [torch.stack(list(named.values())) for _, named in added]  # (3, d_model)
+for vectors, entered in zip(drawn, read[[1, 2, 2], [1, 4, 1]], strict=True):
+    torch.testing.assert_close(vectors[2], entered)
+assert [list(named)[0][-3:] for _, named in added] == ["cat", "cat", "dog"]
+assert torch.equal(drawn[0][0], drawn[1][0]) and torch.equal(drawn[0][1], drawn[2][1])
+assert all((drawn[0][2] - each[2])[:6].abs().min() > 0.1 for each in drawn[1:])
+
+# %% [markdown]
+# So *cat* enters as two vectors. What is the factor for?
+# In our random table (d_model = 512) we leave it out: is the token recognized in the sum?
 #
 # By the *size* of numbers we mean their root mean square.
-# Our models start the table at size 1/√d_model, here 1/√512 ≈ 0.044 (the reason comes below).
-# The paper's positions (lesson 02) are sines and cosines, so their size is √½ ≈ 0.71; each row gets one of the first 100, at random.
+# The table gets our models' starting size, 1/√d_model ≈ 0.044 (why: below).
+# The paper's positions are sines and cosines, so their size is √½ ≈ 0.71; each row gets one of the first 100, at random.
 
 # %%
 of_factor = Predict(
@@ -1197,7 +1245,7 @@ assert tied.tgt_embedding.table.weight is tied.generator.weight
 # ## All of it in one module
 #
 # The finished module, `Embedding` in `course_lib.transformer`, looks up, multiplies by √d_model, and adds a position.
-# (In training it also applies the paper's dropout: random numbers become 0.)
+# (In training, the paper's dropout then zeroes numbers at random.)
 
 # %% tags=["nbval-check-output"]
 finished = translator.model.src_embedding
@@ -1279,21 +1327,23 @@ for word, gender in (("cat", "f"), ("dog", "m"), ("house", "n")):
 assert nearest["cat"] == ["mouse", "jacket", "bag"] and "ball" in nearest["dog"]
 
 # %% [markdown]
-# *the* is near other words that open a noun phrase. That makes sense.
-# The row nearest to *cat* is *mouse*, another animal. But then come *jacket* and *bag*, and not *dog*.
+# *the* is near other words that open a noun phrase.
+# The row nearest to *cat* is *mouse*, another animal. Then come *jacket* and *bag*, not *dog*.
 # What do a cat, a mouse, a jacket and a bag have in common?
 #
 # In English, little more than that they are nouns.
 # In German they are all feminine: *die Katze, die Maus, die Jacke, die Tasche*.
 # *dog* is among masculine nouns (*der Hund, der Ball*), and *house* among neuter ones (*das Haus, das Sofa*).
-# Is that an accident?
+# An accident?
 # For every noun that is one token, we look up the nearest other noun.
 
 # %% tags=["nbval-check-output", "hide-input"]
-ids_of = {noun: tokenizer.encode(noun) for noun in NOUN}
+by_gender = sorted(NOUN, key=lambda noun: "mfn".index(NOUN[noun].gender))
+ids_of = {noun: tokenizer.encode(noun) for noun in by_gender}
 single = {noun: row[0] for noun, row in ids_of.items() if len(row) == 1}
 rows = directions[list(single.values())]  # (nouns, d_model)
-closest = (rows @ rows.T).fill_diagonal_(-1).argmax(dim=1).tolist()
+likeness = (rows @ rows.T).fill_diagonal_(-1)  # (nouns, nouns)
+closest = likeness.argmax(dim=1).tolist()
 genders = [NOUN[noun].gender for noun in single]
 same = sum(genders[i] == genders[j] for i, j in enumerate(closest))
 counted = Counter(genders).values()
@@ -1303,10 +1353,48 @@ print(f"same gender: {same} of {len(single)} nouns, by chance {chance:.0%}")
 # %% tags=["hide-input"]
 assert same == len(single) == 88 and 0.3 < chance < 0.35
 
+# %% tags=["hide-input"]
+from itertools import accumulate
+
+
+@styled
+def draw_nouns(title):
+    figure = new_figure(title, 6.6, 4.9)
+    axes, look = figure.add_subplot(), dict(cmap="RdBu_r", vmin=-0.7, vmax=0.7)
+    image = axes.imshow(likeness.clone().fill_diagonal_(math.nan), **look)
+    figure.colorbar(image, label="similarity (1: the same direction)")
+    ends = [0, *accumulate(counted)]
+    middles = [sum(each) / 2 - 0.5 for each in pairwise(ends)]
+    for axis, line in ((axes.xaxis, axes.axvline), (axes.yaxis, axes.axhline)):
+        axis.set_ticks(middles, ["masculine", "feminine", "neuter"])
+        for end in ends[1:-1]:
+            line(end - 0.5, color="#222222", lw=1)
+    axes.set_xlabel("88 nouns by German gender; a noun with itself is left white")
+    return figure
+
+
+# %% tags=["hide-input"]
+figure = draw_nouns("Rows of nouns of one German gender have similar directions")
+figure
+
+# %% tags=["hide-input"]
+assert list(counted) == [30, 30, 28] and genders == sorted(genders, key="mfn".index)
+between = likeness.clone().fill_diagonal_(math.nan)
+for start, end in pairwise([0, *accumulate(counted)]):
+    block, beside = between[start:end, start:end], between[start:end].clone()
+    beside[:, start:end] = math.nan
+    assert block.nanmean() > 0.25 > 0.2 > beside.nanmean()
+    human = ["human" in NOUN[noun].classes for noun in list(single)[start:end]]
+    people = sum(human)
+    assert human == [True] * people + [False] * (end - start - people) and people > 2
+    corner, rest = block[:people, :people], block[people:, people:]
+    assert corner.nanmean() > 1.1 * rest.nanmean()
+    assert corner.nanmean() > 1.1 * block[:people, people:].mean()
+
 # %% [markdown]
-# For all 88, the nearest other noun has the same gender.
-# Nobody told the model what gender is, and English nouns have no gender.
-# A likely reason: to write *der*, *die* or *das*, the model must know the noun's German gender.
+# Each gender forms a block; in two, people (listed first) form a darker corner.
+# Nobody told the model what gender is.
+# A likely reason: to write *der*, *die* or *das*, the model must know the noun's gender.
 # The id of *cat* is only a name; its row holds something that the translation needs.
 
 # %% [markdown]

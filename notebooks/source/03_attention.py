@@ -572,7 +572,7 @@ on_the.reveal(round(100 * weights[cat, the].item()), because=why)
 
 # %% [markdown]
 # Here is all of it in one picture.
-# You can change the numbers of Q, K and V, and everything after them is computed anew.
+# Change numbers of Q, K or V, and all after them is computed anew.
 
 # %%
 from course_lib.widgets import AttentionCalculator
@@ -966,8 +966,8 @@ assert math.sqrt(ModelConfig(vocab_size=37_000).d_k) == 8  # the paper's base mo
 #
 # ### What large scores do
 #
-# Here is one query with eight keys, at d_k = 64.
-# All numbers are random, as above: nothing has been learned.
+# Here are one query's dot products with eight keys, at d_k = 64, then its weights.
+# All is random: nothing has been learned.
 
 # %%
 generator = torch.Generator().manual_seed(1)
@@ -1009,11 +1009,6 @@ for divisor, rate in zip((1, 8), rates, strict=True):
 
 
 # %% tags=["hide-input"]
-def entropy(weights):
-    """In nats, one for each row."""
-    return torch.special.entr(weights).sum(dim=-1)
-
-
 def draw_products(width, generator, queries=1000, keys=8):
     """Dot products (queries, keys) of random queries and keys, in float64."""
     query = torch.randn(queries, 1, width, generator=generator)
@@ -1051,12 +1046,8 @@ raw = shares["not divided"]
 assert shares["divided by √d_k"].max() < 0.005 and (raw.diff() > 0).all()
 assert shares["divided by d_k"].max() < 0.005
 assert 0.34 < raw[3] < 0.40 and 0.77 < raw[-1] < 0.83
-entropies = {name: each.mean(dim=-1).T for name, each in measure(entropy).items()}
-scaled, raw, flat = entropies.values()  # (draws, widths)
-assert (raw[:, 2:].diff(dim=1) < 0).all() and raw[:, -1].max() < 0.15
-assert (scaled - scaled.mean()).abs().max() < 0.1 * scaled.mean()
-assert abs(scaled[:, -1].mean() - 1.72) < 0.02 and abs(math.log(8) - 2.08) < 0.005
-assert flat[:, -1].min() > 0.999 * math.log(8)
+nearly_even = (drawn[1024] / 1024).softmax(dim=-1)
+assert nearly_even.shape[-1] == 8 and (nearly_even - 1 / 8).abs().max() < 0.025
 
 
 # %% tags=["hide-input"]
@@ -1073,15 +1064,57 @@ def largest_rate(weights):
 
 
 # %% tags=["hide-input"]
+@styled
+def rate_histograms(rates, sorts, title):
+    """For each name its rates (queries,), the bars stacked from sorts of queries."""
+    figure, bins = new_figure(title, 8.0, 4.4), [each / 320 for each in range(81)]
+    both = zip(figure.subplots(2, sharex=True, sharey=True), rates.items(), strict=True)
+    for panel, (name, rate) in both:
+        parts = [rate[each] for each in sorts.values()]
+        one = [torch.full_like(each, 1 / len(rate)) for each in parts]
+        told = [f"{sort}: {rate[each].mean():.3f}" for sort, each in sorts.items()]
+        panel.hist(parts, bins, weights=one, stacked=True, label=told)
+        panel.axvline(rate.mean(), color="k", ls="--", label=f"all: {rate.mean():.3f}")
+        panel.set(title=name, ylabel="share of queries")
+        panel.legend(loc="upper right", title="mean rate of")
+    panel.set(xlabel="rate: how fast the largest weight moves with its q · k")
+    return figure
+
+
+# %% [markdown]
+# Without the scale, chance has decided 37 % of the look-ups at d_k = 64, and 80 % at 1,024.
+# With it hardly any are decided, at any width.
+# Division by d_k also prevents this, but goes too far: at 1,024 all eight weights are nearly 1/8, whatever the query (folded).
+#
+# The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
+# Is that so? Here are the *rates* of the 5,000 queries at d_k = 64.
+
+# %% tags=["hide-input"]
 # Rates with q · k itself, where the score is q · k divided by something.
 by_size, by_rate = measure(jacobian_size), measure(largest_rate)
 for name, power in powers.items():
     divisors = torch.tensor(widths)[:, None, None] ** power
     by_size[name], by_rate[name] = by_size[name] / divisors, by_rate[name] / divisors
 scaled, unscaled = (by_rate[name].flatten(1) for name in list(powers)[:2])
+on_one = saturated(drawn[64].softmax(dim=-1)).flatten()  # without the scale
+percent = f"{on_one.double().mean():.0%}"
+rate_histograms(
+    {"divided by √d_k": scaled[3], "not divided": unscaled[3]},
+    {f"{percent} saturated without the scale": on_one, "the others": ~on_one},
+    f"Without the scale {percent} of the largest weights hardly move; "
+    "most others move faster",
+)
+
+# %% tags=["hide-input"]
+assert 0.34 < on_one.double().mean() < 0.40
+assert scaled[3].min() > 0.005 and scaled[3].max() < 0.25 / 8 + 1e-6
+assert (unscaled[3] > scaled[3])[~on_one].double().mean() > 0.8
+assert (unscaled[3] < 1 / 320).double().mean() > 0.2
 assert 0.0265 < scaled[3].median() < 0.0285 and 0.035 < unscaled[3].median() < 0.04
 assert unscaled[-1].median() < 1e-5 < 5e-3 < scaled[-1].median()
-on_one = saturated(drawn[64].softmax(dim=-1)).flatten()
+assert 0.0015 < unscaled[3][on_one].mean() < 0.0025
+assert 0.0285 < scaled[3][on_one].mean() < 0.0315
+assert unscaled[3][~on_one].mean() > 4 * scaled[3][~on_one].mean()
 assert unscaled[3][on_one].max() < 0.01 and unscaled[3][on_one].median() < 0.001
 assert unscaled[3][on_one].median() < scaled[3].median() / 20
 assert (unscaled[1:].mean(dim=1) > 1.5 * scaled[1:].mean(dim=1)).all()
@@ -1102,16 +1135,9 @@ by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), 
 torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# Without the scale, chance has decided 37 % of the look-ups at d_k = 64, and 80 % at 1,024.
-# With it hardly any are decided, at any width.
-#
-# Division by d_k also prevents this, but it goes too far: the weights become nearly equal.
-# Their **entropy** says how evenly they are spread.
-# At d_k = 1,024 its mean is 2.08 = ln 8, the most that eight weights can have; with √d_k it is 1.72 (folded).
-#
-# The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
-# Of the saturated queries that is true.
-# But the others move more without the scale: at d_k = 64 the *mean* rate of all is even larger, 0.08 against 0.03 (folded).
+# Of the saturated queries it is true: 0.002, against 0.030 with the scale.
+# But the others' weights move so much more without it that the mean of *all* is larger, 0.082 against 0.027.
+# (With it, no rate is above 0.25 / 8 = 0.031.)
 # Which matters more? We try it in training.
 #
 # ## Does the scale matter in training?
@@ -1219,7 +1245,7 @@ assert learned["q · k / √d_k", 256][:, 2, 0].min() < 0.26
 # At d_k = 16 it is only slower, and its worst run ends at about 0.9.
 # (Lines are means, bands go from the worst run to the best; accuracy is on 250 other look-ups.)
 #
-# The paper (section 3.2.1) cites a study that found the same at large d_k.
+# The paper cites a study that found the same at large d_k.
 # The paper still prefers the dot product, for which highly optimized code exists. The additive score must keep d_k numbers for every pair of query and key.
 #
 # ### The start or the step?
@@ -1288,7 +1314,7 @@ same_start = score_table(new_model(scaled_dot, 256, seed=0))
 torch.testing.assert_close(score_table(model), same_start)
 
 # %% [markdown]
-# It matters at both: neither change alone helps on average in these 100 steps, and together they do as well as the scale.
+# The scale matters at both: neither change alone helps on average in these 100 steps, and together they do as well as the scale.
 # (To slow `w_key` and `key_words` too is not enough: folded.)
 #
 # The saturated queries suggest why.
@@ -1521,7 +1547,6 @@ Predictions()
 # - **weights**: the proportions after the softmax; each row sums to 1.
 # - **context**: weights times values, one row for each query.
 # - **temperature**: what dot products are divided by before the softmax; cold is peaked, hot is flat.
-# - **entropy**: how evenly weights are spread, from 0 to the logarithm of their number.
 # - **saturated**: said of a query one of whose keys has more than 0.99 of its weight; the closer to 1, the less gradient the softmax passes on.
 # - **additive attention**: scores from a small network with tanh, older than the Transformer's.
 # - **self-attention**: attention whose queries, keys and values come from one sequence.

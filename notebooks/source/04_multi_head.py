@@ -440,8 +440,6 @@ for number, head in enumerate(heads):
 torch.testing.assert_close(merge(context), concatenated)
 
 # %% [markdown]
-# Each product now does all heads at once, with the same result.
-#
 # ## What does W_O do?
 #
 # The concatenated contexts lie side by side: features 0 to 2 come from head 0, features 3 to 5 from head 1, and so on.
@@ -1074,7 +1072,7 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 #
 # In one pattern of sentence, head 1 of the translator took the objects' articles to their nouns.
 # Does it do so elsewhere? (Of head 3 we claim no more.)
-# Here is one; type another with several articles.
+# Here is another sentence; type one with several articles.
 
 # %%
 from course_lib.widgets import AttentionExplorer
@@ -1126,45 +1124,19 @@ assert [[head[stop], head[end]] for head in looks[1:]] == [
 # %% [markdown]
 # Are articles the job of head 1, or does it take every word to the next noun?
 # We count in 200 varied sentences of the course corpus (1000 where there is a GPU).
-# Its pairs are generated, and come with **gold links**: which word translates which.
-# They tell us the nouns: a word counts as one if its German word has a capital and is not the first.
+# Its pairs are generated (`example` is one), and come with **gold links**: which word translates which.
+# They tell us the nouns: German writes these with a capital (the first word does not count).
 
 # %%
 from course_lib.data import encode_pairs, load_course, make_batch
 
 num_pairs = 1000 if device == "cuda" else 200
 pairs = load_course(num_train=1, num_valid=1, num_test=num_pairs, seed=1).test
-print(pairs[3].src, "→", pairs[3].tgt)
-source, target = pairs[3].src_words, pairs[3].tgt_words
-print(*(f"{source[s]} = {target[t]}" for s, t in pairs[3].links), sep=" · ")
-
-# %% [markdown]
-# Of each word that is no noun but has a noun after it we ask: does the head's largest weight fall on the *next* noun?
-# We count articles (with the noun next or later), possessives and adjectives.
-# All other words are the **control**: do they look at the next noun, too?
-
-# %%
-of_others = Predict(
-    "Of all other words with a noun after them (*gives*, *in* and so on), how many "
-    "look most at the next noun in head 1?",
-    unit="%",
-    off_by=10,
-    section="What does a head look for?",
-)
-of_others
-
-# %%
-from course_lib import record_attention
-
-encoded = make_batch(encode_pairs(translator.tokenizer, pairs)).to(device)
-with torch.no_grad(), record_attention(translator.model) as maps:
-    translator.model(encoded.src, encoded.tgt_in)
-last_layer = maps.encoder[-1].cpu()  # (pairs, heads, queries, keys)
 
 # %% tags=["hide-input"]
 ARTICLES = {"the", "a", "an"}
 POSSESSIVES = {"my", "your", "his", "her", "its", "our", "their"}
-GROUPS = ["article, noun next", "article, noun later", "possessive", "adjective"]
+GROUPS = ["article before it", "article further left", "possessive", "adjective"]
 GROUPS += ["any other word"]
 
 
@@ -1193,6 +1165,50 @@ def before_nouns(pair):
             noun = min(each for each in nouns if each > word)
             yield group_of(words, word, noun), spans[word][0], spans[noun]
 
+
+# %% tags=["hide-input"]
+def is_example(pair):
+    """Whether a sentence has all groups, and each of its words is one token."""
+    uncut = len(translator.tokenizer.tokens(pair.src)) == len(pair.src_words)
+    return uncut and {group for group, _, _ in before_nouns(pair)} == set(GROUPS)
+
+
+example = next(filter(is_example, pairs))
+
+# %%
+print(example.src, "→", example.tgt)
+source, target = example.src_words, example.tgt_words
+print(*(f"{source[s]} = {target[t]}" for s, t in example.links), sep=" · ")
+
+# %% [markdown]
+# Of each word that is no noun but has a noun after it we ask: does the head's largest weight fall on the *next* noun?
+# We count determiners (articles and possessives) and adjectives (here: words right between a determiner and a noun).
+# An article stands right before the next noun or further left.
+# *Any other word* is the **control**.
+# In our sentence:
+
+# %% tags=["hide-input"]
+print(f"{'word':9}{'next noun':12}group")
+for group, row, noun in before_nouns(example):  # each word is one token: row by row
+    print(f"{source[row]:9}{source[noun[0]]:12}{group}")
+
+# %%
+of_others = Predict(
+    "Of all other words with a noun after them (*gives*, *in* and so on), how many "
+    "look most at the next noun in head 1?",
+    unit="%",
+    off_by=10,
+    section="What does a head look for?",
+)
+of_others
+
+# %%
+from course_lib import record_attention
+
+encoded = make_batch(encode_pairs(translator.tokenizer, pairs)).to(device)
+with torch.no_grad(), record_attention(translator.model) as maps:
+    translator.model(encoded.src, encoded.tgt_in)
+last_layer = maps.encoder[-1].cpu()  # (pairs, heads, queries, keys)
 
 # %% tags=["hide-input"]
 seen = []  # of each word: its group, the half its sentence is in, and each head's hit
@@ -1253,9 +1269,9 @@ assert roles[:4, 1].min() > 0.85 and roles[4, 1] < 0.3
 assert roles[:4, [0, 2, 3]].max() < 0.6
 
 # %% [markdown]
-# Read the column of head 1: determiners (articles and possessives) and adjectives nearly always look at the next noun, other words rarely do.
+# Read the column of head 1: determiners and adjectives nearly always look at the next noun, other words rarely do.
 #
-# Does it only count positions? For articles no: it finds the noun also where another word stands between.
+# Does it only count positions? Not for articles: it finds the noun also behind another word.
 # (Our adjectives cannot tell: the noun is always right after them.)
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
 # It also switches heads off: a weight says where a head *looks*, not what the model *uses*.

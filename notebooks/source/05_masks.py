@@ -96,32 +96,37 @@ def loss_of(model, ahead):
 # The loss is that of lesson 00, the mean of −log(probability) of the right tokens, called **cross-entropy**.
 # How low can it go?
 # Even a model that knows our four sentences by heart has to guess which of them comes: at best it gives each of them 1/4.
-# (Word by word, *Die* gets 3/4, then *Katze* 2/3, then *schläft* 1/2: together 1/4.)
+# Word by word (of three with *Die*, two go on with *Katze*; factors of 1 are left out):
+
+# %% tags=["nbval-check-output", "hide-input"]
+from collections import Counter
+from fractions import Fraction
+
+ended = [[*ids, EOS_ID] for ids in targets]
+begun = Counter(tuple(ids[:t]) for ids in ended for t in range(len(ids) + 1))
+by_heart = []  # of each sentence: its tokens' shares, multiplied
+for ids in ended:
+    starts = [begun[tuple(ids[:t])] for t in range(len(ids) + 1)]
+    parts = [Fraction(n, of) for of, n in zip(starts[:-1], starts[1:], strict=True)]
+    names = [tokenizer.token(i).removeprefix("▁") for i in ids]
+    guesses = [f"{w} {p}" for w, p in zip(names, parts, strict=True) if p < 1]
+    by_heart.append(math.prod(parts))
+    print(f"{' × '.join(guesses):34}= {by_heart[-1]}")
+bound = -sum(math.log(p) for p in by_heart) / (tgt_out != PAD_ID).sum().item()
+
+# %% [markdown]
 # So each sentence costs ln 4 = 1.39 nats (the unit of the natural logarithm).
 # Four times this, for 30 tokens, makes 0.185 per token.
 
 # %% tags=["hide-input"]
+assert by_heart == [Fraction(1, 4)] * 4 and round(math.log(4), 2) == 1.39
+assert math.isclose(bound, 4 * math.log(4) / 30) and round(bound, 3) == 0.185
 some_model = NextToken().to(device)
 causal_padding = padding_mask(tgt_in, PAD_ID) & opened(tgt_in.shape[1], 0)
 log_probabilities = some_model(tgt_in, causal_padding).log_softmax(dim=-1)
 of_right = log_probabilities.gather(2, tgt_out[..., None])[..., 0]
 by_definition = -of_right[tgt_out != PAD_ID].mean()
 torch.testing.assert_close(loss_of(some_model, 0), by_definition)
-
-# %% tags=["hide-input"]
-from collections import Counter
-
-ended = [[*ids, EOS_ID] for ids in targets]
-begun = Counter(tuple(ids[:t]) for ids in ended for t in range(len(ids) + 1))
-nats = 0.0
-for ids in ended:
-    of_one = 0.0
-    for t in range(len(ids)):  # the share of sentences that go on with token t
-        of_one -= math.log(begun[tuple(ids[: t + 1])] / begun[tuple(ids[:t])])
-    assert math.isclose(of_one, math.log(4))
-    nats += of_one
-bound = nats / (tgt_out != PAD_ID).sum().item()  # per token
-assert round(bound, 3) == 0.185
 
 # %% [markdown]
 # We train each kind. (Lines are means over three seeds, bands reach from the smallest to the largest.)
@@ -596,7 +601,6 @@ for t in range(tgt_len):
     assert read == ["<s>", *answers[:t]]  # and not the answer, answers[t]
 
 # %% [markdown]
-# One sentence makes seven exercises.
 # Does the open diagonal give an answer away?
 # No: at position 2 the diagonal shows *Katze*, and the answer is *sieht*.
 # The mask alone is not enough: what the model predicts must also be shifted by one against what it reads.
@@ -785,7 +789,7 @@ assert masks["both"].shape == (2, 1, 7, 7) and masks["cross"].shape == (2, 1, 1,
 assert masks["padding"].shape == (2, 1, 1, 7) and masks["causal"].shape == (1, 1, 7, 7)
 
 # %% [markdown]
-# As pictures, for the first of our first two pairs:
+# As pictures, for the first pair:
 
 # %% id="four-masks" tags=["hide-input"]
 short_english, short_german = words(short_src[0]), words(short_tgt[0])
@@ -812,7 +816,7 @@ assert squares["cross"].all(dim=0).tolist() == [True] * 4 + [False] * 2
 assert all(mask.any(dim=1).all() for mask in squares.values())
 
 # %% [markdown]
-# Compare "causal" and "both": they differ in three cells only, all in rows of `<pad>`.
+# The masks "causal" and "both" differ in three cells only, all in rows of `<pad>`.
 # The padding stands on the right, in the future of every word, so the causal mask hides it anyway.
 # We keep the padding mask all the same: then no query reads a `<pad>`.
 #
@@ -898,7 +902,7 @@ for ids, mask in ((on_the_right, masks["both"][:1]), (on_the_left, left_mask)):
 
 # %% [markdown]
 # Rows 0 and 1 belong to the two `<pad>`.
-# Their keys are hidden from every word, so nobody should read them.
+# Their keys are hidden from every word.
 # We send the left-padded sentence through two layers of bare attention: queries, keys and values are the vectors themselves.
 
 # %%
@@ -948,9 +952,30 @@ assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 # Our library and the widget refuse a fully masked row: "a query has nothing to attend to".
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
-# In a fully masked row all scores are then equal, and the query attends evenly to every key that was forbidden.
-# With `tril(-1)` the first token gets the mean of all positions, and no NaN tells.
+# Bare attention under `tril(-1)`, with either as hidden score, for `<s>` and *sieht*:
+
+# %%
+no_diagonal = torch.ones(7, 7, dtype=torch.bool).tril(-1)
+raw = german_x[1] @ german_x[1].mT / math.sqrt(d_model)  # (queries, keys)
+filled = {
+    name: raw.masked_fill(~no_diagonal, hidden_score).softmax(dim=-1)
+    for name, hidden_score in (("−∞", -math.inf), ("−1e9", -1e9))
+}
+print(f"{'query':6}{'hidden score':13}", *(f"{word:>5}" for word in german))
+for q in (0, 3):
+    for name, weights in filled.items():
+        print(f"{german[q]:6}{name:13}", *(f"{share:5.2f}" for share in weights[q]))
+
+# %% [markdown]
+# With all scores −1e9, `<s>` attends evenly to every key that was forbidden, its answer *Die* among them.
+# No NaN tells, and *sieht*, with open keys, gets the same weights from both.
 # (And float16 ends at 65,504: `masked_fill` refuses −1e9.)
+
+# %% tags=["hide-input"]
+assert german == words(short_tgt[1]) and not no_diagonal[0].any()
+assert filled["−∞"][0].isnan().all() and (filled["−∞"][3, 3:] == 0).all()
+torch.testing.assert_close(filled["−1e9"][0], torch.full((7,), 1 / 7).double())
+torch.testing.assert_close(filled["−1e9"][1:], filled["−∞"][1:])
 
 # %% tags=["hide-input"]
 half = torch.zeros(3, dtype=torch.float16)
@@ -1120,35 +1145,62 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 # | where | convention | shape |
 # |---|---|---|
 # | this course | True = may attend | as the scores: keys in full, other axes in full or 1 |
-# | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend; a fully masked row gives zeros (older versions: NaN) | broadcast to (batch, heads, queries, keys) |
-# | the same of float | added to the scores: 0 open, −∞ hidden; 1 and 0 hide nothing | the same |
-# | the same, `is_causal=True` | causal from the upper left: a single query sees key 0 only | none |
+# | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend | broadcast to (batch, heads, queries, keys) |
+# | the same of float | added to the scores: 0 open, −∞ hidden | the same |
+# | the same, `is_causal=True` | causal from the upper left | none |
 # | `flex_attention`, `mask_mod` [@dong2024] | True = may attend | a function of batch, head, query and key |
 # | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden*; floats are added | (batch, keys); (queries, keys) or (batch · heads, queries, keys) |
 # | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
+#
+# One query, six keys with equal scores, four of them open: a quarter each.
 
 # %% tags=["hide-input"]
+from torch.nn.attention.flex_attention import create_mask
+
 one_query, six_keys = torch.zeros(1, 1, 1, 6), torch.ones(1, 1, 6, 6)
-unit_values = torch.eye(6)[None, None]  # so that the context shows the weights
-first_padding = padding_mask(short_src[:1], PAD_ID)  # (1, 1, 1, keys)
-added, numbers = torch.zeros(1, 1, 1, 6), first_padding.float()
-added = added.masked_fill(~first_padding, -math.inf)
-settings = [dict(attn_mask=mask) for mask in (first_padding, added, numbers)]
-settings += [dict(is_causal=True), dict(attn_mask=first_padding & False)]
-attended = F.scaled_dot_product_attention
-contexts = (attended(one_query, six_keys, unit_values, **each) for each in settings)
-of_bool, of_added, of_numbers, of_causal, of_none = (c.flatten() for c in contexts)
-assert torch.equal(of_bool, of_added) and of_bool.tolist() == [0.25] * 4 + [0] * 2
+asked = one_query, six_keys, torch.eye(6)[None, None]  # unit values: context = weights
+four_open = padding_mask(short_src[:1], PAD_ID)  # (1, 1, 1, keys)
+added = torch.zeros(1, 1, 1, 6).masked_fill(~four_open, -math.inf)
+in_layer = torch.zeros(1, 1, d_model).double(), english_x[:1], english_x[:1]
+
+
+def mask_mod(batch, head, query, key):
+    return four_open[batch, 0, 0, key]
+
+
+# %%
+sdpa = F.scaled_dot_product_attention
+answered = {
+    "ours: True = open": attention_weights(one_query, six_keys, four_open),
+    "sdpa: True = open": sdpa(*asked, four_open),
+    "sdpa: 0 and −∞, added": sdpa(*asked, added),
+    "mask_mod: True = open": sdpa(*asked, create_mask(mask_mod, 1, 1, 1, 6, "cpu")),
+    "nn: True = hidden": torchs(*in_layer, key_padding_mask=~four_open[:, 0, 0])[1],
+    "sdpa: 1 and 0, added": sdpa(*asked, four_open.float()),
+    "sdpa: is_causal": sdpa(*asked, is_causal=True),
+    "sdpa: none open": sdpa(*asked, four_open & False),  # older versions: NaN
+}
+print(" " * 21, *(f"{word:>6}" for word in short_english))
+for name, weights in answered.items():
+    print(f"{name:21}", *(f"{share:6.2f}" for share in weights.flatten()))
+
+# %% tags=["hide-input"]
+*as_meant, of_numbers, of_causal, of_none = (w.flatten() for w in answered.values())
+for weights in as_meant:
+    quarters = torch.tensor([0.25] * 4 + [0] * 2, dtype=weights.dtype)
+    torch.testing.assert_close(weights, quarters)
 assert (of_numbers > 0.05).all() and of_causal.tolist() == [1, 0, 0, 0, 0, 0]
 assert of_none.tolist() == [0] * 6
 
 # %% [markdown]
+# The last three raise no error.
+#
 # ## What a leak does to training
 #
 # A leak gives what everybody wants: a lower loss.
 # A, B and C of the first figure all have the padding mask.
 # A adds the causal mask, B the slip `tril(1)`, C nothing.
-# The slip opens one position too many, and there stands the answer.
+# The position that the slip opens holds the answer.
 # So B and C need not guess which sentence comes.
 # On a real corpus nobody knows the dashed line, and the validation loss has the same leak, because it uses the same mask.
 #
@@ -1203,9 +1255,9 @@ for name, (good_ones, blind) in outcomes.items():
 # The causal model, A, writes one of the four memorized sentences with every seed.
 # When the others write, there is no answer to read.
 # With the future hidden, their mean loss is above ln 127 = 4.84: they are worse than guessing evenly among the tokenizer's 127 tokens (160 were allowed).
-# So take the kind with the highest training loss.
+# So take A, although its training loss is the highest.
 #
-# So writing is a third test for leaks, after gradients and prefixes.
+# Writing is a third test of the causal mask, after gradients and prefixes.
 # No slip has to raise an error, but each can be found:
 #
 # | slip | what one sees | what finds it |

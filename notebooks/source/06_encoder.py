@@ -889,7 +889,7 @@ assert max(max(slower[way]) for way in built[:4]) < 0.2
 assert 0.7 < min(slower["pre-norm"]) < max(slower["pre-norm"]) < 0.79
 
 # %% [markdown]
-# Only pre-norm learns. (At the rate 0.0003 too, where it comes to 71 to 78 %; folded.)
+# Only pre-norm learns. (At the rate 0.0003 too, with 71 to 78 %; folded.)
 # Post-norm, the order of the paper, has residuals *and* norms, and still guesses. Why?
 #
 # A residual has two tasks, and we test both in each stack before its first training step.
@@ -1015,7 +1015,7 @@ assert ((0.4 < post_random) & (post_random < 0.8)).all()
 # With residuals alone the gradient explodes.
 # With a norm it changes by a factor of about twelve at most. (In pre-norm it grows on its way down: each sub-layer adds its own part to what goes straight down.)
 #
-# Try other depths and weights, if you like:
+# Try other depths and weights:
 
 # %% tags=["hide-input"]
 from course_lib.widgets import DepthExplorer
@@ -1032,8 +1032,7 @@ with written_for((depth, True, "pre", 0), now):
     torch.testing.assert_close(shown, gradient_norm["residual, pre-norm"][0].double())
 
 # %% [markdown]
-# So in two of the four failures the gradient is not healthy.
-# In the other two, "norm only" and post-norm, it is about as healthy as in pre-norm, and yet they learn nothing.
+# So "norm only" and post-norm have about as healthy a gradient as pre-norm, yet learn nothing.
 #
 # ### A healthy gradient is not enough
 #
@@ -1058,9 +1057,6 @@ own = {
     name: torch.tensor([[own_share(x) + 1e-17 for x in vectors] for vectors, _ in run])
     for name, run in runs.items()
 }  # (seeds, depth + 1) each
-print(f"{'own share, mean of 3 seeds':29}  layer 0  layer 6  the top")
-for name, share in own.items():
-    print(f"{name:29}", *(f"{share[:, at].mean():8.2g}" for at in (0, 6, depth)))
 tops = {name: own[f"residual, {name}-norm"][:, -1].max() for name in ("post", "pre")}
 gone = [name for name, top in tops.items() if top < 0.01]
 told = {0: "no stack's", 1: f"{gone[0]}-norm's" if gone else "", 2: "both"}[len(gone)]
@@ -1073,61 +1069,122 @@ series = {name: (range(depth + 1), share) for name, share in own.items()}
 curves(series, ylabel="own share", title=title, **x_axis)
 
 # %% tags=["hide-input"]
-assert all((own[name][:, 10:] < 1e-12).all() for name in (PLAIN, "norm only"))
-assert all((0.75 < own[name][:, 0]).all() for name in WAYS)
+assert all((own[name][:, 5:] < 1e-12).all() for name in (PLAIN, "norm only"))
+starts = torch.stack([share[:, 0] for share in own.values()])
+assert ((0.75 < starts) & (starts < 0.85)).all()
 post, pre = own["residual, post-norm"][:, -1], own["residual, pre-norm"][:, -1]
 assert gone == ["post"] and (post < 1e-3).all() and (pre > 0.2).all()
 assert (own["residual only"][:, -1] < 5e-3).all()
 falls = own["residual, post-norm"]
 per_layer = (falls[:, 24] / falls[:, 4]) ** 0.05
 assert ((0.65 < per_layer) & (per_layer < 0.8)).all()
+assert (falls[:, 6] > 100 * falls[:, 24]).all()  # after six layers more is left
 kept = own["residual, pre-norm"].mean(dim=0)
 assert kept[6] / kept[0] < kept[12] / kept[6] < kept[24] / kept[18]  # flatter
 assert abs(kept[24] / kept[0] - 3 / 8) < 0.03
 
 # %% [markdown]
-# In all four stacks that fail, the tokens are nearly equal at the top (in this table, layer 0 is the embedding).
+# Both tasks before training (*merge*: own share below 0.01), right answers after it:
+
+# %% tags=["hide-input"]
+fates = []  # of gradient and tokens, in each stack
+print("24 layers,                   gradient down   tokens up                trained:")
+print("means of 3 seeds             bottom / top    own share, bottom → top  right")
+for (name, ratio), found in zip(ratios.items(), deep.values(), strict=True):
+    start, top = own[name][:, 0], own[name][:, -1]
+    down = "vanishes" if ratio.max() < 1 / 15 else "arrives"
+    down = "explodes" if ratio.min() > 15 else down
+    up = "merge" if top.max() < 0.01 else "differ"
+    fates.append((down, up))
+    print(f"{name:28} {ratio.mean():<6.1g} {down:8} {start.mean():.1g}", end=" → ")
+    print(f"{top.mean():<6.1g} {up:11} {sum(found) / len(found):5.1%}")
+
+# %% tags=["hide-input"]
+assert fates[:2] == [("vanishes", "merge"), ("explodes", "merge")]
+assert fates[2:] == [("arrives", "merge"), ("arrives", "merge"), ("arrives", "differ")]
+assert ["residual, " + way for way in built[3:]] == list(WAYS)[3:]  # rows fit together
+
+# %% [markdown]
+# Only pre-norm does both, and only pre-norm learns.
 #
-# Without residuals five layers make them equal, up to rounding: **rank collapse** [@dong2021].
+# Without residuals five layers make all tokens equal, up to rounding: **rank collapse** [@dong2021].
 # Attention replaces the tokens by averages over all of them, and averages of averages soon agree.
 #
 # Residuals carry each token's own vector past every averaging step, and one often reads that this solves the problem.
-# In pre-norm 0.3 is left of an own share of 0.8. In post-norm less than 0.001 is left. Why?
+# Yet from 0.8 at the embedding the own share falls to 0.3 in pre-norm, below 0.001 in post-norm.
+# Why?
 #
 # Let attention do nothing but average: to both of our tokens it adds (5, 0).
 # Then x is (10, 1) and (10, −1).
 # The mean has grown, what is left has not, and the own share is halved.
-# What happens in the next layer depends on the place of the norm:
+# Let a norm make each vector 5 long.
+# Two lengths decide, that of x and that of what attention adds:
 
-# %% tags=["hide-input", "nbval-check-output"]
-one_post, one_pre = (5.0, 1.0), (5.0, 1.0)  # the other token: (5, -1)
-print("layers passed   post-norm    pre-norm")
-for passed in range(25):
-    if passed in (0, 1, 2, 3, 24):
-        each = (rest / math.hypot(mean, rest) for mean, rest in (one_post, one_pre))
-        print(f"{passed:13}", *(f"{share:11.2g}" for share in each))
-    mean, rest = one_post
-    length = math.hypot(mean + mean, rest)  # attention adds the mean ...
-    one_post = (5 * 2 * mean / length, 5 * rest / length)  # ... and the norm follows
-    mean, rest = one_pre
-    one_pre = (mean + 5 * mean / math.hypot(mean, rest), rest)  # the norm comes first
+
+# %% tags=["hide-input"]
+def averaging(place_of_norm):
+    """Length of x, length that attention adds, own share: from layer to layer."""
+    mean, rest = 5.0, 1.0  # the other token: (5, -1)
+    while True:
+        length = math.hypot(mean, rest)
+        added = 5 * mean / length if place_of_norm == "pre-norm" else mean
+        yield length, added, rest / length
+        mean += added  # attention adds the mean of what it reads
+        if place_of_norm == "post-norm":
+            scale = 5 / math.hypot(mean, rest)
+            mean, rest = scale * mean, scale * rest
+
+
+# %% tags=["hide-input"]
+from course_lib.figures import new_figure, styled
+
+toy = {}  # at each place of the norm: lengths of x, lengths added, own shares
+for name in ("without norms", "post-norm", "pre-norm"):
+    layers_up = averaging(name)
+    toy[name] = list(zip(*(next(layers_up) for _ in range(depth + 1)), strict=True))
+
+
+# %% tags=["hide-input"]
+@styled
+def draw_toy(title):
+    """For each place of the norm both lengths; last, all own shares."""
+    figure = new_figure(title, 9.0, 3.2)
+    *three, last = figure.subplots(1, 4, width_ratios=(2, 2, 2, 3))
+    looks = dict(lw=7, color="#cccccc"), dict(ls="--"), dict(ls="-")
+    for axes, look, (name, kinds) in zip(three, looks, toy.items(), strict=True):
+        axes.set(title=name, xlabel="layers passed", xticks=range(4), ylim=(0, 42))
+        axes.plot(kinds[0][:4], lw=7, color="#9ecae1", label="x")
+        axes.plot(kinds[1][:4], "k-o", label="attention adds")
+        last.plot(kinds[2], label=name, **look)
+    three[0].set_ylabel("length")
+    last.set(title="own share (all three)", xlabel="layers passed", yscale="log")
+    _ = three[1].legend(loc="upper left"), last.legend()
+    return figure
+
+
+# %% tags=["hide-input"]
+draw_toy("Only in pre-norm does x outgrow what is added and the own share fall slowly")
+
+# %% tags=["hide-input"]
+for name, (lengths, adds, left) in toy.items():
+    fading = name == "pre-norm"
+    for at, (length, added) in enumerate(zip(lengths, adds, strict=True)):
+        expected = at + 1 if fading else 1  # x is so many times as long
+        assert abs(length / added / expected - 1) < 0.06
+        assert name == "without norms" or abs(added - 5) < 0.15
+    assert abs(lengths[3] - {"without norms": 40, "post-norm": 5}.get(name, 20)) < 0.2
+    assert (left[24] > 5e-3) if fading else (left[24] < 2e-8)
+for halved, as_well in zip(toy["without norms"][2], toy["post-norm"][2], strict=True):
+    assert math.isclose(halved, as_well, rel_tol=1e-6)
 
 # %% [markdown]
-# Two lengths decide, that of x and that of what attention adds to it (rounded):
-#
-# | | length of x | attention adds | own share |
-# |---|---|---|---|
-# | without norms | 5, 10, 20, … | 5, 10, 20, … | 1/5, 1/10, 1/20, … |
-# | post-norm | 5, 5, 5, … | 5, 5, 5, … | 1/5, 1/10, 1/20, … |
-# | pre-norm | 5, 10, 15, … | 5, 5, 5, … | 1/5, 1/10, 1/15, … |
-#
 # Without norms both grow together.
 # Post-norm makes x short again, mean and own part alike, so the next average is again as long as x.
 # Pre-norm lets x grow, and attention, which reads normalized vectors, still adds only about 5: the averaging fades.
 #
 # So the norm on the residual line keeps x in bounds, and with it the averaging at full strength.
 #
-# Real attention does more than average, but the real stacks differ in the same way: post-norm keeps about 0.7 of the own share in each layer, a straight line in the figure; pre-norm loses less and less.
+# Real attention does more, but the real stacks differ in the same way: post-norm keeps about 0.7 of the own share in each layer, a straight line in “Tokens merge” above; pre-norm loses less and less.
 #
 # ### What the parameters get
 #
@@ -1177,7 +1234,7 @@ assert (last["W_Q, post-norm"] < 1e-6).all() and (last["W_Q, pre-norm"] > 1e-3).
 # ### Which rate lets it learn?
 #
 # The paper's post-norm models did learn.
-# They had six layers, not 24, and after six layers more of the own share is left (*layer 6* in the table of own shares).
+# They had six layers, not 24, and after six layers more of the own share is left (at 6 in “Tokens merge”).
 # And they had a *warm-up*: the learning rate starts small and grows (lesson [09](09_training.ipynb)), in our runs during the first 100 of the 300 steps.
 # At which rates do six layers learn the one look-up, and what does the warm-up change?
 

@@ -130,7 +130,6 @@ assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 
 # %% [markdown]
 # The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
-# (Further down we count how often.)
 #
 # ## Shifted right
 #
@@ -287,21 +286,26 @@ of_positions
 
 # %% [markdown]
 # And does one pass over the true tokens give the same logits as seven?
+# Each row is a pass, with each answer's probability:
 
 # %%
-steps, computed = [], 0
+passes, computed = [], 0
+print("answer ", *(f"{token:>6}" for token in tokens(tgt_out)))
 with torch.no_grad():
-    for length in range(1, one_in.shape[1] + 1):
+    for length in range(1, len(tgt_out) + 1):
         y = model.decode(one_in[:, :length], memory, src)  # (1, length, d_model)
-        steps.append(model.generator(y[0, -1]))  # the newest position only
+        passes.append(model.generator(y[0]))  # (length, vocab)
+        p = passes[-1].softmax(dim=-1)
+        print(f"pass {length} ", *(f"{p[t, tgt_out[t]]:6.1%}" for t in range(length)))
         computed += length
-steps = torch.stack(steps)  # (tgt_len, vocab)
-print(f"logits of one pass and of seven: {(logits[0] - steps).abs().max():.0e} apart")
+apart = max((each - logits[0, : len(each)]).abs().max() for each in passes)
+print(f"logits of one pass and of seven: {apart:.0e} apart")
 of_positions.reveal(computed, because="1 + 2 + … + 7")
 
 # %% tags=["hide-input"]
-torch.testing.assert_close(steps, logits[0], rtol=1e-9, atol=1e-9)
-assert computed == 28
+for each in passes:  # all positions, the newest and those computed again
+    torch.testing.assert_close(each, logits[0, : len(each)], rtol=1e-9, atol=1e-9)
+assert computed == sum(len(each) for each in passes) == 28
 
 
 # %% tags=["hide-input"]
@@ -318,14 +322,41 @@ seven_passes = summed_gradient(
     F.cross_entropy(model(src, one_in[:, : t + 1])[0, -1], one_out[t])
     for t in range(len(one_out))
 )
+gaps = [(a - b).abs().max() for a, b in zip(one_pass, seven_passes, strict=True)]
+print(f"gradient of one pass and sum of the seven: {max(gaps):.0e} apart")
+
+# %% tags=["hide-input"]
 assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# It does, up to rounding (the translator computes in float64 here).
-# The gradient of one pass is the sum over the seven, too (folded cell, without dropout).
-# The reason is the causal mask: position *t* cannot tell whether later tokens exist, so it computes the same as when it was the newest.
-# So a model can be trained on all positions of a sentence at once.
+# It does, up to rounding (the translator computes in float64): the last row is the one pass, and no column changes.
+# Its gradient is that of the seven newest predictions together (without dropout).
+# The reason is the causal mask: position *t* cannot tell whether later tokens exist.
+# Without the mask, new tokens change earlier positions:
+
+# %% tags=["hide-input"]
+unmasked = []
+print("the same weights, without the causal mask")
+print("answer ", *(f"{token:>6}" for token in tokens(tgt_out)))
+with torch.no_grad():
+    for length in range(1, len(tgt_out) + 1):
+        y = model.decoder(model.tgt_embedding(one_in[:, :length]), memory)
+        unmasked.append(model.generator(y[0]))  # (length, vocab)
+        p = unmasked[-1].softmax(dim=-1)
+        print(f"pass {length} ", *(f"{p[t, tgt_out[t]]:6.1%}" for t in range(length)))
+
+# %% tags=["hide-input"]
+# One token has no future: so far both ways are the same.
+torch.testing.assert_close(unmasked[0], passes[0], rtol=1e-9, atol=1e-9)
+for before, after in pairwise(unmasked):
+    assert ((after[:-1] - before).abs().amax(dim=-1) > 0.05).all()
+assert unmasked[0].softmax(dim=-1)[0, tgt_out[0]] > 0.8
+assert unmasked[-1].softmax(dim=-1)[0, tgt_out[0]] < 0.1
+
+# %% [markdown]
+# Most do worse although they see their answer: training, with the mask, never showed them one.
+# With the mask, a model can be trained on all positions at once.
 # In translation this does not help: the next token is not known until it is written.
 #
 # Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
@@ -411,7 +442,7 @@ for number in missed:
 # 2. *cross-attention*: what in the source matters now? (queries from the target, keys and values from the memory)
 # 3. *feed-forward network*: what follows from both? (each position on its own)
 #
-# The first and the last are known from the encoder layer; the one in the middle is new.
+# Only the second is missing in the encoder layer.
 # It comes after self-attention, so its query is made from all that has been written.
 # Here are the shapes for three target tokens, `<s> Die Katze`, and a source of seven tokens.
 # (They are from `fresh`, a small Transformer with random weights: two layers, d_model = 16.)
@@ -627,26 +658,50 @@ key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layer
 assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
 
 # %% [markdown]
-# So the memory is that layer's output (section 3.2.3; in a pre-norm model like `course`, after the final norm).
-# Each decoder layer makes its own keys and values from it, with its own W_K and W_V.
-# So the encoder hands over one tensor, once.
+# So the memory is the last encoder layer's output (section 3.2.3; in a pre-norm model like `course`, after the final norm).
+# From it, each decoder layer makes keys and values of its own.
 #
 # **A common mistake**: "keys and values come from the corresponding encoder layer" (lesson [18](18_errata_lab.ipynb) tests it).
 #
 # A change of the source reaches the target through the memory alone.
-# `decode` is given the ids of the source as well, but only to know which keys are padding.
-# With the ids of *The dog sees the cat.* instead, and the same memory, its output stays the same to the last bit (folded).
+# `decode` gets the source's ids as well, but only to know which keys are padding.
+# With two sentences mixed, how far do its output numbers move (at most), and what does it write?
+
 
 # %% tags=["hide-input"]
-other_src, padded = batch.src[2:3], src.clone()
+def write(memory, src):
+    """What the decoder writes from this memory, given these ids."""
+    ids = [BOS_ID]
+    while ids[-1] != EOS_ID and len(ids) < 20:
+        y = model.decode(torch.tensor([ids], device=device), memory, src)
+        ids.append(model.generator(y[0, -1]).argmax().item())
+    return tokenizer.decode(ids)
+
+
+# %% tags=["hide-input"]
+swapped, other_src, padded = pairs[2].src, batch.src[2:3], src.clone()
 padded[0, -1] = PAD_ID  # instead of </s>
+mixed = []  # of each mix: how far its vectors move, and its translation
+print(f"{'memory of':23}{'ids of':29}{'moved':7}writes")
 with torch.no_grad():
     other_memory, as_it_is = model.encode(other_src), model.decode(one_in, memory, src)
-    fed = [(memory, other_src), (memory, padded), (other_memory, src)]
-    stays = [torch.equal(model.decode(one_in, *each), as_it_is) for each in fed]
-assert stays == [True, False, False]
+    fed = [(english, memory, f"{english} </s>", src)]
+    fed.append((english, memory, f"{swapped} </s>", other_src))
+    fed.append((english, memory, f"{english} <pad>", padded))
+    fed.append((swapped, other_memory, f"{english} </s>", src))
+    for memory_of, its_memory, ids_of, its_ids in fed:
+        moved = (model.decode(one_in, its_memory, its_ids) - as_it_is).abs().max()
+        mixed.append((moved.item(), write(its_memory, its_ids)))
+        print(f"{memory_of:23}{ids_of:29}{moved:<7.2g}{mixed[-1][1]}")
+
+# %% tags=["hide-input"]
+moves, translations = zip(*mixed, strict=True)
+assert moves[:2] == (0, 0) and 0.2 < moves[2] < 1 < moves[3]  # 0: to the last bit
+assert translations == (german, german, german, pairs[2].tgt)
 
 # %% [markdown]
+# The ids matter only where they hide a key; the translation follows the memory.
+#
 # ## Does anything leak?
 #
 # One pass equals seven only if nothing leaks, and a forgotten mask raises no error.
@@ -680,46 +735,75 @@ of_leaks
 
 
 # %% tags=["hide-input"]
+def norms(numbers, x):
+    """Row t: gradient norms of number t, for each vector that is read."""
+    rows = [torch.autograd.grad(each, x, retain_graph=True)[0][0] for each in numbers]
+    return torch.stack(rows).norm(dim=-1).cpu()
+
+
+# %% tags=["hide-input"]
 def gradients(kind, mask):
-    """Row t: gradient norms of log p(answer t), for each vector that is read."""
+    """Norms for the vectors after both attentions of layer 0, and for the answers."""
     x = fresh.tgt_embedding(one_in).detach().requires_grad_()
-    y, memory = x, fresh.encode(src)
+    y, memory, after = x, fresh.encode(src), []
     for their_layer in fresh.decoder.layers:
         layer = kind(16, 2, 32, 0.0).to(device).double()
         layer.load_state_dict(their_layer.state_dict())
+        for path in (layer.self_attn_path, layer.cross_attn_path):
+            path.register_forward_hook(lambda *call: after.append(call[-1][0]))
         y = layer(y, memory, mask, src_mask[1:2])
-    log_p = fresh.generator(y)[0].log_softmax(dim=-1)  # (tgt_len, vocab)
-    right_ones = [log_p[t, answer] for t, answer in enumerate(tgt_out)]
-    again = dict(retain_graph=True)
-    by_row = [torch.autograd.grad(each, x, **again)[0][0] for each in right_ones]
-    return torch.stack(by_row).norm(dim=-1).cpu()
+    answers = fresh.generator(y)[0].log_softmax(dim=-1)[range(7), tgt_out]
+    # Of each vector, one number: its size along a random direction.
+    along = [vectors @ random(16).to(device) for vectors in after[:2]]
+    return [norms(numbers, x) for numbers in (*along, answers)]
 
 
 # %% tags=["hide-input"]
 found = {
     "right": gradients(OurDecoderLayer, future_mask),
-    "no causal mask": gradients(OurDecoderLayer, None),
-    "the two sides swapped": gradients(Swapped, future_mask),
+    "no mask": gradients(OurDecoderLayer, None),
+    "swapped": gradients(Swapped, future_mask),
 }
+future = ~causal_mask(7)[0, 0]
+ahead = {name: answers[future] for name, (*_, answers) in found.items()}
+print("gradients of the answers, for all later inputs")
+for name, each in ahead.items():
+    above = f"{(each > 0).sum():2} of {len(each)} above 0"
+    print(f"{name:9}{above}; the largest is {each.max():.2g}")
+both = all((ahead[name] > 0).all() for name in ("no mask", "swapped"))
+of_leaks.reveal(of_leaks.choices[both])
+
+# %% tags=["hide-input"]
+assert (ahead["right"] == 0).all() and (found["right"][-1][~future] > 0).all()
+assert both and min(ahead[name].max() for name in ("no mask", "swapped")) > 0.05
+
+# %% [markdown]
+# Where do the leaks begin? We test the vectors after layer 0's attentions:
+
+# %% tags=["hide-input"]
 labels, sides = (tokens(tgt_out), tokens(tgt_in)), ("reads", "predicts")
-drawn = [Panel(each > 0, *labels, name, "mask", *sides) for name, each in found.items()]
-title = "Blue: this input reaches this answer"
+tested = ("right", 1), ("no mask", 0), ("swapped", 0), ("swapped", 1)
+drawn = []
+for name, stage in tested:
+    caption = f"{name}: {('self-attention', 'cross-attention')[stage]}"
+    felt = found[name][stage] > 0
+    drawn.append(Panel(felt, *labels, caption, "mask", *sides))
+title = "Layer 0: one leak begins in self-attention, the other in cross-attention"
 panels(drawn, title=title, words={"mask": ("gets through", "exactly 0")})
 
 # %% tags=["hide-input"]
-future = ~causal_mask(7)[0, 0]
-of_right, *of_wrong = found.values()
-of_leaks.reveal(of_leaks.choices[all((each[future] > 0).all() for each in of_wrong)])
-assert (of_right[future] == 0).all() and (of_right[~future] > 0).all()
-assert all((each[future] > 0).all() for each in of_wrong)
+of_right, no_mask, *of_swapped = (found[name][stage] for name, stage in tested)
+for tight in (of_right, of_swapped[0]):
+    assert (tight[future] == 0).all() and (tight[~future] > 0).all()
+assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 
 # %% [markdown]
-# The right decoder has exact zeros above the diagonal.
-# The swapped one leaks everywhere, although its self-attention is masked: its cross-attention, with keys and values from the target, joins German positions, too, and has no causal mask.
+# In the swapped decoder, self-attention leaks nothing.
+# Its cross-attention, with keys and values from the target, joins German positions, too, and has no causal mask.
 #
 # ## Which token does a row explain?
 #
-# Each row of a cross-attention map belongs to a position: it starts from the token that it reads, and ends in the prediction of the next.
+# Each row of a cross-attention map belongs to a position, which reads one token and predicts the next.
 # Which of the two should label the row?
 # In the first map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*.
 #

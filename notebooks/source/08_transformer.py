@@ -347,26 +347,81 @@ why = "its logits are not all equal, and random targets do not reward that"
 first.reveal(round(start, 2), because=why)
 
 # %% tags=["hide-input"]
-print("mean logit of the token just read, and the largest of all others:")
-for name, each in (("as PyTorch fills", as_written), ("initialized", logits)):
-    just_read = each.gather(-1, tgt_in[..., None]).mean()
-    others = each.scatter(-1, tgt_in[..., None], -math.inf).amax(dim=-1).mean()
-    print(f"{name:18}{just_read:6.1f}{others:6.1f}")
-    if each is as_written:
-        assert just_read > 3 * others > 0
-        assert abs(just_read - mean_loss(as_written, tgt_out)) < 10
-        assert round(others.item()) in range(50, 60)
-    else:
-        assert 3 < just_read < 5 and 3 < others < 4.5
+from course_lib.figures import new_figure, styled
+
+just_read = F.one_hot(tgt_in, 2000).bool()  # (batch, tgt_len, vocab)
+two_starts = ("without initialize", as_written, 16), ("with initialize", logits, 1)
+x = torch.linspace(-5, 5, 101)
+normal = (-x * x / 2).exp() / math.sqrt(2 * math.pi)
+
+
+def draw_panel(panel, name, each, spread):
+    """The logits, and a normal curve of the spread expected."""
+    panel.set(title=name, xlabel="logit", yticks=[])
+    bars = dict(bins=60, density=True, color="#8fc4e8", label="all other tokens")
+    panel.hist(each[~just_read].numpy(), **bars)
+    panel.plot(spread * x, normal / spread, "k--", label="normal curve")
+
 
 # %% tags=["hide-input"]
-rest = logits.scatter(-1, tgt_in[..., None], 0.0)
-assert abs(rest.mean()) < 0.1 and 0.9 < rest.std() < 1.1
+def draw_means(panel, name, each, spread):
+    """Of the token just read, and of the largest of all others."""
+    largest = each.masked_fill(just_read, -math.inf).amax(dim=-1).mean().item()
+    panel.axvline(largest, color="0.3", ls=":", label="mean of their largest")
+    mean, side = each[just_read].mean().item(), "right" if spread > 1 else "left"
+    panel.axvline(mean, color="C6", label="mean of the token just read")
+    panel.text(mean, 0.36 / spread, f"  {mean:.0f}  ", color="C6", ha=side)
+
+
+# %% tags=["hide-input"]
+@styled
+def draw_logits(title):
+    figure = new_figure(title, 10.0, 3.2)
+    *panels, last = figure.subplots(1, 3, width_ratios=(3, 2, 2))
+    for panel, start in zip(panels, two_starts, strict=True):
+        draw_panel(panel, *start)
+        draw_means(panel, *start)
+    last.set(title="two areas: 1 and √e", xlabel="x", yticks=[])
+    last.plot(x, normal, "k--")
+    last.plot(x, x.exp() * normal, color="C0", label="e^x times the normal curve")
+    handles = [panel.get_legend_handles_labels(), last.get_legend_handles_labels()]
+    below = dict(loc="outside lower center", ncols=3)
+    figure.legend(*(one + two for one, two in zip(*handles, strict=True)), **below)
+    return figure
+
+
+# %% [markdown]
+# The logits of both models (the right panel is for the second question):
+
+# %% tags=["hide-input"]
+draw_logits("Without initialize the token just read stands far out")
+
+# %% tags=["hide-input"]
+for _, each, spread in two_starts:
+    of_others, of_read = each[~just_read], each[just_read].mean()
+    assert abs(of_others.mean()) < 0.1 * spread > abs(of_others.std() - spread)
+    # normal: within one, two and three standard deviations lie 68, 95 and 99.7 %
+    for width, share in ((1, 0.683), (2, 0.954), (3, 0.997)):
+        within = (of_others.abs() < width * spread).float().mean()
+        assert abs(within - share) < 0.03
+    largest_other = each.masked_fill(just_read, -math.inf).amax(dim=-1).mean()
+    if each is as_written:
+        assert of_read > 3 * largest_other > 0 and abs(of_read - 225) < 5
+        assert abs(of_read - mean_loss(each, tgt_out)) < 10
+    else:
+        assert 3.5 < of_read < 4.5 and abs(of_read - largest_other) < 0.8
+assert abs(torch.trapezoid(x.exp() * normal, x) - math.exp(0.5)) < 0.01
+
+# %% tags=["hide-input"]
+assert abs(logits[~just_read].exp().mean().log() - 0.5) < 0.1
+for logit in (-3.0, 0.0, 1.5):
+    moved = math.exp(0.5) * math.exp(-((logit - 1) ** 2) / 2)
+    assert math.isclose(math.exp(logit) * math.exp(-logit * logit / 2), moved)
 for table, length in ((nn.Embedding(2000, 256), 16), (wide.generator, 1)):
     of_rows = table.weight.norm(dim=-1).mean().item()
     assert math.isclose(of_rows, length, rel_tol=0.02)
-assert [f"{math.exp(x):.2f}" for x in (1, -1)] == ["2.72", "0.37"]
-assert 1.54 < math.cosh(1) < 1.55 and 1 / math.sqrt(tgt_out.numel()) < 0.1
+assert f"{math.log(2000 * math.exp(0.5)):.2f}" == "8.10"
+assert abs(logits.gather(-1, tgt_out[..., None]).mean()) < 0.3
 assert abs(as_written.gather(-1, tgt_out[..., None]).mean()) < 5
 assert math.log(2000) < start and abs(start - math.log(2000) - 0.5) < 0.3
 assert mean_loss(as_written, tgt_out) > 100 and 14 < as_written.std() < 20
@@ -385,26 +440,23 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 
 # %% [markdown]
 # **Why 226?**
-# A logit is the dot product of the vector that enters the generator with a row of the shared matrix.
-# If the two point the same way, it is the product of their lengths; if they are unrelated, it scatters around 0, with a standard deviation √d_model times smaller (lesson [03](03_attention.ipynb)).
+# A logit is the dot product of the vector that enters the generator with a token's row of the shared matrix.
 # The vector is normalized to variance 1, so its length is √d_model, here 16.
-# The length of a row depends on how the matrix was filled:
-#
-# | filled by | its numbers | a row's length | logit, same direction | unrelated |
-# |---|---|---|---|---|
-# | `nn.Embedding` | 0 ± 1 | 16 | 256 | 0 ± 16 |
-# | `initialize` | 0 ± 1/16 | 1 | 16 | 0 ± 1 |
-#
-# Residual paths carry the row of the token just read up to the generator.
-# Without `initialize` this token's logit is 225, near the 256 of the table, and the largest of all others 55: the model is sure that this token comes next.
-# The sum in the softmax is about e²²⁵, and random targets have logits of about 0, so the loss is about 225 − 0.
+# `nn.Embedding` draws numbers of variance 1 too, so a row is as long.
+# Residual paths carry the row of the token just read up to the generator: vector and row point almost the same way, and their product, 225, is near 16 · 16 = 256.
+# With unrelated rows it scatters around 0, with a standard deviation of 256 / √d_model = 16 (0 ± 16, lesson [03](03_attention.ipynb)).
+# So the model is sure that the token just read comes next.
+# The softmax sums e^x over the logits x, here to about e²²⁵.
+# The loss is the sum's logarithm minus the target's logit, for random targets about 225 − 0.
 #
 # **Why more than 7.60?**
-# With `initialize`, position and layers move the vector away from the row, and the token just read gets about 4, about as much as the largest of all others.
-# Guessing evenly needs equal logits, but these scatter with a standard deviation of about 1, for any d_model.
-# The softmax takes e to the power of each logit: logits of 1 and −1 become 2.72 and 0.37, on average 1.54; logits of 0 become 1.
-# So unequal logits make the sum in the softmax larger, and the loss with it: for normal logits of variance 1, by half a nat.
-# That gives 7.60 + 0.50 = 8.10, close to the measured 8.21.
+# With `initialize` a row's length is 1, for any d_model, so the product with unrelated rows is 0 ± 1.
+# Position and layers move the vector away from the row, and the token just read gets about 4, not 16: about as much as the largest of all others.
+#
+# Guessing evenly needs equal logits: if all were 0, each e^x would be 1, and the sum 2,000.
+# But they follow the normal curve (dashed), e^(−x²/2) up to a factor, and e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2): the same curve moved by 1, times e^(1/2) (right panel).
+# So the area under the product, the mean of e^x, is not 1 but e^(1/2), and the sum is 2,000 · e^(1/2).
+# Its logarithm, minus a target's logit of about 0, is 7.60 + 0.50 = 8.10, close to the measured 8.21.
 #
 # ## Can it learn at all?
 #
@@ -548,7 +600,6 @@ stuttered = [words in stutters for each in copiers for words in write(each)]
 assert sum(stuttered) > 0.8 * len(stuttered)
 
 # %% [markdown]
-# None of the eight is right (folded).
 # Compare what the two kinds of model had to learn:
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -560,8 +611,7 @@ for read, predict in zip(one.tgt_in[0].tolist(), one.tgt_out[0].tolist(), strict
 
 # %% [markdown]
 # Without the shift, each position reads the very token that it must predict.
-# Copying is enough.
-# The causal mask allows it, because a position may see itself.
+# Copying is enough, and the causal mask allows it: a position may see itself.
 #
 # When such a model writes, it first reads `<s>`, which it never read in training, and writes some token.
 # Then it reads this token, copies it, reads the copy, and so on: *Heute Heute Heute*.
@@ -653,7 +703,7 @@ for rows in (of_sound, of_unscaled):
 #
 # The five tests look at what a model does.
 # A sixth compares its logits with those of a model that we trust, given the same weights and ids.
-# Lessons 06 and 07 compared one layer; now we compare whole stacks, on the padded batch (folded).
+# Lessons 06 and 07 compared one layer; now come whole stacks, on the padded batch (folded).
 # `nn.TransformerEncoder` and `nn.TransformerDecoder`, with inverted masks (lesson [05](05_masks.ipynb)), run between our embeddings and our generator; `course_lib.Transformer` has its own.
 
 # %% tags=["hide-input"]
@@ -828,7 +878,6 @@ largest.reveal(first_place, because=why)
 # %% [markdown]
 # The paper is called *Attention Is All You Need*, but its 18 attentions hold less than a third of base.
 # The shared matrix alone holds about as much.
-# The number of heads changes none of these counts.
 #
 # We build both models and count (folded):
 
@@ -862,7 +911,7 @@ assert count_by_hand(0, 512, 2048, 1)["all feed-forward networks"] == 2 * 2_099_
 
 # %% [markdown]
 # The paper prints 65 million for base and 213 for big, and does not say what it counts.
-# Our base is too small and our big too large, so no single vocabulary size explains both; nor do separate matrices, or attention without biases (each checked alone, in folded cells).
+# Our base is too small and our big too large, so no single vocabulary size explains both; nor do separate matrices, or attention without biases (each checked alone, folded).
 # The gaps, 3 % and less than 1 %, stay unexplained.
 #
 # Do larger models translate better?

@@ -207,7 +207,7 @@ assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 
 # %% [markdown]
 # Left of the star both losses fall as p grows. Right of it only the plain one does; the smoothed loss rises again and pushes p back.
-# It is lowest where the model answers with the target itself: its floor is the entropy of the target, 1.085 nats for 2,000 subwords.
+# It is lowest where the model answers with the target itself: its floor is the target's own mean of −log(probability), its *entropy*: 1.085 nats for 2,000 subwords.
 # The translator's loss is just above it: not bad at all.
 # It was trained with ε = 0.1, on sentences like these. What probability does it give to the true subwords of 200 more?
 

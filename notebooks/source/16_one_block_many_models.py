@@ -277,8 +277,8 @@ def counted_prob(read, at, longest):
 
 
 # %% [markdown]
-# In all scores from here on, `40 % (35–45)` means: three runs with different seeds gave 40 % on average, and 35 to 45 is the 95 % confidence interval of that mean, cut off at 0 and 100.
-# These runs are in a record, which `python -m course_lib.experiments families` makes again. Two folded functions read it: `seeds` gives a result of each run, `told` their mean and interval.
+# From here on, `40 % (35–45)` is the mean of three runs with different seeds, and the 95 % confidence interval of that mean, cut off at 0 and 100.
+# The runs are in a record, which `python -m course_lib.experiments families` makes again. The folded `seeds` reads a result of each run, and `told` gives mean and interval.
 # A score without an interval is one run, seed 0, or a baseline.
 
 # %% tags=["hide-input"]
@@ -314,6 +314,7 @@ of_counts
 
 # %% tags=["hide-input"]
 bits = {}
+print("bits per character (in parentheses: 95 % interval of three runs)")
 for longest in (0, 1, 3, 5):
     surprise = []
     for text in unseen:
@@ -321,12 +322,11 @@ for longest in (0, 1, 3, 5):
         for at in range(LONGEST, len(read)):
             surprise.append(-math.log2(counted_prob(read, at, longest)))
     bits[longest] = sum(surprise) / len(surprise)
-    characters = "character" if longest == 1 else "characters"
-    print(f"counts of up to {longest} {characters}: {bits[longest]:.2f} bits")
+    characters = "character:" if longest == 1 else "characters:"
+    print(f"counts of up to {longest} {characters:11} {bits[longest]:.2f}")
 WRITERS = {"600 steps": "writer", "3,000 steps": "long writer"}
 for steps, side in WRITERS.items():
-    of_seeds = told(seeds(side, "bits"), share=False)
-    print(f"Transformer, {steps + ':':15} {of_seeds} bits")
+    print(f"Transformer, {steps + ':':16}", told(seeds(side, "bits"), share=False))
 of_counts.reveal(of_counts.choices[int(bits[5] < min(seeds("writer", "bits")))])
 
 # %% tags=["hide-input"]
@@ -402,7 +402,7 @@ assert abs(number / 20_000 - 0.15) < 0.01
 assert abs(masked / number - 0.8) < 0.03 and abs(stayed / number - 0.1) < 0.03
 
 # %% [markdown]
-# Three tokens are asked for, and they show the three things that can happen. *nine* became `<mask>`. *the* became a random word, *four*. The period stayed as it is, but is asked for, too.
+# Three tokens are asked for: *nine* became `<mask>`, *the* became a random word (*four*), and the period stayed as it is.
 # In the long run, 15 % of the tokens are asked for. Of these, 80 % become `<mask>`, 10 % a random token, and 10 % stay.
 # Why not always `<mask>`? Later texts have none. The model should have something to say about ordinary words, too: any of them may be wrong.
 #
@@ -410,12 +410,59 @@ assert abs(masked / number - 0.8) < 0.03 and abs(stayed / number - 0.1) < 0.03
 # The −100 is PyTorch's: `cross_entropy` leaves such targets out.
 # In the record, one model (110,000 parameters) learned from 4,000 sentences, in 1,000 steps of 64; another had ten times both.
 #
+# What have they learned? We hide the third word of new sentences. How often is it found?
+# The baseline guesses the word that it has met most often between the same two neighbors. (If it never met these together, it goes by the left one; failing that, by frequency alone.)
+
+# %% tags=["hide-input"]
+from course_lib.experiments import labeled_sentences
+
+parts = {seed: labeled_sentences(1000, seed) for seed in (100, 101, 102, 300, 301, 302)}
+many = labeled_sentences(80_000, seed=0)
+asked = [words for seed in (300, 301, 302) for words, odd in parts[seed] if not odd]
+around = (slice(1, 4, 2), slice(1, 2), slice(0))  # both neighbors, the first, none
+
+
+# %% tags=["hide-input"]
+def by_counts(number):
+    """Share of hidden third words that counts of so many sentences find."""
+    counts = defaultdict(Counter)
+    for words, odd in many[: 2 * number]:
+        for place in () if odd else around:
+            counts[tuple(words[place])][words[2]] += 1
+    right = 0
+    for words in asked:
+        place = next(place for place in around if tuple(words[place]) in counts)
+        right += words[2] == counts[tuple(words[place])].most_common(1)[0][0]
+    return right / len(asked)
+
+
+# %% tags=["hide-input"]
+longer, counted = "masked, longer, more", {}
+print(f"{'hidden words found':24} {'model':14} counts of neighbors")
+for number, side in ((4000, "masked"), (40_000, longer)):
+    counted[number] = by_counts(number)
+    found = told(seeds(side, "valid"))
+    print(f"after {number:6,} sentences   {found:14} {100 * counted[number]:.0f} %")
+
+# %% tags=["hide-input"]
+from dataclasses import replace
+
+from course_lib.families import MaskedLanguageModel
+
+assert all(abs(each - counted[4000]) < 0.05 for each in seeds("masked", "valid"))
+assert 0.35 < counted[40_000] < min(seeds(longer, "valid")) - 0.1
+met = {word for words, odd in many[:8000] if not odd for word in words}
+untaught = MaskedLanguageModel(replace(writer.config, vocab_size=len(met) + 5))
+assert abs(sum(each.numel() for each in untaught.parameters()) - 110_000) < 1000
+
+# %% [markdown]
+# With 4,000 sentences the model is no better than counts; with 40,000, and more steps, it is far ahead.
+# (BERT had 3.3 billion words to read [@devlin2019, section 3.1].)
+#
 # What is this good for?
 # Here are sentences in which a noun may have been replaced by one of another kind. If one was, the sentence is called odd.
 
 # %% tags=["nbval-check-output"]
-from course_lib.experiments import labeled_sentences
-
 for sentence, odd in labeled_sentences(12, seed=3)[4:]:
     print("odd     " if odd else "sensible", " ".join(sentence))
 
@@ -425,9 +472,29 @@ for sentence, odd in labeled_sentences(12, seed=3)[4:]:
 # Take *the shirt that she likes is hungry*. It is odd, and we know why: boys can be hungry, shirts cannot.
 # Could a model learn this from 100 labeled sentences? In the record's three sets of 100, no sentence has both *shirt* and *hungry*.
 # But a model that fills in *the boy is `<mask>`* and *the shirt is `<mask>`* in thousands of texts has to learn which words go with boys and which with shirts. And nobody had to label these texts.
-# So first we train on blanks, the **pretraining**. Then we put a linear layer on the vector of the first token, `<s>`, and train on with a few labels, here for 200 steps of 32: **fine-tuning**.
-# The result is a classifier, `TextClassifier` in the library. With `x = text_encoder(ids)`, its step is `cross_entropy(head(x[:, 0]), classes)`.
-#
+# So first we train on blanks, the **pretraining**. Then we put a linear layer on the vector of the first token, `<s>`, and train all weights on a few labels, here for 200 steps of 32: **fine-tuning**.
+# The result is a classifier (`TextClassifier`), and its step `cross_entropy(head(x[:, 0]), classes)`.
+# Here are `x` and `head`, for the shirt's sentence (`ids`) and an untrained model that knows 675 tokens (`untaught`):
+
+# %% tags=["hide-input"]
+from course_lib.experiments import WordIds
+
+shirt = "the shirt that she likes is hungry .".split()
+ids = torch.tensor([WordIds(["<mask>", *sorted(met)]).closed(shirt)])
+
+# %%
+x = untaught.text_encoder(ids)  # (batch, length, d_model)
+head = nn.Linear(x.shape[-1], 2)  # sensible or odd
+print("tokens, from <s> to </s>:          ", tuple(ids.shape))
+print("their vectors:                     ", tuple(x.shape))
+print("pretraining, logits from each:     ", tuple(untaught.generator(x).shape))
+print("fine-tuning, logits from the first:", tuple(head(x[:, 0]).shape))
+
+# %% tags=["hide-input"]
+assert 3 not in ids and ids.shape == (1, len(shirt) + 2)  # no word is unknown
+assert untaught.generator(x).shape == (1, 10, len(met) + 5) == (1, 10, 675)
+
+# %% [markdown]
 # The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence, with the same labels. (For the Transformers, 1,000 other labeled sentences chose one of two learning rates.)
 
 # %%
@@ -444,8 +511,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-parts = {seed: labeled_sentences(1000, seed) for seed in (100, 101, 102, 300, 301, 302)}
-
 
 def words_and_pairs(words):
     return [*words, *map(" ".join, zip(words, words[1:], strict=False))]
@@ -459,48 +524,27 @@ def on_pairs(labeled, exam):
 
 
 # %% tags=["hide-input"]
-many = labeled_sentences(80_000, seed=0)
-asked = [words for seed in (300, 301, 302) for words, odd in parts[seed] if not odd]
-around = (slice(1, 4, 2), slice(1, 2), slice(0))  # both neighbors, the first, none
-
-
-def by_counts(number):
-    """Share of hidden third words that counts of so many sentences find."""
-    counts = defaultdict(Counter)
-    for words, odd in many[: 2 * number]:
-        for place in () if odd else around:
-            counts[tuple(words[place])][words[2]] += 1
-    right = 0
-    for words in asked:
-        place = next(place for place in around if tuple(words[place]) in counts)
-        right += words[2] == counts[tuple(words[place])].most_common(1)[0][0]
-    return right / len(asked)
-
-
-# %% tags=["hide-input"]
-LABELS, longer = (100, 1000), "masked, longer, more"
+LABELS = (100, 1000)
 simple = {}  # number of labels to a share for each seed
 for labels in LABELS:
     of_seeds = ((parts[100 + n][:labels], parts[300 + n]) for n in range(3))
     simple[labels] = [on_pairs(*taught_and_exam) for taught_and_exam in of_seeds]
-counted = {number: by_counts(number) for number in (4000, 40_000)}
 ceiling = on_pairs(many, parts[300])
 fresh = {labels: seeds("masked", f"from scratch, {labels}") for labels in LABELS}
 after = {labels: seeds("masked", f"pretrained, {labels}") for labels in LABELS}
 more_after = {labels: seeds(longer, f"pretrained, {labels}") for labels in LABELS}
 
 # %% tags=["hide-input"]
-print(f"{'':30} {'100 labels':14} {'1,000 labels':14} blanks found")
+print(f"{'sentences judged rightly':30} 100 labels     1,000 labels")
 rows = {
-    "word pairs, no Transformer": (simple, ""),
-    "Transformer, no pretraining": (fresh, ""),
+    "word pairs, no Transformer": simple,
+    "Transformer, no pretraining": fresh,
+    "pretrained,  4,000 sentences": after,
+    "pretrained, 40,000 sentences": more_after,
 }
-for number, side, of in ((4000, "masked", after), (40_000, longer, more_after)):
-    found = f"{told(seeds(side, 'valid'))}; counts {counted[number]:.0%}"
-    rows[f"pretrained, {number:6,} sentences"] = of, found
-for name, (of, found) in rows.items():
-    print(f"{name:30}", *(f"{told(of[labels]):14}" for labels in LABELS), found)
-print(f"word pairs with 80,000 labels: {ceiling:.0%}")
+for name, of in rows.items():
+    print(f"{name:30}", *(f"{told(of[labels]):14}" for labels in LABELS))
+print(f"word pairs with 80,000 labels: {100 * ceiling:.0f} %")
 why = "guessing gives 50 %, and filling in blanks adds a few points"
 of_labels.reveal(round(100 * sum(after[1000]) / 3), because=why)
 
@@ -525,28 +569,14 @@ for seed in (100, 101, 102):
     assert not any(a and b for a, b in has)
 
 # %% tags=["hide-input"]
-from dataclasses import replace
-
-from course_lib.families import MaskedLanguageModel
-
-assert all(abs(each - counted[4000]) < 0.05 for each in seeds("masked", "valid"))
-assert 0.35 < counted[40_000] < min(seeds(longer, "valid")) - 0.1
 assert 0.65 < min(more_after[1000]) < ceiling - 0.05
-met = {word for words, odd in many[:8000] if not odd for word in words}
-filler = MaskedLanguageModel(replace(writer.config, vocab_size=len(met) + 5))
-assert abs(sum(each.numel() for each in filler.parameters()) - 110_000) < 1000
 assert max(more_after[100]) < 0.65 and 0.8 < ceiling < 0.86
 
 # %% [markdown]
 # Pretraining helps. With the same 1,000 labels, 53 % become 59 % after 4,000 sentences with blanks, and 72 % after 40,000 (with ten times the steps, too).
 # Without it the Transformer does not even beat word pairs; with it and 1,000 labels it does, with every seed.
 # With 100 labels nothing is clearly better than guessing.
-# Is 72 % good? Word pairs with 80,000 labels are right on four of five sentences, so at least that much can be known.
-#
-# The last column asks the pretrained model itself: how often does it find the third word, if that is hidden?
-# The baseline guesses the word that it has met most often between the same two neighbors. (If it never met these together, it goes by the left one alone; failing that, it takes the most frequent third word.)
-# With 4,000 sentences the model is no better than these counts. With 40,000 it is far ahead.
-# (BERT's pretraining had 3.3 billion words to read [@devlin2019, section 3.1].)
+# Is 72 % good? Word pairs with 80,000 labels are right on four of five, so at least that much can be known.
 #
 # ## Patches instead of words
 #
@@ -1195,10 +1225,12 @@ def probed(model):
 torch.manual_seed(0)
 untrained = Captioner(captioner.config, side=16, patch=4, channels=3).eval()
 shape_right = {"trained": probed(captioner), "untrained": probed(untrained)}
-print(f"{'':26} known things   new things     (guessing: 20 %)")
-for name, ways in shape_right.items():
-    for way, (known, new) in ways.items():
-        print(f"{name + ' memory,':17} probe {way} {known:14.0%} {new:12.0%}")
+print(f"{'memory: untrained → trained':29} known things   new things")
+for way, shown_them in (("A", "shown the thing"), ("B", "not shown it")):
+    runs = zip(shape_right["untrained"][way], shape_right["trained"][way], strict=True)
+    lifts = (f"{100 * old:.0f} % → {100 * now:.0f} %" for old, now in runs)
+    print(f"{f'probe {way}, {shown_them}':29}", *(f"{lift:14}" for lift in lifts))
+print("(guessing: 20 %)")
 above = sum(new > 0.5 for _, new in shape_right["trained"].values())
 of_probe.reveal(of_probe.choices[above])
 
@@ -1212,12 +1244,12 @@ assert there[1] > there[0] - 0.1 and unread[0] > 0.35
 assert abs(unread[1] - never_unread[1]) < 0.08
 
 # %% [markdown]
-# *Probe A* reads the shapes of new things nearly as well as those of known ones, and far better than in an untrained memory. They are in the memory: the first explanation is out.
+# *Probe A*: the captioner's training lifts new things nearly as high as known ones. Their shapes are there: explanation 1 is out.
 #
-# *Probe B* tells in which code. For known things, training lifted it from 10 % to 44 %: a shape has become partly the same code in every color. For new things it lifted nothing.
+# *Probe B* tells in which code. Training lifts it for known things, whose shape has become partly the same code in every color, but not for new ones.
 # So the shape of a new thing has a code of its own, which a reader must have met. The square seems to get lost in the reading.
 #
-# (One training, of seed 0, is a sign and not a proof. And B's failure alone would say little: having met yellow in every shape but the square, it may learn "yellow, so no square".)
+# (One training is a sign, not a proof. And B's failure alone says little: having met yellow in every shape but the square, it may learn "yellow, so no square" and fall below 20 %.)
 #
 # Are these errors a limit of the model, or of its 1,000 steps?
 # The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000: more pictures of the same known things.
@@ -1411,8 +1443,8 @@ assert gained[6] > gained[5] > 0.1 + max(gained[:5])
 
 # %% [markdown]
 # Where the circles lie on each other, the nearest example or a table of counts is as good.
-# They are farthest apart for the captioner's known things and new pairs. On anything new its baseline has 0 % by construction: it can only repeat training captions.
-# (The captioner's rows are those of 1,000 steps. The writer, measured in bits, is left out.)
+# They are farthest apart for the captioner's known things and new pairs. On anything new its baseline can only have 0 %.
+# (*Odd or sensible* had 1,000 labels, the captioner 1,000 steps; the parser's trees must be perfect. The writer, measured in bits, is left out.)
 #
 # And which shape is used elsewhere? Cover the last two columns, and decide.
 #

@@ -238,8 +238,8 @@ assert max(bleu[3:]) - bleu[2] < 2 and min(longest[2]) > max(longest[1]) + 3
 assert line[-1] > bleu[-1] + 15 and line[1] < short[1].min()
 
 # %% [markdown]
-# Somebody who has measured only the first three sizes might trust the line.
-# At 32,000 pairs it is 16 BLEU too high. There was a hint: at 2,000 it passes below all three runs.
+# Whoever has measured only the first three sizes might trust the line.
+# At 32,000 pairs, its 58.2 are 16 BLEU too high. There was a hint: at 2,000 it passes below all three runs.
 # To test a fit, keep back a point.
 #
 # And our own file?
@@ -298,7 +298,7 @@ of_means.reveal(of_means.choices[2])
 #
 # The gradient of a sum is the sum of the gradients.
 # So what is right for the loss is right for the gradient.
-# We check both divisors with real pairs, here in the notebook: three short ones for one process, three long ones for the other.
+# We check both divisors with real pairs: three short ones for one process, three long ones for the other.
 
 # %%
 from course_lib.data import encode_pairs, load_corpus, make_batch
@@ -340,12 +340,15 @@ assert gaps["mean of the means"] > 0.05 and gaps["common divisor"] < 1e-12
 assert sum(share.num_tokens for share in shares) == batch.num_tokens
 with written_for(1000, len(lines)):
     assert 5.5 < shares[1].num_tokens / shares[0].num_tokens < 6.5
+    assert 1.1 < gaps["mean of the means"] < 1.3
+    assert 2.6 < own[0].norm() / whole.norm() < 3
 
 # %% [markdown]
 # In the mean of the means, a token of the short share counts 100 / 16 ≈ 6 times as much as one of the long.
+# At 1.2 it is further off than zeros (1.0): half of it is the short share's gradient, nearly three times as long as the right one.
 #
 # **A common mistake**: the mean of the means.
-# Nothing warns you: the shapes are right, and no error is raised.
+# Nothing warns you: the shapes are right.
 # For pictures the same code is correct, as long as the shares are equal, because every picture counts as one.
 # For text it is wrong. Hugging Face's trainer made this mistake in gradient accumulation until October 2024 [@debut2024]; lesson [09](09_training.ipynb) avoided it.
 #
@@ -356,7 +359,7 @@ with written_for(1000, len(lines)):
 #
 # PyTorch's `DistributedDataParallel`, DDP for short, is a wrapper, a module around a module: its `forward` calls the inner one's, and after `backward` each gradient is the mean over all processes.
 # The core of it fits on the page.
-# (Other processes have no notebook: folded cells save what they need to files.)
+# (Folded cells write files for other processes.)
 
 # %% tags=["hide-input"]
 ran = []  # the text of each cell from here on
@@ -427,22 +430,28 @@ def gradient_of(wrap, batch, own_tokens=False):
     return [each.grad for each in model.parameters()]
 
 
+def by_wrapper(batch):
+    """In a process: what both wrappers give, and DDP with the wrong divisor."""
+    ways = {"ours": OurDataParallel, "DDP": nn.parallel.DistributedDataParallel}
+    found = {name: gradient_of(wrap, batch) for name, wrap in ways.items()}
+    found["mean of the means"] = gradient_of(ways["DDP"], batch, own_tokens=True)
+    return found
+
+
 # %% tags=["hide-input"]
+from course_lib.storage import save_tensors
 from course_lib.training import sharded_loss
 
 
-def compare(batch):
-    model = Translator.from_pretrained("alone").model.double()
-    (BatchLoss(model, smoothing=0.1)(batch) / batch.num_tokens).backward()
-    whole = torch.cat([each.grad.flatten() for each in model.parameters()])
-    ways = {"ours": OurDataParallel, "DDP": nn.parallel.DistributedDataParallel}
-    found = {name: gradient_of(wrap, batch) for name, wrap in ways.items()}
-    found["mean of means"] = gradient_of(ways["DDP"], batch, own_tokens=True)
+def save_gradients(batch):
+    """In a process: saves what all wrappers give, each as one vector."""
+    found = by_wrapper(batch)
     sharded = gradient_of(lambda loss: sharded_loss(loss.model, smoothing=0.1), batch)
     found["sharded"] = [each.full_tensor() for each in sharded]
-    for name, grads in found.items() if rank() == 0 else ():
-        away = torch.cat([each.flatten() for each in grads]) - whole
-        print(f"{name}: {away.norm() / whole.norm():.0e}")
+    if rank() == 0:
+        for name, grads in found.items():
+            found[name] = torch.cat([each.flatten() for each in grads])
+        save_tensors("gradients.safetensors", found, {})
 
 
 # %% tags=["hide-input"]
@@ -460,28 +469,33 @@ start = """
 mine = sorted(load_corpus("mine.tsv").train, key=lambda pair: len(pair.tgt))
 tokenizer = Translator.from_pretrained("alone").tokenizer
 with process_group("cpu"):
-    compare(make_batch(encode_pairs(tokenizer, mine[:3] + mine[-4:])))
+    save_gradients(make_batch(encode_pairs(tokenizer, mine[:3] + mine[-4:])))
 """
 save("gradients.py", cells=2, before=imports, after=start)
 
 # %% [markdown]
 # `torchrun`, a part of PyTorch, starts the processes, tells each its rank and the world size, and connects them.
-# Ours run `gradients.py` (in a folded cell), with seven pairs: the three shortest of our corpus and the four longest.
-# Seven rows cannot be divided evenly.
-# How far is each gradient from that of the whole batch?
+# Ours call `by_wrapper` (`gradients.py`, folded) on the three shortest pairs and the four longest: seven rows do not divide evenly.
+# How far are the gradients from one process's?
 
 # %%
-*compared, of_sharded = run("torchrun --nproc-per-node 2 gradients.py").splitlines()
-print(*compared, sep="\n")
+from course_lib.storage import load_tensors
+
+run("torchrun --nproc-per-node 2 gradients.py")  # rank 0 saves the gradients
+saved, _ = load_tensors(folder / "gradients.safetensors")
+seven = make_batch(encode_pairs(translator.tokenizer, mine[:3] + mine[-4:]))
+of_one = gradient(loss_of(seven) / seven.num_tokens)  # one process, no wrapper
+far = {name: (each - of_one).norm() / of_one.norm() for name, each in saved.items()}
+for name in ("ours", "DDP", "mean of the means"):
+    print(f"{name:17}  {far[name]:.2g}")
 
 # %% tags=["hide-input"]
-far = dict(line.split(": ") for line in [*compared, of_sharded])
-assert all(float(far[name]) < 1e-12 for name in ("ours", "DDP", "sharded"))
-assert 0.05 < float(far["mean of means"]) < 0.15
+assert all(far[name] < 1e-12 for name in ("ours", "DDP", "sharded"))
+assert 0.05 < far["mean of the means"] < 0.15
 
 # %% [markdown]
-# Ours and PyTorch's agree with a single process up to rounding.
-# The mean of the means is 10 % off, though here each process has long and short sentences.
+# Both wrappers agree with one process up to rounding.
+# The mean of the means is 10 % off, though each process has long and short sentences.
 #
 # ## The same command, twice as many processes
 #
@@ -754,11 +768,11 @@ assert round(sum(model_preset("big", 37_000).memory_bytes().values()) / 1e9, 1) 
 # Activations are not sharded. They depend on each process's share of the batch, and are often what overflows.
 #
 # In PyTorch it takes one call, `fully_shard(layer)`, for each layer and one for the model around them.
-# The processes of `gradients.py` have done that as well, with the library's `sharded_loss`.
-# This is how far their gradient is from that of the whole batch:
+# The processes of `gradients.py` have done that, too, with the library's `sharded_loss`.
+# How far off is their gradient?
 
 # %%
-print(of_sharded)
+print(f"sharded: {far['sharded']:.2g}")
 
 # %% [markdown]
 # Up to rounding, the same.

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from course_lib.analysis import VERDICTS, Claim, LabBook, written
+from course_lib.analysis import VERDICTS, Claim, LabBook, Page, written
 from tests.helpers.laws import raised, tells_apart
 
 
@@ -101,6 +101,37 @@ def test_a_verdict_that_is_there_before_the_test_stands_folded_under_it():
     assert said == str(book["minus"]) and table.splitlines()[-1] == "| found | 4 | 4 |"
     assert folded == ["<details><summary>What is right?</summary>", book["minus"].answer(), "</details>"]
     assert book.test("odd", lambda base: {"found": base}, values=(1,)).text == book["odd"].evidence().text
+
+
+def law_a_closed_table_hides_the_numbers_alone(book_class):
+    book = book_class()
+    book.say("Powers", double="A square is the double.")
+    book.judge(double=("wrong", "", "At 2 only."))
+    shown = book.test("double", squares, values=(1, 2, 3)).text
+    said, table, *verdict = shown.split("\n\n")
+    assert table.startswith("| base width | 1 | 2 | 3 |"), "open unless a page asks"
+    closed = book.test("double", squares, values=(1, 2, 3), closed=True).text.split("\n\n")
+    assert closed == [said, "<details><summary>Our table</summary>", table, "</details>", *verdict]
+
+
+class ForgetsToClose(LabBook):
+    def test(self, name, measure, values, *, closed=False):
+        return super().test(name, measure, values)
+
+
+class ClosesEach(LabBook):
+    def test(self, name, measure, values, *, closed=False):
+        return super().test(name, measure, values, closed=True)
+
+
+class HidesTheClaimToo(LabBook):
+    def test(self, name, measure, values, *, closed=False):
+        page = super().test(name, measure, values)
+        return Page(f"<details><summary>Our table</summary>\n\n{page}\n\n</details>") if closed else page
+
+
+def test_a_closed_table_hides_the_numbers_alone():
+    tells_apart(law_a_closed_table_hides_the_numbers_alone, LabBook, ForgetsToClose, ClosesEach, HidesTheClaimToo)
 
 
 def test_a_topic_is_one_line_that_opens():
