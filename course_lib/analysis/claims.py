@@ -157,7 +157,7 @@ class LabBook:
         return Page(_folded("What is right?", answers))
 
     def topic(self, group: str, **notes: str) -> Page:
-        """One line that opens: the claims of a group, each with a note, its evidence, and its answer, folded again.
+        """One line that opens: the claims of a group, each with a note; its table and its answer, folded again.
 
         Args:
             group: of claims that are tested.
@@ -169,7 +169,7 @@ class LabBook:
         claims = {claim.name: claim for claim in self.claims if claim.group == group}
         if not claims or not all(claim.numbers for claim in claims.values()) or not notes.keys() <= claims.keys():
             raise ValueError(f"expected tested claims and notes on them, got {[*claims]} of {group!r}, {[*notes]}")
-        cases = "\n\n".join(claim.case(notes.get(name, "")) for name, claim in claims.items())
+        cases = "\n\n".join(claim.case(notes.get(name, ""), closed=True) for name, claim in claims.items())
         numbers = ", ".join(str(claim.number) for claim in claims.values())
         return Page(_folded(f"{group}: {numbers}", cases))
 

@@ -123,7 +123,7 @@ with written_for("We have to get up early tomorrow.", playground.text):
     assert playground.view["text"].endswith(" aufstehen.")
 
 # %% [markdown]
-# Here it hardly hesitates: the pieces get 83 % to 97 %. A rare word, or one with several translations, gets less.
+# Here it hardly hesitates: the pieces get 87 % to 97 %. A rare word, or one with several translations, gets less.
 #
 # ## What goes where
 #
@@ -252,7 +252,7 @@ drinks = (milk, water)
 drinks = tuple(translator.tokenizer.decode(ids[0, :-1].tolist()) for ids in drinks)
 with written_for(("The cat drinks the milk.", "The cat drinks the water."), drinks):
     assert milk.shape[1] == len(with_milk) == 7
-    assert (moved > 0.01).all() and moved.argmax() == 4 and 0.22 < moved[3] < 0.25
+    assert (moved > 0.01).all() and moved.argmax() == 4 and 0.25 < moved[3] < 0.27
 
 # %% [markdown]
 # Most of them move little. But how does the news of the water reach the vector at *the*, the word before?
@@ -266,11 +266,11 @@ from_the = [weights.mean(dim=0)[3].tolist() for weights in own.attention.encoder
 print("".join(f"{token:9}" for token in own.src_tokens))
 print("".join(f"{weight:<9.2f}" for weight in from_the[1]))
 assert own.src_tokens[3:5] == ["▁the", "▁milk"] and abs(sum(from_the[1]) - 1) < 1e-4
-assert from_the[1].index(max(from_the[1])) == 4 and abs(from_the[1][4] - 0.38) < 0.01
+assert from_the[1].index(max(from_the[1])) == 4 and abs(from_the[1][4] - 0.36) < 0.01
 assert max(weights[4] for weights in from_the) == from_the[1][4]
 
 # %% [markdown]
-# Such **attention weights** are no parameters: they are computed anew for each sentence. They lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.38.
+# Such **attention weights** are no parameters: they are computed anew for each sentence. They lie between 0 and 1 and sum to 1; here *milk* gets the most, 0.36.
 # With them the model takes a weighted mean of vectors made from these tokens, and adds the result to the vector at *the*. Now this vector has something of *milk* in it.
 # (More exactly, a layer has eight sets of weights, and a linear layer joins the eight means. The numbers above are averages over the eight, in the layer where *milk* gets the most. Then a small network, the same at every position, works on each vector alone: lesson [06](06_encoder.ipynb).)
 #
@@ -338,7 +338,7 @@ with written_for("Today the boy opens the window.", sentence):
 #
 # Now to our question: *der*, in the frame. Where does the model find the gender of *Junge*, which it has not written yet?
 # The map suggests *the*: weight 0.84, against 0.12 for *boy*.
-# That is possible. When *milk* became *water*, the vector at the *the* before it moved by 23 %. So it may know its noun.
+# That is possible. When *milk* became *water*, the vector at the *the* before it moved by 26 %. So it may know its noun.
 # We test it.
 # For *Today the girl opens the window.* the model writes *das Mädchen*.
 # We take the memory of the sentence with *boy*, and replace one vector by the vector from the same place in the sentence with *girl*.
@@ -400,14 +400,29 @@ with written_for("Today the boy opens the window.", sentence):
     heads = seen.attention.cross[1]  # (heads, German tokens, English tokens)
     assert heads[0, 2, 2] > 0.85 and (heads[1:, 2].argmax(dim=1) == 1).all()
     assert heads[0, 4].argmax() == 5 and heads[0, 4, 5] > 0.85
-    assert seen.attention.cross[2][0, 2, 2] > 0.9
 
 # %% [markdown]
-# Look at head 0. For *der* it gives *boy* 0.9, while the other seven heads look at *the*. In a mean of eight, that 0.9 makes 0.11 only. For *das*, head 0 looks at *window*: again the noun that comes next.
+# Look at head 0. For *der* it looks at *boy*, while the other seven heads look at *the*. In a mean of eight, one head counts little. For *das*, head 0 looks at *window*: again the noun that comes next.
 # (Choose another layer, point at a word, type another sentence.)
 #
-# Is it head 0, then, that brings the gender? We switch heads off, so that they add 0, and read the probability of the right article.
-# Head 0 of layer 2 looks at *boy*, too. The last row is a control: the lowest that 49 pairs of other heads give, one from each of these layers.
+# Is it head 0, then, that brings the gender? In each layer, which head looks most at *boy*, for *der*?
+
+# %%
+record = translator.translate("Today the boy opens the window.", attention=True)
+watching = []  # (layer, head)
+for number, heads in enumerate(record.attention.cross):
+    on_boy = heads[:, 2, 2]  # row 2 is *der*, column 2 is *boy*
+    watching.append((number, on_boy.argmax().item()))
+    print(f"layer {number}: head {watching[-1][1]} gives *boy* {on_boy.max():.2f}")
+
+# %% tags=["hide-input"]
+assert (record.tgt_tokens[2], record.src_tokens[2]) == ("▁der", "▁boy")
+most = [record.attention.cross[number][head, 2, 2].item() for number, head in watching]
+assert watching[1:] == [(1, 0), (2, 0)] and most[0] < 0.5 < 0.8 < min(most[1:])
+
+# %% [markdown]
+# We switch the last two off, so that they add 0.
+# The last row is a control: the lowest that 49 pairs of other heads give, one from each of these layers.
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -426,20 +441,19 @@ def next_without(*off):
 
 
 # %% tags=["hide-input"]
-ours = (1, 0), (2, 0)
-pairs = product(range(1, 8), repeat=2)
-others = [next_without((1, one), (2, two)) for one, two in pairs]
-switched = {
-    "all heads on": next_without(),
-    "layer 1, head 0 off": next_without(ours[0]),
-    "layer 2, head 0 off": next_without(ours[1]),
-    "both off": next_without(*ours),
-    "two others off, at worst": torch.stack(others).min(dim=0).values,
-}
+ours = watching[1:]
+rest = [[(n, head) for head in range(8) if head != looks] for n, looks in ours]
+others = [next_without(*pair) for pair in product(*rest)]
+switched = {"all heads on": next_without()}
+switched |= {f"layer {n}, head {head} off": next_without((n, head)) for n, head in ours}
+switched["both off"] = next_without(*ours)
+switched["two others off, at worst"] = torch.stack(others).min(dim=0).values
 correct = [translator.tokenizer.encode(article)[0] for article in ("der", "das")]
-print(f"{'probability of':26} der, boy   das, girl")
+print(f"{'probability of':26} der, boy   best token   das, girl   best token")
 for name, probs in switched.items():
-    print(f"{name:26} {probs[0, correct[0]]:8.0%} {probs[1, correct[1]]:11.0%}")
+    shares = [f"{probs[row, article]:.0%}" for row, article in enumerate(correct)]
+    tops = [name_of(token) for token in probs.argmax(dim=-1).tolist()]
+    print(f"{name:26} {shares[0]:>8}   {tops[0]:10} {shares[1]:>11}   {tops[1]}")
 
 # %% tags=["hide-input"]
 on, first_off, second_off, both_off, worst = (
@@ -447,13 +461,16 @@ on, first_off, second_off, both_off, worst = (
 )
 assert (on - first_off < 0.1).all() and len(others) == 49
 assert (first_off - second_off > 0.1).all() and (second_off - both_off > 0.1).all()
-assert (on - worst < 0.03).all() and (on.cpu() - 0.94).abs().max() < 0.01
-assert (both_off.cpu() - torch.tensor([0.49, 0.28])).abs().max() < 0.02
-assert switched["both off"].argmax(dim=-1).tolist() == correct
+assert (on - worst < 0.03).all() and (on.cpu() - 0.935).abs().max() < 0.01
+assert (both_off.cpu() - torch.tensor([0.44, 0.21])).abs().max() < 0.02
+best = {name: probs.argmax(dim=-1).tolist() for name, probs in switched.items()}
+assert best.pop("both off") == [correct[0], translator.tokenizer.encode("die")[0]]
+for found in (*best.values(), *(probs.argmax(dim=-1).tolist() for probs in others)):
+    assert found == correct
 
 # %% [markdown]
 # Without the head that we looked at, little changes; without the other, more; without both, much. No other pair comes near.
-# So the article depends a lot on these two heads, but not only on them: the right one is still the best token.
+# So the article depends a lot on these two heads: without them *girl* gets *die*. But not only on them: *boy* still gets *der*.
 #
 # A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 #
@@ -533,8 +550,13 @@ assert name_of(logits[4].argmax().item()) == "▁weil"
 # %%
 outside = Predict(
     "No sentence of its training has the word *tendon*. "
-    "What does it answer to “The tendon is inflamed.”?",
-    ["it says that it is unknown", "it leaves it out", "it copies or invents a word"],
+    "What does it do with this word in “The tendon is inflamed.”?",
+    [
+        "it says that it is unknown",
+        "it leaves it out",
+        "it puts another word in its place",
+        "it copies it",
+    ],
     section="What it cannot do",
 )
 outside
@@ -553,18 +575,19 @@ print("tendon:", *translator.tokenizer.tokens("tendon"))
 
 # %% tags=["hide-input"]
 says = {text: translator.translate(text, **plain).text for text in new}
-because = "reading and writing in pieces make both possible"
-outside.reveal(outside.choices[2], because=because)
+because = "its three pieces are tokens, and can be written one by one"
+assert len(translator.tokenizer.tokens("tendon")) == 3
+outside.reveal(outside.choices[3], because=because)
 originals = "The plaintiff waived the appeal.", "The tendon is inflamed."
 originals += ("Lichens grow on granite.",)
 with written_for(originals, tuple(new)):
     assert all(says[text] and says[text] != right for text, right in new.items())
-    told = "wartete auf das Appetit", "Der Titel ist uneinbar", "Lichens baut"
+    told = "wartete auf das Appetit", "Der Tendon ist eingerannt", "Lichens baut"
     assert all(part in says[text] for part, text in zip(told, originals, strict=True))
 
 # %% [markdown]
 # The first means *the statement waited for the appetite*, with a wrong article.
-# The second invents: *uneinbar* is no German word at all. (*tendon*, in three pieces, became *Titel*, title.)
+# In the second, *tendon* is copied, as if it were German, and *eingerannt* is said of doors: *battered down*.
 # The third copies *Lichens*, and its verb is *baut* (*builds*), in the singular.
 #
 # A reader who knows no German gets no warning. Do the probabilities warn? Here is their geometric mean over the tokens of each answer.
@@ -597,7 +620,7 @@ with written_for("The spring is broken.", spring):
     assert sum(sureness(text) < sureness(spring) for text in claims) == 2
 source = ids_of("The spring is broken.")
 second = write(model.encode(source), source, translator.tokenizer.encode("Die"))[0]
-assert second[0][0] == "▁Frühling" and abs(second[0][1] - 0.42) < 0.02
+assert second[0][0] == "▁Frühling" and abs(second[0][1] - 0.185) < 0.02
 assert not any(token.startswith("▁Fe") for token, _ in second)
 
 # %% [markdown]

@@ -151,7 +151,7 @@ torch.testing.assert_close(shuffled, mixed[order], rtol=0, atol=1e-12)
 
 # %% [markdown]
 # The same numbers, up to rounding.
-# The rows moved with their words, and nothing else happened.
+# Only the rows moved, with their words.
 # All 24 orders of the four words do the same:
 
 # %% tags=["hide-input"]
@@ -824,8 +824,8 @@ assert 15 < vectors[tokens].norm(dim=1).mean() < 22  # the next section draws su
 # It turns its own vector by our rotation: PE(pos) becomes PE(pos + 3).
 # Its best match is the unturned vector with the largest dot product.
 #
-# Does it find that word?
-# We try bare positions (length 8), and positions added to random words about as long as the translator's.
+# Does it find that word by bare positions (length 8)?
+# And with random words added (about 17 long, like the translator's)?
 
 # %%
 scores = (positions @ rotation(3, 128).T) @ positions.T  # (position, position)
@@ -872,10 +872,11 @@ assert (3 * frequency < 0.5).double().mean() > 0.75  # most hands turn little
 
 # %% [markdown]
 # The positions favor the word three places on, 64 to 52.
-# But the rotation turns most pairs only a little, so a turned word looks like itself: 236 to 0.
+# But the words drown them: most pairs turn little, so a turned word looks like itself, 236 to 0.
 #
-# Attention puts learned matrices before this comparison (lesson [03](03_attention.ipynb)). Can one look past the words?
-# We fit one on ten texts (least squares: from the sum to PE(pos)), and try it on an eleventh:
+# In attention learned matrices come first (lesson [03](03_attention.ipynb)).
+# Can a matrix look past the words?
+# We fit one on ten texts drawn from 64, 96 or 2,000 random words (least squares: from sum to PE(pos)), and try it on an eleventh:
 
 
 # %%
@@ -886,7 +887,7 @@ def number_found(rows):
 
 
 pool, hits = 1.5 * torch.randn(2000, 128, generator=seeded), {}
-print("found, of 198 words     sums compared   after the matrix")
+print("found, of 198 words     before the matrix   after")
 for vocab in (64, 96, 2000):
     drawn_words = pool[torch.randint(vocab, (11, 201), generator=seeded)]
     *ten_texts, new_text = positions + drawn_words  # each (201, 128)
@@ -902,8 +903,8 @@ assert torch.linalg.matrix_rank(pool) == 128  # they fill all dimensions
 assert torch.linalg.matrix_rank(pool[:64]) == 64
 
 # %% [markdown]
-# 64 words leave half of the 128 dimensions free, and there the matrix reads the position.
-# 2,000 random words leave none.
+# It can, if the words leave room: 64 leave half of the 128 dimensions free, and there it reads the position.
+# 96 leave a quarter, 2,000 random words none.
 # (Lesson [13](13_positions_past_the_paper.ipynb) builds the distance into the comparison.)
 #
 # ## Add, or put side by side?
@@ -1186,7 +1187,7 @@ for seed in range(5 if device == "cuda" else 1):
     assert trained_length > 0.95 and places[0] > 0.6 and max(places[1:]) < 0.45
 
 # %% [markdown]
-# Like the recorded runs with this encoding, it is mostly right at the first 16 positions, and mostly wrong after them.
+# As in the record: mostly right at the first 16 positions, mostly wrong after them.
 #
 # **A common mistake**: "sinusoids let the model extrapolate to longer sentences."
 # Section 3.5 says that they *may*.

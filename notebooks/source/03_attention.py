@@ -572,7 +572,7 @@ on_the.reveal(round(100 * weights[cat, the].item()), because=why)
 
 # %% [markdown]
 # Here is all of it in one picture.
-# Change numbers of Q, K or V, and all after them is computed anew.
+# Change Q, K or V, and everything after them is computed anew.
 
 # %%
 from course_lib.widgets import AttentionCalculator
@@ -1135,8 +1135,8 @@ by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), 
 torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# Of the saturated queries it is true: 0.002, against 0.030 with the scale.
-# But the others' weights move so much more without it that the mean of *all* is larger, 0.082 against 0.027.
+# Of the saturated queries it is true: 0.002; with the scale they have 0.030.
+# But the others' weights move so much more without it that the mean of *all* is larger: 0.082, not 0.027.
 # (With it, no rate is above 0.25 / 8 = 0.031.)
 # Which matters more? We try it in training.
 #

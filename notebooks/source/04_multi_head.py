@@ -1124,7 +1124,7 @@ assert [[head[stop], head[end]] for head in looks[1:]] == [
 # %% [markdown]
 # Are articles the job of head 1, or does it take every word to the next noun?
 # We count in 200 varied sentences of the course corpus (1000 where there is a GPU).
-# Its pairs are generated (`example` is one), and come with **gold links**: which word translates which.
+# Its pairs are generated, and come with **gold links**: which word translates which.
 # They tell us the nouns: German writes these with a capital (the first word does not count).
 
 # %%
@@ -1132,6 +1132,40 @@ from course_lib.data import encode_pairs, load_course, make_batch
 
 num_pairs = 1000 if device == "cuda" else 200
 pairs = load_course(num_train=1, num_valid=1, num_test=num_pairs, seed=1).test
+example = next(pair for pair in pairs if pair.src.startswith("Your mother told"))
+print(example.src, "→", example.tgt)
+source, target = example.src_words, example.tgt_words
+print(*(f"{source[s]} = {target[t]}" for s, t in example.links), sep=" · ")
+
+# %% [markdown]
+# Of each word that is no noun but has a noun after it we ask: does the head's largest weight fall on the *next* noun?
+# We count five groups:
+#
+# | group | which words | in our sentence |
+# |---|---|---|
+# | article before it | right before the next noun | *a* (story) |
+# | article further left | other words between | *the* (men) |
+# | possessive | *my*, *your*, … | *Your* (mother) |
+# | adjective | right between a determiner (article or possessive) and a noun | *strong* (men) |
+# | any other word | the **control** | *told* (men) |
+
+# %%
+of_others = Predict(
+    "Of all other words with a noun after them (*gives*, *in* and so on), how many "
+    "look most at the next noun in head 1?",
+    unit="%",
+    off_by=10,
+    section="What does a head look for?",
+)
+of_others
+
+# %%
+from course_lib import record_attention
+
+encoded = make_batch(encode_pairs(translator.tokenizer, pairs)).to(device)
+with torch.no_grad(), record_attention(translator.model) as maps:
+    translator.model(encoded.src, encoded.tgt_in)
+last_layer = maps.encoder[-1].cpu()  # (pairs, heads, queries, keys)
 
 # %% tags=["hide-input"]
 ARTICLES = {"the", "a", "an"}
@@ -1167,48 +1201,13 @@ def before_nouns(pair):
 
 
 # %% tags=["hide-input"]
-def is_example(pair):
-    """Whether a sentence has all groups, and each of its words is one token."""
-    uncut = len(translator.tokenizer.tokens(pair.src)) == len(pair.src_words)
-    return uncut and {group for group, _, _ in before_nouns(pair)} == set(GROUPS)
-
-
-example = next(filter(is_example, pairs))
-
-# %%
-print(example.src, "→", example.tgt)
-source, target = example.src_words, example.tgt_words
-print(*(f"{source[s]} = {target[t]}" for s, t in example.links), sep=" · ")
-
-# %% [markdown]
-# Of each word that is no noun but has a noun after it we ask: does the head's largest weight fall on the *next* noun?
-# We count determiners (articles and possessives) and adjectives (here: words right between a determiner and a noun).
-# An article stands right before the next noun or further left.
-# *Any other word* is the **control**.
-# In our sentence:
-
-# %% tags=["hide-input"]
-print(f"{'word':9}{'next noun':12}group")
-for group, row, noun in before_nouns(example):  # each word is one token: row by row
-    print(f"{source[row]:9}{source[noun[0]]:12}{group}")
-
-# %%
-of_others = Predict(
-    "Of all other words with a noun after them (*gives*, *in* and so on), how many "
-    "look most at the next noun in head 1?",
-    unit="%",
-    off_by=10,
-    section="What does a head look for?",
-)
-of_others
-
-# %%
-from course_lib import record_attention
-
-encoded = make_batch(encode_pairs(translator.tokenizer, pairs)).to(device)
-with torch.no_grad(), record_attention(translator.model) as maps:
-    translator.model(encoded.src, encoded.tgt_in)
-last_layer = maps.encoder[-1].cpu()  # (pairs, heads, queries, keys)
+assert len(translator.tokenizer.tokens(example.src)) == len(source)  # word = token
+of_example = [
+    (group, source[row], source[noun[0]]) for group, row, noun in before_nouns(example)
+]
+counted, their_nouns = "a the Your strong told", "story men mother men men"
+in_table = zip(GROUPS, counted.split(), their_nouns.split(), strict=True)
+assert sorted(of_example) == sorted(in_table)
 
 # %% tags=["hide-input"]
 seen = []  # of each word: its group, the half its sentence is in, and each head's hit

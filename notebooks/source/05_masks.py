@@ -96,7 +96,7 @@ def loss_of(model, ahead):
 # The loss is that of lesson 00, the mean of −log(probability) of the right tokens, called **cross-entropy**.
 # How low can it go?
 # Even a model that knows our four sentences by heart has to guess which of them comes: at best it gives each of them 1/4.
-# Word by word (of three with *Die*, two go on with *Katze*; factors of 1 are left out):
+# Word by word (three begin with *Die*, two of them *Die Katze*; factors of 1 are left out):
 
 # %% tags=["nbval-check-output", "hide-input"]
 from collections import Counter
@@ -367,7 +367,7 @@ assert (masked[0, :, 4:] == 0).all()
 # %% [markdown]
 # That is the rule: **hidden scores become −∞, before the softmax.**
 # The paper says so of its decoder (3.2.3): "masking out (setting to −∞) all values in the input of the softmax which correspond to illegal connections".
-# Rows sum to 1, the padding gets exactly nothing, and the four tokens share as if they were alone.
+# The four tokens share as if they were alone.
 
 # %% tags=["hide-input"]
 tried = {
@@ -702,7 +702,7 @@ assert german[5] == "Hund" and german[3] == "sieht"
 # With the right mask the gradient above it is exactly 0, in one attention and in the stack.
 #
 # A gradient does not see everything: a number that goes through `detach()` passes without one.
-# The next section compares the outputs themselves.
+# Next we compare the outputs themselves.
 #
 # ### What is the causal mask for?
 #
@@ -850,7 +850,6 @@ with written_for(offered["both"].tolist(), painter.mask):
 # ## What a mask must never do
 #
 # Four slips follow, and in plain PyTorch none of them is sure to stop with an error.
-# What would find them?
 #
 # ### Leave a query without keys
 #
@@ -952,7 +951,7 @@ assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 # Our library and the widget refuse a fully masked row: "a query has nothing to attend to".
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
-# Bare attention under `tril(-1)`, with either as hidden score, for `<s>` and *sieht*:
+# Weights of bare attention under `tril(-1)`, with each as hidden score:
 
 # %%
 no_diagonal = torch.ones(7, 7, dtype=torch.bool).tril(-1)
@@ -1154,46 +1153,63 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 #
 # One query, six keys with equal scores, four of them open: a quarter each.
 
-# %% tags=["hide-input"]
+# %%
 from torch.nn.attention.flex_attention import create_mask
 
+six_words = "The cat sleeps . <pad> <pad>".split()
+four_open = torch.tensor([[word != "<pad>" for word in six_words]])  # (batch, keys)
+in_axes = four_open[:, None, None]  # (batch, 1, 1, keys)
+added = torch.zeros(1, 1, 1, 6).masked_fill(~in_axes, -math.inf)
+attention_mask = four_open.long()  # Hugging Face's 1 and 0; we make it bool
+
+sdpa = F.scaled_dot_product_attention
+layer = nn.MultiheadAttention(6, num_heads=1, batch_first=True)
 one_query, six_keys = torch.zeros(1, 1, 1, 6), torch.ones(1, 1, 6, 6)
 asked = one_query, six_keys, torch.eye(6)[None, None]  # unit values: context = weights
-four_open = padding_mask(short_src[:1], PAD_ID)  # (1, 1, 1, keys)
-added = torch.zeros(1, 1, 1, 6).masked_fill(~four_open, -math.inf)
-in_layer = torch.zeros(1, 1, d_model).double(), english_x[:1], english_x[:1]
+in_layer = one_query[0], six_keys[0], six_keys[0]  # without the axis of heads
 
 
 def mask_mod(batch, head, query, key):
-    return four_open[batch, 0, 0, key]
+    return four_open[batch, key]
 
 
 # %%
-sdpa = F.scaled_dot_product_attention
+six_queries = one_query.expand(1, 1, 6, 6)  # of their weights we take query 3's
 answered = {
-    "ours: True = open": attention_weights(one_query, six_keys, four_open),
-    "sdpa: True = open": sdpa(*asked, four_open),
-    "sdpa: 0 and −∞, added": sdpa(*asked, added),
-    "mask_mod: True = open": sdpa(*asked, create_mask(mask_mod, 1, 1, 1, 6, "cpu")),
-    "nn: True = hidden": torchs(*in_layer, key_padding_mask=~four_open[:, 0, 0])[1],
-    "sdpa: 1 and 0, added": sdpa(*asked, four_open.float()),
-    "sdpa: is_causal": sdpa(*asked, is_causal=True),
-    "sdpa: none open": sdpa(*asked, four_open & False),  # older versions: NaN
+    "this course": attention_weights(one_query, six_keys, in_axes),
+    "F.scaled_dot_product_attention": sdpa(*asked, in_axes),
+    "the same of float": sdpa(*asked, added),
+    "the same, is_causal=True": sdpa(six_queries, *asked[1:], is_causal=True)[:, :, 3],
+    "flex_attention, mask_mod": sdpa(*asked, create_mask(mask_mod, 1, 1, 1, 6, "cpu")),
+    "nn.MultiheadAttention": layer(*in_layer, key_padding_mask=~four_open)[1],
+    "Hugging Face, attention_mask": sdpa(*asked, attention_mask[:, None, None] == 1),
 }
-print(" " * 21, *(f"{word:>6}" for word in short_english))
+print(" " * 30, *(f"{word:>6}" for word in six_words))
 for name, weights in answered.items():
-    print(f"{name:21}", *(f"{share:6.2f}" for share in weights.flatten()))
+    print(f"{name:30}", *(f"{share:6.2f}" for share in weights.flatten()))
+
+# %% [markdown]
+# Three calls fail without an error:
+
+# %%
+wrong = {
+    "of float, but 1 and 0": sdpa(*asked, attention_mask[:, None, None].float()),
+    "is_causal=True, one query": sdpa(*asked, is_causal=True),
+    "of bool, none open": sdpa(*asked, in_axes & False),  # older versions: NaN
+}
+print(" " * 30, *(f"{word:>6}" for word in six_words))
+for name, weights in wrong.items():
+    print(f"{name:30}", *(f"{share:6.2f}" for share in weights.flatten()))
 
 # %% tags=["hide-input"]
-*as_meant, of_numbers, of_causal, of_none = (w.flatten() for w in answered.values())
-for weights in as_meant:
-    quarters = torch.tensor([0.25] * 4 + [0] * 2, dtype=weights.dtype)
-    torch.testing.assert_close(weights, quarters)
+for weights in answered.values():
+    torch.testing.assert_close(weights.flatten(), torch.tensor([0.25] * 4 + [0] * 2))
+of_numbers, of_causal, of_none = (weights.flatten() for weights in wrong.values())
 assert (of_numbers > 0.05).all() and of_causal.tolist() == [1, 0, 0, 0, 0, 0]
 assert of_none.tolist() == [0] * 6
 
 # %% [markdown]
-# The last three raise no error.
+# 1 and 0 hide nothing, `is_causal` opens key 0 only, and no open key makes all weights 0.
 #
 # ## What a leak does to training
 #

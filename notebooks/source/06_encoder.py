@@ -1105,9 +1105,9 @@ assert fates[2:] == [("arrives", "merge"), ("arrives", "merge"), ("arrives", "di
 assert ["residual, " + way for way in built[3:]] == list(WAYS)[3:]  # rows fit together
 
 # %% [markdown]
-# Only pre-norm does both, and only pre-norm learns.
+# In all four that fail the tokens merge; only pre-norm does both.
 #
-# Without residuals five layers make all tokens equal, up to rounding: **rank collapse** [@dong2021].
+# Without residuals five layers make them equal, up to rounding: **rank collapse** [@dong2021].
 # Attention replaces the tokens by averages over all of them, and averages of averages soon agree.
 #
 # Residuals carry each token's own vector past every averaging step, and one often reads that this solves the problem.
@@ -1117,8 +1117,7 @@ assert ["residual, " + way for way in built[3:]] == list(WAYS)[3:]  # rows fit t
 # Let attention do nothing but average: to both of our tokens it adds (5, 0).
 # Then x is (10, 1) and (10, −1).
 # The mean has grown, what is left has not, and the own share is halved.
-# Let a norm make each vector 5 long.
-# Two lengths decide, that of x and that of what attention adds:
+# Let each norm make vectors 5 long, and compare two lengths, of x and of what attention adds:
 
 
 # %% tags=["hide-input"]

@@ -285,7 +285,7 @@ of_positions = Predict(
 of_positions
 
 # %% [markdown]
-# And does one pass over the true tokens give the same logits as seven?
+# Does one pass over the true tokens give the same logits and gradient as seven?
 # Each row is a pass, with each answer's probability:
 
 # %%
@@ -330,8 +330,8 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# It does, up to rounding (the translator computes in float64): the last row is the one pass, and no column changes.
-# Its gradient is that of the seven newest predictions together (without dropout).
+# It does, up to rounding (in float64): the last row is the one pass, and no column changes.
+# (For the gradient we add up the newest predictions' losses, without dropout.)
 # The reason is the causal mask: position *t* cannot tell whether later tokens exist.
 # Without the mask, new tokens change earlier positions:
 
@@ -355,7 +355,7 @@ assert unmasked[0].softmax(dim=-1)[0, tgt_out[0]] > 0.8
 assert unmasked[-1].softmax(dim=-1)[0, tgt_out[0]] < 0.1
 
 # %% [markdown]
-# Most do worse although they see their answer: training, with the mask, never showed them one.
+# All but the newest do worse although they see their answer: training, with the mask, never showed them one.
 # With the mask, a model can be trained on all positions at once.
 # In translation this does not help: the next token is not known until it is written.
 #
@@ -665,7 +665,7 @@ assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
 #
 # A change of the source reaches the target through the memory alone.
 # `decode` gets the source's ids as well, but only to know which keys are padding.
-# With two sentences mixed, how far do its output numbers move (at most), and what does it write?
+# If ids and memory disagree, how far do its output numbers move at most, and what does it write?
 
 
 # %% tags=["hide-input"]
@@ -700,7 +700,7 @@ assert moves[:2] == (0, 0) and 0.2 < moves[2] < 1 < moves[3]  # 0: to the last b
 assert translations == (german, german, german, pairs[2].tgt)
 
 # %% [markdown]
-# The ids matter only where they hide a key; the translation follows the memory.
+# The ids matter only where `<pad>` hides a key; the translation follows the memory.
 #
 # ## Does anything leak?
 #
@@ -766,7 +766,7 @@ found = {
 }
 future = ~causal_mask(7)[0, 0]
 ahead = {name: answers[future] for name, (*_, answers) in found.items()}
-print("gradients of the answers, for all later inputs")
+print("gradient norms, 21 pairs of an answer and a later input")
 for name, each in ahead.items():
     above = f"{(each > 0).sum():2} of {len(each)} above 0"
     print(f"{name:9}{above}; the largest is {each.max():.2g}")

@@ -391,7 +391,7 @@ def draw_logits(title):
 
 
 # %% [markdown]
-# The logits of both models (the right panel is for the second question):
+# The logits of both models (right panel: see *Why more than 7.60?*):
 
 # %% tags=["hide-input"]
 draw_logits("Without initialize the token just read stands far out")
@@ -444,18 +444,18 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # The vector is normalized to variance 1, so its length is √d_model, here 16.
 # `nn.Embedding` draws numbers of variance 1 too, so a row is as long.
 # Residual paths carry the row of the token just read up to the generator: vector and row point almost the same way, and their product, 225, is near 16 · 16 = 256.
-# With unrelated rows it scatters around 0, with a standard deviation of 256 / √d_model = 16 (0 ± 16, lesson [03](03_attention.ipynb)).
+# With unrelated rows it is 0 ± 16: around 0 with a standard deviation of √d_model (lesson [03](03_attention.ipynb)).
 # So the model is sure that the token just read comes next.
 # The softmax sums e^x over the logits x, here to about e²²⁵.
 # The loss is the sum's logarithm minus the target's logit, for random targets about 225 − 0.
 #
 # **Why more than 7.60?**
-# With `initialize` a row's length is 1, for any d_model, so the product with unrelated rows is 0 ± 1.
-# Position and layers move the vector away from the row, and the token just read gets about 4, not 16: about as much as the largest of all others.
+# With `initialize` a row's length is 1, not √d_model: the product with unrelated rows is 0 ± 1, for any d_model.
+# Position and layers move the vector farther from its row, and the token just read gets about 4, not 16: about as much as the largest of all others.
 #
 # Guessing evenly needs equal logits: if all were 0, each e^x would be 1, and the sum 2,000.
 # But they follow the normal curve (dashed), e^(−x²/2) up to a factor, and e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2): the same curve moved by 1, times e^(1/2) (right panel).
-# So the area under the product, the mean of e^x, is not 1 but e^(1/2), and the sum is 2,000 · e^(1/2).
+# So the area under the product, the mean of e^x, is not 1 but e^(1/2) = √e, and the sum is 2,000 · e^(1/2).
 # Its logarithm, minus a target's logit of about 0, is 7.60 + 0.50 = 8.10, close to the measured 8.21.
 #
 # ## Can it learn at all?
@@ -587,7 +587,7 @@ assert all(run[-1] < 0.01 for run in losses + too_good)
 
 # %% [markdown]
 # The broken models are ahead even before the first step: an untrained model favors the token just read ([above](#How-does-it-start?); lesson [15](15_alternatives.ipynb#An-echo) tests whether this slows learning), and here this token is the answer.
-# What do the broken models write?
+# What do they write for two sources?
 
 # %%
 for each in copiers[:3]:

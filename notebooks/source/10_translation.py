@@ -660,7 +660,7 @@ assert abs(small_one.exact_match - large_one.exact_match) < 0.12
 assert everyday_log["train_pairs"] == 265_607
 assert right_outside == 1
 answers = [everyday.translate(text, beam_size=1).text for text in outside]
-told = "Der Parlament", "Photosynthesis", "wieder gestiegen", "Schnee"
+told = "Der Papaent", "Photosynthesis", "wieder gestiegen", "Schnee"
 assert all(part in answer for part, answer in zip(told, answers, strict=True))
 assert "▁Schnee" in everyday.tokenizer.tokens("Schnee")  # learned from the pairs
 
@@ -668,7 +668,7 @@ assert "▁Schnee" in everyday.tokenizer.tokens("Schnee")  # learned from the pa
 # *Schnee* is right now: `everyday` has met the word.
 # The other answers come close, but each is wrong:
 #
-# - The first has a wrong article (*Der Parlament*) and the wrong sense of *vote*: *Stimme* is the vote of one person, *Abstimmung* the voting.
+# - The first invents a word for *parliament* (*Papaent*) and has the wrong sense of *vote*: *Stimme* is the vote of one person, *Abstimmung* the voting.
 # - The second copies an English word (*Photosynthesis*).
 # - The third is fluent and says something else (*My laptop has risen again*).
 #

@@ -968,8 +968,8 @@ assert searched == [1, 1, 1] and 10 < of_top_p < of_all - 15
 
 # %% [markdown]
 # For translating, the beams score best, partly because three greedy outputs run to the limit.
+# (They also slow greedy decoding; times are relative to it, and rough.)
 # These draws cost BLEU and buy variety.
-# (Times are relative to greedy decoding, and rough: α costs none.)
 #
 # ## The key-value cache
 #
@@ -1100,7 +1100,7 @@ if device == "cpu":  # on a GPU both are overhead
 
 # %% [markdown]
 # No. With the cache, a step of this small model is nearly all fixed overhead: it takes about as long at 64 tokens as at 8.
-# A step without it pays this overhead, too, so what is saved grows with the length of the output.
+# A step without it pays this overhead, too; only the rest is saved, which grows with length.
 # (Times of the machine that ran this page.)
 #
 # **A common mistake**: a beam search that reorders its hypotheses but not the cache.
@@ -1331,7 +1331,7 @@ assert 16 < after["free", "place"] < 28 and 50 < after["free", "aligned"] < 72
 # Running free it gets about one in five by place, but more than half aligned.
 # (Aligning is lenient: in German a wrong place can be a real error.)
 #
-# So most of the gap is only a shift, and exposure bias (lesson [07](07_decoder.ipynb)) only a part of it.
+# So most of the difference is a shift, and exposure bias (lesson [07](07_decoder.ipynb)) only a part.
 #
 # ## One output, many scores
 #

@@ -855,8 +855,8 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 # Yes, the model needs it: without encoder 1.1 about a third of the sentences are lost.
 # Without decoder 0.3, about as many; the difference may be chance.
 #
-# In the first explorer, most of its rows look at the token just read. What for?
-# Which tokens are wrong only without a head, and how many repeat that token?
+# In the first explorer, most rows of 0.3 look at the token just read. What for?
+# Of the tokens that are wrong only without a head, how many repeat that token?
 
 
 # %% tags=["hide-input"]
@@ -919,7 +919,7 @@ assert (",", "▁ob", ",") in mistakes["decoder", 0, 3]
 # %% [markdown]
 # Without decoder 0.3 three of four do (*fragt, ,* for *fragt, ob*), without 0.1 half.
 # (With tied weights, lesson [08](08_transformer.ipynb#How-does-it-start?), an embedding alone predicts its own token: folded cell.)
-# Does 0.3 prevent this, or does any damage cause it?
+# Does 0.3 hold that token's logit down, or does any damage to its layer raise it?
 
 
 # %% tags=["hide-input"]
@@ -977,7 +977,7 @@ assert rise["encoder", 1, 1].mean().abs() < 0.08
 assert (there > elsewhere + 0.1)[[0, 1, 3]].all() and elsewhere[[0, 3]].max() < 0
 
 # %% [markdown]
-# Damage alone does not: without 0.2 this logit does not rise.
+# Damage alone does not: without 0.2, which costs 11 points, it does not rise.
 # Three of the four heads hold it down, mostly where they look at the token, 0.3 most.
 #
 # ### One at a time is not the whole story
@@ -1023,7 +1023,6 @@ assert alone[5].max() < 0.35
 
 # %% [markdown]
 # See the last two bars (cross-attention, layer 1): by the single costs at least about 70 % should be left, and none is.
-# In five of six pairs the loss clearly exceeds the sum.
 # So a small single cost does not mean "not needed".
 # (With only *one* head of that layer on, as @michel2019 tested it, at most 22 % are right: folded cell.)
 #

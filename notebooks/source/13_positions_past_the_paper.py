@@ -1093,8 +1093,8 @@ assert all(abs(one - other) < 0.06 for one, other in both)
 #
 # That answers the riddle. With the base 10,000, heads of 16 have a minute hand, the pair with 20 words, and it gives far nouns at its aliases a high score. Heads of 8 do not have this pair.
 #
-# But the rule finds suspects, not culprits: 30 and 40 words are both suspect, and 40 does little harm. (The 200 words took more steps; on longer training see [below](#Does-the-rule-hold-for-other-readers?).)
-# Test 1, and test 2 reversed, for 20 (the usual reader), 30 and 40 words:
+# But the rule finds suspects, not culprits: 40 words are suspect, too, and do little harm. (The 200 words took more steps; with 20 words that [does not help](#Does-the-rule-hold-for-other-readers?).)
+# Test 1 (*next*: the strongest other pair) and test 2 reversed, for 20 (the usual reader), 30 and 40 words:
 
 
 # %% tags=["hide-input"]
@@ -1141,8 +1141,8 @@ both = zip(suffered["20 words"][1:], as_above, strict=True)
 assert all(abs(one - other) < 0.01 for one, other in both)
 
 # %% [markdown]
-# In this head all three rely on their pair, and lose answers at its aliases.
-# With 40 words a third of the aliases are left, but far less of the loss. Where do the scores of the nouns stand?
+# In test 1's head all three rely on this pair; at its aliases they lose answers.
+# With 40 words a third of the aliases are left, but far less of the loss. How high do nouns score, near (up to 15 words back) and far?
 
 # %% tags=["hide-input"]
 back = [place for place, each in enumerate(offsets) if -15 <= each < 0]
@@ -1158,7 +1158,7 @@ margin = {words: (one - other).item() for words, (one, other) in highest.items()
 assert margin[20] < margin[30] < margin[40] - 3 and margin[20] < 1 < 5 < margin[40]
 
 # %% [markdown]
-# With 20 words an alias can beat even the best place; with 40 words the noun just before stays far ahead.
+# With 20 words the best far place beats the best near one; with 30 it comes close, with 40 not.
 #
 # ### What happens at 96 words?
 #
@@ -1318,7 +1318,7 @@ assert {run["choices"]["scale"] for run in alibi if run["stage"] == "final"} == 
 # %% [markdown]
 # ## Can a trained reader be repaired?
 #
-# More steps were no cure.
+# More steps alone were no cure.
 # Yet large models can learn to read longer texts: all or most of their wavelengths are made longer, and some training on long texts follows. Two ways:
 #
 # - A larger base: Code Llama goes from 10,000 to a million [@roziere2023].
@@ -1375,7 +1375,7 @@ assert suspects["usual"] == [False, True, True] + 5 * [False]
 assert suspects["all waves"] == [True] + 7 * [False] and not any(suspects["slow waves"])
 
 # %% [markdown]
-# Neither way works here without more training. So `train_on` gives the stretched usual reader 400 more steps, on *short* stories, of 16 words. The result is a *repaired reader*.
+# Neither way works without more training (slow waves: under 70 % at 16 words). So `train_on` gives the stretched usual reader 400 steps on stories of 16 words. That is a *repaired reader*.
 # The control is a *fresh reader*: a new one with the same wavelengths and only these 400 steps.
 
 
@@ -1420,7 +1420,7 @@ assert right_answers(unrepaired, 16).nanmean().item() < 0.7  # before it is trai
 # They also lead the fresh ones, partly perhaps by more training: they lead at 16 words, too.
 # The fresh reader with the suspect 25 words fails; why the repaired one does not, we have not tested.
 #
-# Neither repair needed a long story: slower hands and 400 steps on short ones were enough.
+# Neither repair needed a long story.
 #
 # ## Your predictions
 

@@ -180,10 +180,23 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # But they are the only line that grows with the square of the length.
 #
 # The whole model follows by the same rules.
-# A decoder layer keeps 14 vectors of d_model: three norms with their outputs make 6, two attentions make 8. The last norm of each stack adds two.
-# `mini` has two layers in each stack. So a source token and a target token together keep 2 · 8 + 2 · 14 + 4 = 48 vectors.
-# 48 × 480 tokens × 128 numbers × 4 bytes is the line "vectors" below.
-#
+# A norm keeps two vectors of d_model, an attention four.
+# We count both in `mini`, the last norm of each stack included, for a source and a target token together:
+
+# %% tags=["nbval-check-output"]
+vectors = 0
+print("          norms   attentions   vectors of d_model")
+for name, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
+    kinds = [type(each).__name__ for each in stack.modules()]
+    norms, attentions = kinds.count("LayerNorm"), kinds.count("MultiHeadAttention")
+    vectors += 2 * norms + 4 * attentions
+    print(f"{name}{norms:8}{attentions:13}   2 · {norms} + 4 · {attentions}", end=" = ")
+    print(2 * norms + 4 * attentions)
+size = vectors * 480 * 128 * 4
+print(f"{vectors} × 480 tokens × 128 numbers × 4 bytes = {size:,} bytes")
+
+# %% [markdown]
+# The last number is the line "vectors" below.
 # The line "inner vectors" holds those of d_ff, "logits" what the loss keeps: a log-probability for each target token and subword. ("masks" are those of lesson 05, "rest" the norms' means and deviations, and the ids. `mini` has no dropout.)
 # `course_lib.cost.activation_bytes` counts all of that:
 
@@ -198,6 +211,7 @@ print(f"{'sum':18}{sum(told.values()):12,} bytes, measured {measured:,}")
 
 # %% tags=["hide-input"]
 assert measured == sum(told.values())
+assert vectors == 48 and told["vectors"] == 4 * 16 * 30 * 128 * vectors
 assert told["logits"] == 4 * 16 * 30 * 2000
 assert sum(told.values()) > 4 * 4 * mini.num_parameters == 16 * 919_040
 
@@ -361,15 +375,49 @@ assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 # %% [markdown]
 # Both figures show one exchange: in the backward pass *activations go and gradients come*.
 # In `mini` more goes than comes, and the curve falls; in base, with two pairs, it rises.
-# With the spikes there are three candidates for the peak:
-#
-# - *where the backward pass begins*: all activations and two tables as large as the logits (in `mini` 19.1 + 2 · 3.8 MB);
-# - *where it goes from decoder to encoder*: the encoder's activations, the decoder's gradients and three tables as large as the embedding;
-# - *where it ends*: all gradients and one more such table (in base 252.3 + 75.8 MB).
-#
+# With the spikes there are three candidates for the peak.
 # (Generator and both embeddings share one matrix: each gives it a gradient, and while two are added, both and their sum are held.)
-#
-# `peak_bytes` takes the largest candidate, and adds 12 bytes for each parameter: its weight and two moments. Is that right?
+
+
+# %%
+def candidates(config, pairs, length):
+    """At each moment: bytes of activations, of gradients and of tables."""
+    kept = activation_bytes(config, pairs, length, length)
+    layer_keeps = sum(kept_by_encoder_layer(config, pairs, length).values())
+    if config.dropout:  # two masks more (that base is post-norm changes nothing)
+        layer_keeps += 2 * pairs * length * config.d_model
+    gradients = {name: 4 * count for name, count in config.parameter_counts().items()}
+    table, total = gradients["embeddings"], sum(gradients.values())
+    encoder = sum(gradients[name] for name in gradients if name.startswith("encoder"))
+    decoder = total - table - encoder  # with all norms
+    return {
+        "backward begins": (sum(kept.values()), 0, 2 * kept["logits"]),
+        "decoder to encoder": (4 * config.num_layers * layer_keeps, decoder, 3 * table),
+        "backward ends": (0, total, table),
+    }
+
+
+# %% tags=["hide-input", "nbval-check-output"]
+settings = {"mini": (mini, 16, 30), "base": (model_preset("base", 37_000), 2, 24)}
+moments = {name: candidates(*setting) for name, setting in settings.items()}
+print(f"{'MB':26}activations   gradients      tables       sum")
+for name, found in moments.items():
+    for moment, parts in found.items():
+        cells = " + ".join(f"{part / 1e6:9.2f}" for part in parts)
+        print(f"{name}, {moment:20}{cells} = {sum(parts) / 1e6:7.2f}")
+
+# %% tags=["hide-input"]
+for name, (sizes, pairs, length) in settings.items():
+    sums = {moment: sum(parts) for moment, parts in moments[name].items()}
+    most = peak_bytes(sizes, pairs, length, length) - 12 * sizes.num_parameters
+    assert abs(max(sums.values()) / most - 1) < 1e-3
+    peak_at = {"mini": "backward begins", "base": "decoder to encoder"}[name]
+    assert max(sums, key=sums.get) == peak_at
+assert abs(1e6 * of_base[summit] / sums["decoder to encoder"] - 1) < 0.02
+assert abs(1e6 * of_base[last] / sums["backward ends"] - 1) < 0.02
+
+# %% [markdown]
+# `peak_bytes` takes the largest sum, and adds 12 bytes for each parameter: its weight and two moments. Is that right?
 # A line gives the vocabulary, the pairs, the MB of weights and moments, and the "rest" (now all that is held beside them):
 
 # %% tags=["hide-input"]
@@ -436,7 +484,26 @@ assert 9e9 < entries < 10e9 and entries > 3 * rest
 # The softmax seems to need a whole row of scores at once, because it divides by the row's sum.
 # But we can go through the keys in blocks, add up the exponentials and the weighted values, and divide at the end.
 # So that nothing overflows, exp(score − largest) takes the place of exp(score), which changes no weight.
-# But a later block may have a larger score. Then one factor, `shrink`, corrects both sums, because exp(score − old) · exp(old − new) = exp(score − new).
+# But a later block may have a larger score. Here a query has the scores 2, 3, 1 and 5, in blocks of two:
+
+# %% tags=["hide-input", "nbval-check-output"]
+largest, total = -math.inf, 0.0
+print("scores    largest   sum of exp(score − largest)")
+for block in ((2, 3), (1, 5)):
+    higher = max(largest, *block)
+    shrink, *added = (math.exp(each - higher) for each in (largest, *block))
+    before = f"{total:.3f} · {shrink:.3f} + " if total else " " * 16
+    largest, total = higher, total * shrink + sum(added)
+    print(f"{block[0]}, {block[1]}{largest:13}   {before}", end="")
+    print(f"{added[0]:.3f} + {added[1]:.3f} = {total:.3f}")
+at_once = [math.exp(score - 5) for score in (2, 3, 1, 5)]
+terms = " + ".join(f"{each:.3f}" for each in at_once)
+print(f"at once{5:10}   {terms} = {sum(at_once):.3f}")
+assert math.isclose(total, sum(at_once)) and shrink == math.exp(3 - 5)
+
+# %% [markdown]
+# One factor corrects both sums: `shrink`, exp(old largest − new largest).
+# It turns each exp(score − old) into exp(score − new), here 1.368 into 0.050 + 0.135.
 # This is the **online softmax** [@milakov2018]:
 
 
@@ -1194,7 +1261,7 @@ assert by_rate[1.0] < min(min(runs) for runs in bleu_of.values())
 #
 # Suppose that there is room for *a third of the parameters* only, and few sentence pairs.
 # In **knowledge distillation** [@hinton2015] a small model, the **student**, learns from a large trained one, the **teacher**.
-# Our teacher is the translator `course`, trained on 60,000 pairs; the student has half of its widths, and 250 short sentence pairs.
+# Our teacher is the translator `course`, trained on 60,000 pairs; the student has half of its widths, and 250 sentence pairs of up to six words.
 # The teacher can help in two ways [@kim2016]:
 #
 # - *Sequence level*: it translates more sentences, and the student learns from these translations as if they were references.
@@ -1280,7 +1347,8 @@ drawn = load_course(num_train=1)
 short = [pair for pair in drawn.test + drawn.valid if len(pair.src.split()) <= 6]
 as_taught = translated(course, [pair.src for pair in short])
 equal = sum(a.tgt == b.tgt for a, b in zip(short, as_taught, strict=True))
-print(f"The teacher translates {equal} of {len(short)} such sentences like the corpus.")
+print(f"Of {len(short)} sentences of up to six words", end=" ")
+print(f"the teacher translates {equal} like the corpus.")
 assert equal > 0.97 * len(short)
 
 # %% tags=["hide-input"]
@@ -1298,7 +1366,7 @@ assert 0.3 < max(of_students) / course.model.config.num_parameters < 0.37
 
 # %% [markdown]
 # With 250 pairs every student fails, with the teacher's probabilities (there half of the loss) or without.
-# 4,000 more sentences bring the student to 78 BLEU. True translations and the teacher's do equally well: for sentences of up to six words they are nearly always the same.
+# 4,000 more sentences bring the student to 78 BLEU. True translations and the teacher's do equally well: they are nearly always the same.
 # (In natural language a sentence has many translations. A teacher picks a typical one, which is easier to learn [@kim2016]. Our corpus has only one.)
 #
 # But a distribution does say more: with the teacher's probabilities as the only targets (the share that the validation part chose), the student gets to 81.

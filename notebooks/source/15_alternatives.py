@@ -852,7 +852,7 @@ assert list(smaller_from.values()) == [None, 1, 1, 2, 17]
 #
 # ## Table 1, measured
 #
-# **Question.** Do the counts of the paper's table 1 hold? The paper compares layers by three numbers, here for six tokens, d features, windows of 3, no mask:
+# **Question.** Do the counts of the paper's table 1 hold? The paper compares layers by three numbers, here for six tokens, d features, windows of 3, attention unmasked:
 #
 # - *Operations*: each arrow of a layer takes about d in attention (a score, a weighted value), elsewhere d² (a matrix).
 # - **Sequential steps**: the steps of one layer that must wait for one another. A dot's number is its step in its layer.
@@ -920,7 +920,7 @@ for name, ways in links.items():
     assert set(zip(ROUTES[name], ROUTES[name][1:], strict=False)) <= set(ways)
 
 # %% [markdown]
-# For n tokens, table 1 has orders of growth: 2n − 1 arrows count as n, and a path of (n − 1) / (k − 1), rounded up, as n / k.
+# For n tokens, table 1 has orders of growth: 2n − 1 arrows count as n, 3n − 3 as k · n, and a path of (n − 1) / (k − 1), rounded up, as n / k.
 #
 # | layer | operations | sequential steps | path length |
 # |---|---|---|---|
@@ -994,7 +994,7 @@ def state_space_fourier(tokens):
 
 # %% [markdown]
 # Operations are counted by PyTorch, two for multiplying and adding.
-# (The state space is counted by hand, with three Fourier transforms, which PyTorch's counter ignores.)
+# (The state space is counted by hand: PyTorch ignores its three Fourier transforms.)
 
 # %% tags=["hide-input"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -1077,13 +1077,13 @@ assert apart(*both) < 1e-3
 # %% [markdown]
 # **Answer.** They hold (we did not measure the dilated case): where the table says 1, a chain stays as long at every n (attention: 8 calls by the key, 4 by the value); where it says n or n / k, it doubles with n.
 #
-# - *Operations* grow × 2 or × 4, as the table says, which leaves out attention's projections. With these, the factor lies between.
+# - *Operations* of table 1's layers grow × 4 or × 2. It leaves out attention's projections; with these, the factor lies between.
 # - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
 # - *Convolution*: for 16 tokens it takes 8 layers of 9 calls, a path of 8 · 9 = 72.
 # - *State space* has the choice: fewest operations, or a chain that does not grow.
 #
 # By the terms of the table, n² d against n d², attention is cheaper than a recurrence as long as n < d.
-# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that sentence on trial for the missing projections.
+# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that on trial for the missing projections.
 #
 # ## Time per token against length
 #
@@ -1139,7 +1139,7 @@ assert 64 <= last <= 256, micros
 # The state space's time changes least, but it is high: each of its features has eight hands and a Fourier transform.
 #
 # The crossing with the LSTM is not at n = 64.
-# Besides its 4 n² d, attention has four projections, 8 n d². An LSTM has eight matrices, 16 n d², four times the recurrence measured above.
+# Besides its 4 n² d, attention has four projections here, 8 n d². An LSTM has eight matrices, 16 n d², four times the recurrence measured above.
 # So they take equally many operations at n = 2 d = 128.
 
 # %%

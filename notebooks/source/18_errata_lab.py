@@ -74,7 +74,7 @@ for name, row in steps.items():
     print(f"{name:15}", "".join(f"{x:8.3f}" for x in row[0]))
 
 # %% [markdown]
-# A score of 0 counts e⁰ = 1: words 3 and 4, with negative scores, get less.
+# A score of 0 gives e⁰ = 1: words 3 and 4, with negative scores, get less.
 # (In a whole model the keys of padding are not even 0: positions and biases are added.)
 #
 # Every experiment below has these three parts:
@@ -1378,8 +1378,8 @@ mistakes_figure()
 # ## The bench
 #
 # Here are 34 more claims, which the summary does not need (skip to [the widget](#All-of-them,-to-play)).
-# Scroll past the closed cells, which test them; click a topic for its claims, and again for each verdict.
-# Above each table stands what it shows if the claim is true, and if not: judge first.
+# Scroll past the closed cells, which test them; click a topic for its claims, and again for each table and verdict.
+# Above each stands what the table shows if the claim is true, and if not: judge first.
 
 # %% tags=["hide-input"]
 # the bench: words
@@ -1534,8 +1534,7 @@ page = book.test("dimension", wavelengths, values=(0, 128, 256, 510))
 # verdicts on positions
 page = book.judge(
     start=("wrong", "02_position", "Position 0 adds 1 to half the dimensions, the "
-    "cosines. No position is small: its length is √(d_model / 2) = 8, a word's about "
-    "18."),
+    "cosines. No position is small: each has length √(d_model / 2) = 8, a word 18."),
     multiples=("wrong", "02_position", "At offset 50 the cosine is 0.51, not 1 or −1. "
     "An offset turns each pair of dimensions by an angle of its own and keeps the "
     "length."),
@@ -1574,8 +1573,8 @@ bench["Positions"] = dict(
     fourier="We transform a pulse at position 7 at the table's frequencies. If true, "
     "this gives row 7 (1e-8 is rounding), and wave n has n times the lowest frequency, "
     "as in a discrete transform; if not, one of these fails.",
-    dimension="Width 512. If true, equal steps multiply the first row, the paper's, by "
-    "equal factors, from 1 to 10,000; if not, one of these fails.",
+    dimension="Width 512. If true, every 128 dimensions multiply the first row, the "
+    "paper's, by one factor, up to 10,000; if not, one of these fails.",
 )
 
 # %% tags=["hide-input"]
@@ -1850,8 +1849,8 @@ x = torch.randn(5, 16)
 alone = torch.stack([feed_forward(row) for row in x])
 assert (feed_forward(x) - alone).abs().max() < 1e-5 and not inner.norm_first
 bench["Layers"] = dict(
-    layer_norm="If true, both sizes agree at each spread of the features; if not, they "
-    "differ.",
+    layer_norm="If true, both sizes (root mean squares) agree at each spread; if not, "
+    "they differ.",
     pre_norm="If true, stacks with the same weights put out one size; if not, two.",
     final_norm="If true, the rows differ by 2 at each depth; if not, by another "
     "number.",
@@ -2032,8 +2031,8 @@ assert source.max() < 1e-12 and target.min() > 0.01
 # %% tags=["hide-input"]
 bench["Masks and rows"] = dict(
     nothing="Two layers compute the newest word's row from the words so far, with the "
-    "mask; the table shows the change otherwise. If true, a missing mask matters at "
-    "word 1 alone; if not, later too.",
+    "mask; the table shows how far other ways miss it. If true, a missing mask matters "
+    "at word 1 alone; if not, later too.",
     all_positions="If true, the second row is one more than the first; if not, they "
     "agree.",
     t_plus_1="Row t − 1 predicts word t, as position 0 holds `<s>`. If true, it "

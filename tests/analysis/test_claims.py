@@ -139,9 +139,9 @@ def test_a_topic_is_one_line_that_opens():
     book.test("odd", lambda base: {"found": base}, values=(1,))
     page = book.topic("Powers", odd="Look at 1.").text
     assert page.splitlines()[0] == "<details><summary>Powers: 1, 2</summary>"
-    assert page.count("<details>") == page.count("</details>") == 2 and page.endswith("</details>")
+    assert page.count("<details>") == page.count("</details>") == 4 and page.endswith("</details>")
     assert page.index("“A square is") < page.index("At 2 `only`.") < page.index("“An odd") < page.index("Look at 1.")
-    assert page.index("Look at 1.") < page.rindex("| found | 1 |")
+    assert page.index("Look at 1.") < page.rindex("<summary>Our table") < page.rindex("| found | 1 |")
 
 
 def test_closed_groups_are_listed_under_the_others():
