@@ -225,14 +225,12 @@ assert rows > 0.01 and means < 1e-12
 # A decoder's *causal mask* hides from each word the words after it (lesson [05](05_masks.ipynb)), so there order matters, too:
 
 # %% tags=["hide-input"]
-from course_lib.masks import causal_mask
-
 recurrent = nn.GRU(d_model, d_model, batch_first=True).double()
 with torch.no_grad():
     _, last = recurrent(table[torch.stack([cat_first, dog_first])])
 states = apart(last[0, 0], last[0, 1])
 print(f"our two sentences, recurrent network: last states {states:.2f} apart")
-mask = causal_mask(4)
+mask = torch.ones(1, 1, 4, 4).bool().tril()  # the causal mask
 ordered, shuffled = attend(x, mask=mask), attend(x[order], mask=mask)
 rows = apart(shuffled, ordered[order])
 means = apart(shuffled.mean(dim=0), ordered.mean(dim=0))

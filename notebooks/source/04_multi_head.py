@@ -1072,7 +1072,7 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 #
 # In one pattern of sentence, head 1 of the translator took the objects' articles to their nouns.
 # Does it do so elsewhere? (Of head 3 we claim no more.)
-# Here is another sentence; type one with several articles.
+# Here is another sentence; type your own with several articles.
 
 # %%
 from course_lib.widgets import AttentionExplorer
@@ -1132,7 +1132,8 @@ from course_lib.data import encode_pairs, load_course, make_batch
 
 num_pairs = 1000 if device == "cuda" else 200
 pairs = load_course(num_train=1, num_valid=1, num_test=num_pairs, seed=1).test
-example = next(pair for pair in pairs if pair.src.startswith("Your mother told"))
+words_of_example = "Your mother told the strong men a story."
+example = next(pair for pair in pairs if pair.src == words_of_example)
 print(example.src, "→", example.tgt)
 source, target = example.src_words, example.tgt_words
 print(*(f"{source[s]} = {target[t]}" for s, t in example.links), sep=" · ")
@@ -1141,13 +1142,13 @@ print(*(f"{source[s]} = {target[t]}" for s, t in example.links), sep=" · ")
 # Of each word that is no noun but has a noun after it we ask: does the head's largest weight fall on the *next* noun?
 # We count five groups:
 #
-# | group | which words | in our sentence |
+# | group | which words | in our sentence (next noun) |
 # |---|---|---|
 # | article before it | right before the next noun | *a* (story) |
-# | article further left | other words between | *the* (men) |
+# | article further left | with words between | *the* (men) |
 # | possessive | *my*, *your*, … | *Your* (mother) |
-# | adjective | right between a determiner (article or possessive) and a noun | *strong* (men) |
-# | any other word | the **control** | *told* (men) |
+# | adjective | between a determiner (article or possessive) and its noun | *strong* (men) |
+# | any other word | the **control**: do they look there? | *told* (men) |
 
 # %%
 of_others = Predict(
@@ -1225,7 +1226,7 @@ def select(groups, halves=(0, 1)):
 
 
 # %% [markdown]
-# `select` picks groups of words. For each word and each head it returns a 1 if the largest weight is on the next noun, otherwise a 0.
+# For each word of some groups and each head, `select` returns 1 if the largest weight is on the next noun, otherwise 0.
 
 # %%
 roles = torch.stack([select([group]).mean(dim=0) for group in GROUPS])
@@ -1270,8 +1271,8 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 # %% [markdown]
 # Read the column of head 1: determiners and adjectives nearly always look at the next noun, other words rarely do.
 #
-# Does it only count positions? Not for articles: it finds the noun also behind another word.
-# (Our adjectives cannot tell: the noun is always right after them.)
+# Does it only count positions? Not for articles: it finds the noun across other words (row 2).
+# (Our adjectives cannot tell: their noun is always next.)
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
 # It also switches heads off: a weight says where a head *looks*, not what the model *uses*.
 # @michel2019 did so in a large translator and in BERT (lesson 16), and many heads could be removed with little loss.

