@@ -968,7 +968,7 @@ assert searched == [1, 1, 1] and 10 < of_top_p < of_all - 15
 
 # %% [markdown]
 # For translating, the beams score best, partly because three greedy outputs run to the limit.
-# (They also slow greedy decoding; times are relative to it, and rough.)
+# (Times are relative to greedy decoding, and rough.)
 # These draws cost BLEU and buy variety.
 #
 # ## The key-value cache
