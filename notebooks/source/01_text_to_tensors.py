@@ -104,6 +104,7 @@ def four_steps(title):
     axes.axis("off")
     put_sentence(axes)
     put_batch(axes)
+    axes.text(17.8, 1.8, "▁ begins a word; </s> ends the sentence", va="center")
     names = {0: "characters", 1.8: "tokens", 3.6: "ids", 6.2: "vectors"}
     steps = {0.9: "↓ split", 2.7: "↓ number", 4.5: "↓ look up"}
     steps |= {7: "first 8 of their", 7.6: "d_model numbers"}
@@ -603,6 +604,12 @@ other_vocab, other_merges = learn_bpe(train_texts, 300, choose=first_in_text)
 shared = set(own_vocab) & set(other_vocab)
 moved = sum(own_vocab[token] != other_vocab[token] for token in shared)
 print(f"{300 - len(shared)} of 300 subwords differ, {moved} others change their number")
+other_token = dict(zip(other_vocab.values(), other_vocab, strict=True))
+misread = {}
+for text in (pairs[0].tgt, corpus.train[0].src):
+    sent = [own_vocab[token] for token in tokenize(text, own_vocab, own_merges)]
+    misread[text] = "".join(map(other_token.get, sent)).replace("▁", " ").strip()
+    print(f"“{text}” is read as “{misread[text]}”")
 
 # %% tags=["hide-input"]
 parts = {word: merge(list(word), ("h", "e")) for word in counts}
@@ -612,9 +619,10 @@ assert max(neighbors.values()) == 3 and len(tied) == 7 and merges[1] in tied
 assert merges[1] == ("T", "he")
 assert other_merges != own_merges
 assert 270 < len(shared) < 300 and moved > 30
+assert all(text != came for text, came in misread.items()) and len(misread) == 2
 
 # %% [markdown]
-# A model trained with one numbering would misread the other.
+# A model trained with one numbering misreads the other.
 # So a tokenizer is saved with its model, and never trained again.
 #
 # ## How many subwords?
@@ -1110,25 +1118,25 @@ for number, at in ((1, 1), (2, 4), (2, 1)):
 
 # %% tags=["hide-input"]
 @styled
-def draw_sums(title):
+def draw_sums(title, groups):
     figure = new_figure(title, 10, 2.5)
     axes = figure.add_subplot(xlim=(-0.4, 29), ylim=(5.6, -2.5))
     axes.axis("off")
-    for group, (sentence, named) in enumerate(added):
-        axes.text(10 * group + 3.94, -2, sentence, ha="center", size=10)
+    for group, (heading, named) in enumerate(groups):
+        axes.text(10 * group + 3.94, -2, heading, ha="center", size=10)
         for column, (name, numbers) in enumerate(named.items()):
             left = 10 * group + 3 * column
             axes.text(left + 0.94, -0.8, name, ha="center", size=9)
             axes.text(left + 2.44, 2.7, "+= "[column], ha="center", size=12)
             for line, x in enumerate(numbers[:6].tolist()):
-                tone, shown_x = colormaps["RdBu_r"](0.5 + x / 8), f"{x:.2f}"
-                put(axes, left, line, shown_x.replace("-", "−"), 2, 0.9, tone)
+                tone = colormaps["RdBu_r"](0.5 + max(-2.5, min(x, 2.5)) / 8)
+                put(axes, left, line, f"{x:.2f}".replace("-", "−"), 2, 0.9, tone)
     return figure
 
 
 # %% tags=["hide-input"]
 title = "One row for “cat”, one vector for position 1, three inputs (6 of 128 numbers)"
-figure = draw_sums(title)
+figure = draw_sums(title, added)
 figure
 
 # %% tags=["hide-input"]
@@ -1201,11 +1209,36 @@ assert without[0] < 20 and without[1] > 99 and loud[0] > 99 and loud[1] < 20
 assert min(*good, *large) > 85
 
 # %% [markdown]
-# Without the factor (first line), most sums are more similar to some other row: the position's numbers are sixteen times as large as the row's.
-# The token is not lost (subtract the position, and the row is back), but it is hard to recognize.
-# With the factor (second line), the row's numbers have size √512 × 0.044 ≈ 1, and all tokens and most places are recognized.
+# *cat* at position 1 in lines 1, 2 and 4:
+
+# %% tags=["hide-input"]
+by_line, (cat,) = [], tokenizer.encode("cat")
+for line, (start, factor) in enumerate(results, 1):
+    scaled, vector = factor * start * table[cat], position[1]
+    final = scaled + vector
+    best, at = ((each @ final).argmax().item() for each in (rows, position))
+    heading = f"line {line}: {tokenizer.token(best)}, position {at}"
+    name = "▁cat" if factor == 1 else "√512 · ▁cat"
+    by_line.append((heading, {name: scaled, "position 1": vector, "sum": final}))
+title = "“cat” at position 1: what each sum is most similar to (6 of 512 numbers)"
+figure = draw_sums(title, [by_line[0], by_line[1], by_line[3]])
+figure
+
+# %% tags=["hide-input"]
+ends = [heading.split(": ")[1] for heading, _ in by_line]
+assert ends[1] == ends[2] == "▁cat, position 1" != ends[3]
+assert ends[3].startswith("▁cat, ") and ends[0].endswith(", position 1")
+assert not ends[0].startswith("▁cat, ")
+off = [(named["sum"] - position[1]).abs() for _, named in by_line]
+torch.testing.assert_close(off[1], off[2])
+assert off[0].max() < 0.3 and off[1][:6].max() > 0.8 and off[3][:6].max() > 16
+
+# %% [markdown]
+# Without the factor, the position's size is sixteen times the row's, and most sums are more similar to another row.
+# The token is not lost (subtract the position, and the row is back), but hard to recognize.
+# With the factor, the row's numbers have size √512 × 0.044 ≈ 1, and all tokens and most places are recognized.
 #
-# A table that starts at size 1, as `nn.Embedding` does, needs no factor (third line); with the factor on top (last line) the place is drowned.
+# A table that starts at size 1, as `nn.Embedding` does, needs no factor (line 3, like line 2); with it (line 4) the place is drowned.
 # So why start small, and multiply afterwards?
 # The paper does not say.
 # A likely reason is at the other end of the model: the same table serves English, German and the output's scores.

@@ -799,7 +799,7 @@ print(f"asked for {asked.item()}, right is {wanted.item()}")
 
 # %% [markdown]
 # The dictionary is new each time, so no pair can be learned by heart.
-# What can be learned is *how* to look up: that a query matches the key with the same id, and that the answer is the id of the value found.
+# What can be learned is *how* to look up: find the key with the query's id, and answer with its value.
 # The model maps the ids of a query, of keys and of values to a logit for each of the 16 ids.
 
 
@@ -881,13 +881,28 @@ def train(model, seed, rates=lambda name: 5e-3, steps=100, every=10):
 # `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k.
 # `train` shows it 100 batches of 64 look-ups, with Adam at a learning rate of 0.005.
 # `score_table` gives the scores of every query id with every key id.
+# Before and after, we ask for all eight keys above.
 
 # %%
 torch.set_flush_denormal(True)  # a CPU is slow with numbers that have almost vanished
+each_key = keys[0], keys.expand(8, -1), values.expand(8, -1)  # asked for in turn
 model = new_model(scaled_dot, 16, seed=0)
-before = score_table(model)
+before, guesses = score_table(model), model(*each_key).argmax(dim=-1)
 train(model, seed=0)
-after = score_table(model)
+after, replies = score_table(model), model(*each_key).argmax(dim=-1)
+
+# %% tags=["hide-input"]
+for what, row in (("asked for key", keys[0]), ("its value", values[0])):
+    print(f"{what:21}", *(f"{each:5}" for each in row.tolist()))
+on_asked = {}  # step to the weight of the key that is asked for, (8,)
+for step, made, answered in ((0, before, guesses), (100, after, replies)):
+    on_asked[step] = made[keys[0]][:, keys[0]].softmax(dim=-1).diagonal()
+    print(f"step {step:3}: its weight  ", *(f"{each:5.2f}" for each in on_asked[step]))
+    print(f"{'':10}answer     ", *(f"{each:5}" for each in answered.tolist()))
+
+# %% tags=["hide-input"]
+assert torch.equal(replies, values[0]) and (guesses == values[0]).sum() <= 3
+assert on_asked[0].mean() < 0.5 and on_asked[100].min() > 0.9
 
 # %% tags=["hide-input"]
 numbers = [str(number) for number in range(16)]
@@ -912,7 +927,7 @@ for seed in range(5):
 # %% [markdown]
 # Nobody wrote this diagonal.
 # The loss counts only the answers, but its gradient went through the softmax into `w_query`, `w_key` and the embeddings of the ids.
-# The same happened with four more seeds: after 100 steps each of the 16 ids finds itself.
+# With four more seeds too, every id finds itself.
 #
 # It works because the look-up is soft.
 # Every key has some weight, so a score that rises a little moves the answer a little, and the gradient says which way is better.
@@ -979,30 +994,50 @@ scaled_weights = (eight_products / 8).softmax(dim=-1)
 
 # %% tags=["hide-input"]
 print(f"{'q · k':12}", *(f"{each:5.1f}" for each in eight_products))
-rates = []  # of the largest weight
 for divisor, eight_weights in ((1, unscaled_weights), (8, scaled_weights)):
-    largest = eight_weights.max().item()
-    rates.append(largest * (1 - largest) / divisor)
     told = " ".join(f"{each:5.2f}" for each in eight_weights)
-    print(f"divided by {divisor} {told}   rate {rates[-1]:.4f}")
+    print(f"divided by {divisor} {told}")
 
 # %% tags=["hide-input"]
 assert unscaled_weights.argmax() == 3 and unscaled_weights[3] > 0.998
 assert abs(scaled_weights[3] - 0.5) < 0.01 and (scaled_weights > 0.015).all()
-assert 19 < rates[1] / rates[0] < 23
-# The rate is the slope of the largest weight in its own q · k, as autograd finds it.
-for divisor, rate in zip((1, 8), rates, strict=True):
-    moved = eight_products.clone().requires_grad_()
-    (moved / divisor).softmax(dim=-1)[3].backward()
-    assert math.isclose(moved.grad[3].item(), rate, rel_tol=0.01)
 
 # %% [markdown]
 # Without the division this look-up is as good as hard: the fourth key has nearly all the weight, by chance.
 # Divided by 8, it has half, and the other keys still count.
 #
-# A weight w moves with its own score at the rate w(1 − w): 0.25 at w = 0.5, but 0.0099 at w = 0.99.
-# The column *rate* says how fast the largest weight moves with its q · k: w(1 − w), in the last row divided by 8.
-# With the *scale*, the division by √d_k, it is about 20 times as large, and more gradient gets through.
+# How far does a weight w move, if we add 0.1 to its score or its q · k?
+
+# %%
+moves = {}
+for divisor, key in ((8, 3), (8, 0), (1, 3)):
+    added = 0.1 * torch.eye(8)[key]  # to one of the eight
+    as_it_is, in_product = eight_products / divisor, (eight_products + added) / divisor
+    raised = torch.stack([as_it_is, as_it_is + added, in_product]).softmax(dim=-1)
+    w, by_score, by_product = raised[:, key].tolist()
+    moves[divisor, key] = w, by_score - w, by_product - w
+
+# %% tags=["hide-input"]
+print(f"{'':36}it moves, with 0.1 more in")
+print(f"{'w':>26}  0.1·w(1 − w)   its score   its q · k")
+for (divisor, key), (w, *moved) in moves.items():
+    told = "".join(f"{each:12.5f}" for each in (0.1 * w * (1 - w), *moved))
+    print(f"divided by {divisor}, key {key + 1}  {w:.3f}  {told}")
+
+# %% tags=["hide-input"]
+for (divisor, key), (w, by_score, by_product) in moves.items():
+    assert math.isclose(by_score, 0.1 * w * (1 - w), rel_tol=0.1)
+    assert math.isclose(by_product, 0.1 * w * (1 - w) / divisor, rel_tol=0.1)
+    # The rate is the slope of the weight in its own q · k, as autograd finds it.
+    slope = eight_products.clone().requires_grad_()
+    (slope / divisor).softmax(dim=-1)[key].backward()
+    assert math.isclose(slope.grad[key].item(), w * (1 - w) / divisor, rel_tol=0.01)
+assert 19 < moves[8, 3][2] / moves[1, 3][2] < 25
+
+# %% [markdown]
+# It moves about w(1 − w) times as far as its score: most in the middle, hardly near 0 or 1.
+# Its *rate*, how fast it moves with its q · k, is w(1 − w) over the divisor.
+# With the *scale*, the division by √d_k, the largest weight moves about 20 times as far: more gradient gets through.
 #
 # We call a query **saturated** if one key has more than 0.99 of its weight.
 # How many are? We draw 5,000 queries for each width, with 8 keys each.

@@ -747,6 +747,30 @@ fine = ended["right, 4 heads"] + ended["right, 2 heads"] + ended["wrong, 2 heads
 assert max(fine) < 0.02 and 0.3 < min(ended["wrong, 4 heads"])
 assert max(ended["wrong, 4 heads"]) < 0.8  # and yet it has learned something
 
+# %% [markdown]
+# With four heads the wrong layer stays behind.
+# With *two* heads it ends as low as the right one. How?
+# In the right layer output 0 is made from position 0 of both heads, in the wrong one from positions 0 and 1 of head 0.
+# Here are the trained weights of head 0 in both.
+# Arrows lead from positions to outputs; frames mark output 0.
+
+# %% tags=["hide-input"]
+with torch.no_grad():
+    head_0 = {
+        name: trained[name][0].attend(*[one_sentence] * 3)[1][0, 0]  # (queries, keys)
+        for name in ("right, 2 heads", "wrong, 2 heads")
+    }
+tables = []
+for rows_each, (name, of_rows) in enumerate(head_0.items(), start=1):
+    goes_to = [f"{row} → output {row // rows_each}" for row in range(6)]
+    words = "weights", "key", "position"
+    tables.append(Panel(of_rows, goes_to, range(6), name, *words))
+title = "Head 0: one neighbor for each output (right), both for outputs 0 to 2 (wrong)"
+figure = panels(tables, title=title)
+for axes, rows_each in zip(figure.axes, (1, 2), strict=False):  # then the color bar
+    axes.add_patch(Rectangle((-0.5, -0.5), 6, rows_each, **look))
+figure
+
 # %% tags=["hide-input"]
 for layer in trained["wrong, 2 heads"]:
     with torch.no_grad():
@@ -759,20 +783,15 @@ for tokens in (6, 8):  # the numbers of head 1 begin at 6, or at 8
     in_rows = trained["wrong, 2 heads"][0].merge(numbered)[0]
     assert in_rows[0].unique().tolist() == [0, 1]  # head 0, positions 0 and 1
     assert in_rows[3].unique().tolist() == [6, 7]  # of head 1, or still of head 0
+assert min(each.max(dim=-1).values.min() for each in head_0.values()) > 0.7
+steps_to = (head_0["right, 2 heads"].argmax(dim=-1) - torch.arange(6)) % 6
+assert set(steps_to.tolist()) <= {1, 5}  # to a neighbor
 
 # %% [markdown]
-# With four heads the wrong layer stays behind.
-# With *two* heads it ends as low as the right one. How?
-# W_O then makes the output of token 0 from this row:
-#
-# | | left half | right half |
-# |---|---|---|
-# | right | head 0, position 0 | head 1, position 0 |
-# | wrong | head 0, position 0 | head 0, position 1 |
-#
-# So in the wrong layer head 0 learns to look at one neighbor of token 0 from position 0, and at the other from position 1.
+# In the wrong layer, positions 0 and 1 look at 1 and 5, both neighbors of token 0.
+# Head 1 serves outputs 3 to 5.
 # This gets around the bug in sentences of six tokens; in longer ones later rows hold other pieces.
-# (With four heads, the row is all head 0, which carries only four of a word's eight numbers.)
+# (With four heads, output 0 gets head 0 alone, which carries only four of a word's eight numbers.)
 #
 # So neither the right shape nor a low loss shows that the code is right.
 # A much stronger test is the one above: compare with the loop, or with PyTorch's layer, for several heads and several tokens.
@@ -1210,53 +1229,27 @@ counted, their_nouns = "a the Your strong told", "story men mother men men"
 in_table = zip(GROUPS, counted.split(), their_nouns.split(), strict=True)
 assert sorted(of_example) == sorted(in_table)
 
-# %% tags=["hide-input"]
-seen = []  # of each word: its group, the half its sentence is in, and each head's hit
-for number, (weights, pair) in enumerate(zip(last_layer, pairs, strict=True)):
-    top = weights.argmax(dim=-1).tolist()  # (heads, queries)
-    for group, row, noun in before_nouns(pair):
-        hits = [head[row] in noun for head in top]
-        seen.append((group, 2 * number // num_pairs, hits))
-
-
-def select(groups, halves=(0, 1)):
-    """Hits (words, heads) of the words in these groups and halves of the pairs."""
-    rows = [hits for group, half, hits in seen if group in groups and half in halves]
-    return torch.tensor(rows).double()
-
-
 # %% [markdown]
-# For each word of some groups and each head, `select` returns 1 if the largest weight is on the next noun, otherwise 0.
+# `before_nouns` gives each word's group, its row, and the tokens of the next noun.
+
 
 # %%
-roles = torch.stack([select([group]).mean(dim=0) for group in GROUPS])
-other_words = roles[GROUPS.index("any other word"), 1].item()
-of_others.reveal(round(100 * other_words))
+def hits_of(pairs, weights):
+    """Of each group, hits (words, heads): 1 if the largest weight is on the noun."""
+    hits = {group: [] for group in GROUPS}
+    for pair, of_pair in zip(pairs, weights, strict=True):
+        looks_at = of_pair.argmax(dim=-1).tolist()  # (heads, queries): keys
+        for group, row, noun in before_nouns(pair):
+            hits[group].append([head[row] in noun for head in looks_at])
+    return {group: torch.tensor(each).double() for group, each in hits.items()}
 
-# %% [markdown]
-# We picked head 1 by looking at one sentence. Does a count pick it, too?
-# We choose the best head for the articles on the first half of the sentences, and score it on the second half. The 95 % interval tells how far chance may have moved the score [@wilson1927].
 
-# %%
-from course_lib.metrics import share_estimate
-
-chosen = select(GROUPS[:2], halves=[0]).mean(dim=0).argmax().item()
-unseen = select(GROUPS[:2], halves=[1])[:, chosen]
-share = share_estimate(int(unseen.sum()), len(unseen))
-others = select(GROUPS[4:], halves=[1])[:, chosen].mean()
-print(f"head {chosen}: {share.value:.0%} of {len(unseen)} articles,", end=" ")
-print(f"95 % interval {share.low:.0%} to {share.high:.0%}")
-print(f"and {others:.0%} of other words")
+hits = hits_of(pairs, last_layer)
+roles = torch.stack([hits[group].mean(dim=0) for group in GROUPS])  # (groups, heads)
+of_others.reveal(round(100 * roles[-1, 1].item()))
 
 # %% tags=["hide-input"]
-assert chosen == 1 and share.low > 0.85 and share.low > others + 0.2
-
-# %% [markdown]
-# The first half chooses head 1, and the choice holds on the second.
-# Here are all heads. (In brackets: how many words.)
-
-# %% tags=["hide-input"]
-rows = [f"{group} ({len(select([group]))})" for group in GROUPS]
+rows = [f"{group} ({len(hits[group])})" for group in GROUPS]
 columns = [f"head {head}" for head in range(4)]
 panels(
     [Panel(roles, rows, columns, "encoder, last layer", "weights")],
@@ -1270,8 +1263,32 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 
 # %% [markdown]
 # Read the column of head 1: determiners and adjectives nearly always look at the next noun, other words rarely do.
+# (In brackets: how many words.)
 #
-# Does it only count positions? Not for articles: it finds the noun across other words (row 2).
+# We picked head 1 by looking at one sentence. Does a count pick it, too?
+# We choose the best head for the articles on the first half of the sentences, and score it on the second half. The 95 % interval tells how far chance may have moved the score [@wilson1927].
+
+# %% tags=["hide-input"]
+from course_lib.metrics import share_estimate
+
+middle = num_pairs // 2
+choosing = hits_of(pairs[:middle], last_layer[:middle])
+scoring = hits_of(pairs[middle:], last_layer[middle:])
+chosen = torch.cat([choosing[each] for each in GROUPS[:2]]).mean(dim=0).argmax().item()
+unseen = torch.cat([scoring[each] for each in GROUPS[:2]])[:, chosen]
+share = share_estimate(int(unseen.sum()), len(unseen))
+others = scoring["any other word"][:, chosen].mean()
+print(f"head {chosen}: {share.value:.0%} of {len(unseen)} articles,", end=" ")
+print(f"95 % interval {share.low:.0%} to {share.high:.0%}")
+print(f"and {others:.0%} of other words")
+
+# %% tags=["hide-input"]
+assert chosen == 1 and share.low > 0.85 and share.low > others + 0.2
+
+# %% [markdown]
+# The first half chooses head 1, and the choice holds on the second.
+#
+# Does it only count positions? Not for articles: it finds the noun across other words (figure, row 2).
 # (Our adjectives cannot tell: their noun is always next.)
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
 # It also switches heads off: a weight says where a head *looks*, not what the model *uses*.

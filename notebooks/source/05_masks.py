@@ -611,17 +611,8 @@ for t in range(tgt_len):
 #
 # A **leak** is a way by which something that should be hidden reaches an output.
 # With a correct mask there is none.
-# To see why, change the word *Hund*, at position 5, and watch *sieht*, at position 3.
-#
-# In the first attention, *sieht* uses positions 0 to 3 only: the softmax leaves hidden scores out, and hidden values get the weight 0.
-# So *Hund* is nowhere in output 3, nor in any other output before position 5.
-# In the second attention, *sieht* reads outputs 0 to 3 of the first, and none of them has changed.
-# So it goes on through any number of layers, if nothing but attention mixes positions.
-# (All numbers must be finite: we will meet the exception.)
-#
-# Does our *code* follow this argument?
-# The gradient says how much output *t* changes with a small change of input *s*.
-# For *s* > *t* it must be **exactly 0**, not only small.
+# To see why, we put *Apfel* in place of *Hund*, at position 5, and send both sentences through two attentions.
+# By how much does the vector at each position change?
 
 
 # %%
@@ -632,15 +623,41 @@ def through(layers, y, mask):
     return y
 
 
+two_layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
+vectors = random(tokenizer.vocab_size, d_model)
+other_tgt = torch.tensor([[BOS_ID, *tokenizer.encode("Die Katze sieht den Apfel.")]])
+y, y_apfel = (vectors[ids] + positions[:tgt_len] for ids in (one_tgt, other_tgt))
+print(" " * 16, *(f"{word:>6}" for word in german))
+for depth, name in enumerate(("input", "first attention", "second attention")):
+    layers = two_layers[:depth]
+    of_hund, of_apfel = (through(layers, z, causal)[0] for z in (y, y_apfel))
+    change = (of_hund - of_apfel).norm(dim=-1)  # (tgt_len,)
+    print(f"{name:16}", *(f"{each:6.2g}" for each in change))
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(of_hund[:5], of_apfel[:5], rtol=1e-12, atol=1e-14)
+assert (change[5:] > 1e-4).all()  # of the second attention
+assert german[5] == "Hund" and german[3] == "sieht"
+assert words(other_tgt[0])[5] == "Apfel" and (one_tgt != other_tgt).sum() == 1
+
+# %% [markdown]
+# Take *sieht*, at position 3.
+# In the first attention it uses positions 0 to 3 only: the softmax leaves hidden scores out, and hidden values get the weight 0.
+# In the second it reads outputs 0 to 3 of the first, and none of them has changed.
+# So it goes on through any number of layers, if nothing but attention mixes positions.
+# (All numbers must be finite: we will meet the exception.)
+#
+# The gradient tests every pair of positions: how much does output *t* change with a small change of input *s*?
+# For *s* > *t* it must be **exactly 0**, not only small.
+
+
+# %%
 def influence(layers, y, mask):
     """Size of the gradient of each output (row) with respect to each input (column)."""
     jacobian = torch.autograd.functional.jacobian(lambda y: through(layers, y, mask), y)
     # jacobian: (1, queries, d_model, 1, keys, d_model)
     return jacobian.square().sum(dim=(0, 2, 3, 5)).sqrt()  # (queries, keys)
 
-
-two_layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
-y = random(tokenizer.vocab_size, d_model)[one_tgt] + positions[:tgt_len]  # our target
 
 # %% [markdown]
 # We test one attention and a stack of two, with the causal mask and with a slip.
@@ -688,14 +705,6 @@ for name, far in (("tril(1), one attention", 1), ("tril(1), two attentions", 2))
     assert torch.equal(seen[name] > 0, reached)
 other_input = random(*y.shape)  # the argument says: at every input
 assert (influence(two_layers, other_input, causal)[future] == 0).all()
-
-# %% tags=["hide-input"]
-other_word = y.clone()  # at position 5, *Hund*
-other_word[0, 5] = -y[0, 5]
-of_hund, of_other = (through(two_layers, z, causal)[0] for z in (y, other_word))
-torch.testing.assert_close(of_hund[:5], of_other[:5], rtol=1e-12, atol=1e-14)
-assert ((of_hund - of_other)[5:].abs().amax(dim=-1) > 1e-4).all()
-assert german[5] == "Hund" and german[3] == "sieht"
 
 # %% [markdown]
 # The black line is the edge of the causal mask.
@@ -1110,7 +1119,15 @@ for queries, mask in ((7, masks["padding"]), (1, of_one)):
 #
 # In `torch.nn.MultiheadAttention`, and so in `torch.nn.Transformer`, which is made of it, True means *hidden*.
 # We hand it a padding mask in the shape it wants, (batch, keys), but with our meaning, True = may attend.
-# A line shows a sentence's first query. The first sentence has two `<pad>`, the second none.
+# The first sentence has two `<pad>`, the second none.
+
+# %%
+inverted = Predict(
+    "What weights does the second sentence, without padding, get with our meaning?",
+    ["its usual ones", "a sixth each", "zeros", "NaN"],
+    section="Invert its meaning",
+)
+inverted
 
 # %%
 torch.manual_seed(0)
@@ -1122,6 +1139,8 @@ for name, mask in (("ours", ours), ("~ours", ~ours)):
     given[name] = weights  # (batch, queries, keys), mean of the heads
     for shares in weights[:, 0]:  # of each sentence's first query
         print(f"{name:6}", *(f"{share:5.2f}" for share in shares))
+gone = "NaN" if given["ours"][1].isnan().all() else "zeros"
+inverted.reveal(gone, because="without padding all of its keys are hidden")
 
 # %% tags=["hide-input"]
 assert (given["ours"][0, :, :4] == 0).all()  # for all queries
@@ -1135,81 +1154,125 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 
 # %% [markdown]
 # The first sentence attends to *nothing but* its padding, and no error says so.
-# The second has no padding, so all of its keys are hidden (here: NaN).
 # `~ours` is right.
 #
 # ## When you use a library
 #
-# | where | convention | shape |
-# |---|---|---|
-# | this course | True = may attend | as the scores: keys in full, other axes in full or 1 |
-# | `F.scaled_dot_product_attention`, `attn_mask` of bool | True = may attend | broadcast to (batch, heads, queries, keys) |
-# | the same of float | added to the scores: 0 open, −∞ hidden | the same |
-# | the same, `is_causal=True` | causal from the upper left | none |
-# | `flex_attention`, `mask_mod` [@dong2024] | True = may attend | a function of batch, head, query and key |
-# | `nn.MultiheadAttention` (`key_padding_mask`, `attn_mask`), `nn.Transformer` | True = *hidden*; floats are added | (batch, keys); (queries, keys) or (batch · heads, queries, keys) |
-# | Hugging Face, `attention_mask` | 1 = may attend, 0 = padding | (batch, keys) |
-#
-# Six keys with equal scores, four open: a quarter each.
-# (For `flex_attention` and Hugging Face, `sdpa` gets the mask they mean.)
+# What does True mean, and in which shape does the mask come?
+# A mask of floats is *added* to the scores: 0 for open, −∞ for hidden.
+# We try calls on six keys with equal scores, four of them open.
 
 # %%
-from torch.nn.attention.flex_attention import create_mask
-
-six_words = "The cat sleeps . <pad> <pad>".split()
-four_open = torch.tensor([[word != "<pad>" for word in six_words]])  # (batch, keys)
-in_axes = four_open[:, None, None]  # (batch, 1, 1, keys)
-added = torch.zeros(1, 1, 1, 6).masked_fill(~in_axes, -math.inf)
-attention_mask = four_open.long()  # Hugging Face's 1 and 0; we make it bool
-
-sdpa = F.scaled_dot_product_attention
-layer = nn.MultiheadAttention(6, num_heads=1, batch_first=True)
-one_query, six_keys = torch.zeros(1, 1, 1, 6), torch.ones(1, 1, 6, 6)
-asked = one_query, six_keys, torch.eye(6)[None, None]  # unit values: context = weights
-in_layer = one_query[0], six_keys[0], six_keys[0]  # without the axis of heads
-
-
-def mask_mod(batch, head, query, key):
-    return four_open[batch, key]
-
+keep = torch.tensor([[True] * 4 + [False] * 2])  # (batch, keys): four words, two <pad>
+may = keep[:, None, None]  # (batch, 1, 1, keys)
+past = causal_mask(6)[0, 0]  # (queries, keys); query 3 sees the four words
+print("may.log() =", may.log().flatten().tolist())
 
 # %%
-six_queries = one_query.expand(1, 1, 6, 6)  # of their weights we take query 3's
-answered = {
-    "this course": attention_weights(one_query, six_keys, in_axes),
-    "F.scaled_dot_product_attention": sdpa(*asked, in_axes),
-    "the same of float": sdpa(*asked, added),
-    "the same, is_causal=True": sdpa(six_queries, *asked[1:], is_causal=True)[:, :, 3],
-    "flex_attention, mask_mod": sdpa(*asked, create_mask(mask_mod, 1, 1, 1, 6, "cpu")),
-    "nn.MultiheadAttention": layer(*in_layer, key_padding_mask=~four_open)[1],
-    "Hugging Face, attention_mask": sdpa(*asked, attention_mask[:, None, None] == 1),
-}
-print(" " * 30, *(f"{word:>6}" for word in six_words))
-for name, weights in answered.items():
-    print(f"{name:30}", *(f"{share:6.2f}" for share in weights.flatten()))
-
-# %% [markdown]
-# Three calls fail without an error:
-
-# %%
-wrong = {
-    "of float, but 1 and 0": sdpa(*asked, attention_mask[:, None, None].float()),
-    "is_causal=True, one query": sdpa(*asked, is_causal=True),
-    "of bool, none open": sdpa(*asked, in_axes & False),  # older versions: NaN
-}
-print(" " * 30, *(f"{word:>6}" for word in six_words))
-for name, weights in wrong.items():
-    print(f"{name:30}", *(f"{share:6.2f}" for share in weights.flatten()))
+as_floats = Predict(
+    "A float mask, but 1 for open and 0 for hidden. How much do the two `<pad>` get?",
+    ["nothing", "less than a third", "a third", "more than a third"],
+    section="When you use a library",
+)
+as_floats
 
 # %% tags=["hide-input"]
-for weights in answered.values():
-    torch.testing.assert_close(weights.flatten(), torch.tensor([0.25] * 4 + [0] * 2))
-of_numbers, of_causal, of_none = (weights.flatten() for weights in wrong.values())
-assert (of_numbers > 0.05).all() and of_causal.tolist() == [1, 0, 0, 0, 0, 0]
-assert of_none.tolist() == [0] * 6
+from torch.nn.attention.flex_attention import create_mask
+
+six_queries, six_keys = torch.zeros(1, 1, 6, 6), torch.ones(1, 1, 6, 6)
+layer = nn.MultiheadAttention(6, num_heads=1, batch_first=True)
+
+
+def sdpa(query=six_queries, **given):  # unit vectors as values: context = weights
+    units = torch.eye(6)[None, None]
+    return F.scaled_dot_product_attention(query, six_keys, units, **given)
+
+
+def of_layer(**given):
+    return layer(six_queries[0], six_keys[0], six_keys[0], **given)[1][None]
+
+
+def by_mod(table):
+    return create_mask(lambda batch, head, q, k: table[batch, k], 1, 1, 6, 6, "cpu")
+
+
+# %% tags=["hide-input"]
+right_calls = {
+    "mask=may": attention_weights(six_queries, six_keys, mask=may),
+    "attn_mask=may": sdpa(attn_mask=may),
+    "attn_mask=may.log()": sdpa(attn_mask=may.log()),
+    "is_causal=True, 6 queries": sdpa(is_causal=True),
+    "mask_mod → keep[b, k]": sdpa(attn_mask=by_mod(keep)),
+    "key_padding_mask=~keep": of_layer(key_padding_mask=~keep),
+    "attn_mask=~past": of_layer(attn_mask=~past),
+    "attention_mask=keep.long()": sdpa(attn_mask=keep.long()[:, None, None] == 1),
+}
+
+# %% tags=["hide-input"]
+wrong_calls = {
+    "mask=keep": refuses(attention_weights, six_queries, six_keys, keep),
+    "attn_mask=~may": sdpa(attn_mask=~may),
+    "attn_mask=may.float()": sdpa(attn_mask=may.float()),
+    "is_causal=True, 1 query": sdpa(six_queries[:, :, 3:4], is_causal=True),
+    "mask_mod → ~keep[b, k]": sdpa(attn_mask=by_mod(~keep)),
+    "key_padding_mask=keep": of_layer(key_padding_mask=keep),
+    "attn_mask=past": of_layer(attn_mask=past),
+    "no attention_mask": sdpa(),
+}
+
+# %% tags=["hide-input"]
+about = [  # library, and what True means there, in the order of the calls
+    ("attention_weights of this course", "may attend"),
+    ("F.scaled_dot_product_attention", "may attend"),
+    ("", "(is added)"),
+    ("", "causal"),
+    ("flex_attention", "may attend"),
+    ("nn.MultiheadAttention, nn.Transformer", "hidden"),
+    ("", "hidden"),
+    ("Hugging Face models", "1: may attend"),
+]
+
+
+def in_percent(got):  # of query 3, or of the only one
+    if got is True:
+        return "an error"
+    return " ".join(f"{100 * share:3.0f}" for share in got[0, 0, -3:][0])
+
+
+# %% tags=["hide-input"]
+weights_head = "weights in %: 4 words, 2 <pad>"
+print(f"  {'True means':15}{'right call':28}{'wrong call':25}{weights_head}")
+of_right = {in_percent(weights) for weights in right_calls.values()}
+print(f"  {'':15}{'every right call':53}{' or '.join(of_right)}")
+calls = zip(about, right_calls, wrong_calls, strict=True)
+for (library, meaning), right_call, wrong_call in calls:
+    if library:
+        print(library)
+    told = in_percent(wrong_calls[wrong_call])
+    print(f"  {meaning:15}{right_call:28}{wrong_call:25}{told}")
+on_pads = wrong_calls["attn_mask=may.float()"][0, 0, 3, 4:].sum()
+as_much = f"{'less' if on_pads < 0.33 else 'more'} than a third"
+why = "a hidden score is only 1 below an open one"
+as_floats.reveal(as_much if on_pads else "nothing", because=why)
+
+# %% tags=["hide-input"]
+four_shares, two_shares = torch.tensor([[3.0] * 4 + [0] * 2, [0] * 4 + [6] * 2]) / 12
+for weights in right_calls.values():
+    torch.testing.assert_close(weights[0, 0, 3], four_shares)
+for name in ("attn_mask=~may", "key_padding_mask=keep", "attn_mask=past"):
+    torch.testing.assert_close(wrong_calls[name][0, 0, 3], two_shares)
+of_floats = wrong_calls["attn_mask=may.float()"][0, 0, 3]
+torch.testing.assert_close(of_floats[0] / of_floats[5], torch.tensor(math.e))
+assert wrong_calls["mask=keep"] is True  # refused
+assert wrong_calls["is_causal=True, 1 query"].flatten().tolist() == [1, 0, 0, 0, 0, 0]
+assert not sdpa(attn_mask=may & False).any()  # older versions: NaN
 
 # %% [markdown]
-# 1 and 0 hide nothing, `is_causal` opens key 0 only, and a row without keys gets 0, not NaN.
+# Only our library refuses the wrong call: `keep` lacks two axes.
+# In `attn_mask`, True opens for `F.scaled_dot_product_attention` and hides for `nn.MultiheadAttention` (where it may also be (batch · heads, queries, keys)).
+# `is_causal` counts from the upper left, so a single query sees key 0 only.
+# And a row without keys gets 0 from `F.scaled_dot_product_attention`, not NaN.
+# (For `flex_attention` [@dong2024] and Hugging Face, it gets the mask that they mean.)
 #
 # ## What a leak does to training
 #

@@ -286,17 +286,13 @@ of_positions
 
 # %% [markdown]
 # Does one pass over the true tokens give the same logits and gradient as seven?
-# Each row is a pass, with each answer's probability:
 
 # %%
 passes, computed = [], 0
-print("answer ", *(f"{token:>6}" for token in tokens(tgt_out)))
 with torch.no_grad():
     for length in range(1, len(tgt_out) + 1):
         y = model.decode(one_in[:, :length], memory, src)  # (1, length, d_model)
         passes.append(model.generator(y[0]))  # (length, vocab)
-        p = passes[-1].softmax(dim=-1)
-        print(f"pass {length} ", *(f"{p[t, tgt_out[t]]:6.1%}" for t in range(length)))
         computed += length
 apart = max((each - logits[0, : len(each)]).abs().max() for each in passes)
 print(f"logits of one pass and of seven: {apart:.0e} apart")
@@ -330,33 +326,59 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# It does, up to rounding (in float64): the last row is the one pass, and no column changes.
+# It does, up to rounding (in float64).
 # (For the gradient we add up the newest predictions' losses, without dropout.)
 # The reason is the causal mask: position *t* cannot tell whether later tokens exist.
-# Without the mask, new tokens change earlier positions:
+# Each answer's probability in each pass, with the mask and without:
 
 # %% tags=["hide-input"]
 unmasked = []
-print("the same weights, without the causal mask")
-print("answer ", *(f"{token:>6}" for token in tokens(tgt_out)))
 with torch.no_grad():
     for length in range(1, len(tgt_out) + 1):
         y = model.decoder(model.tgt_embedding(one_in[:, :length]), memory)
         unmasked.append(model.generator(y[0]))  # (length, vocab)
-        p = unmasked[-1].softmax(dim=-1)
-        print(f"pass {length} ", *(f"{p[t, tgt_out[t]]:6.1%}" for t in range(length)))
+
+
+def triangle(passes):
+    """(passes, answers): the probability of each answer that a pass reaches, or 0."""
+    table = torch.zeros(len(passes), len(tgt_out), dtype=torch.float64)
+    for row, each in zip(table, passes, strict=True):
+        p = each.softmax(dim=-1).cpu()  # (length, vocab)
+        row[: len(each)] = p[range(len(each)), tgt_out[: len(each)]]
+    return table
+
+
+# %% tags=["hide-input"]
+of_passes = {"causal mask": triangle(passes), "no causal mask": triangle(unmasked)}
+numbered = [f"pass {number}" for number in range(1, len(passes) + 1)]
+to_label = numbered, tokens(tgt_out)
+figure = panels(
+    [
+        Panel(values, *to_label, name, "weights", "answer")
+        for name, values in of_passes.items()
+    ],
+    title="With the causal mask, a new token changes no earlier prediction",
+    words={"weights": "probability of the answer"},
+)
+for text in (text for place in figure.axes for text in place.texts):
+    column, row = text.get_position()
+    text.set_visible(column <= row)  # the others are not computed
+figure
 
 # %% tags=["hide-input"]
 # One token has no future: so far both ways are the same.
 torch.testing.assert_close(unmasked[0], passes[0], rtol=1e-9, atol=1e-9)
 for before, after in pairwise(unmasked):
     assert ((after[:-1] - before).abs().amax(dim=-1) > 0.05).all()
-assert unmasked[0].softmax(dim=-1)[0, tgt_out[0]] > 0.8
-assert unmasked[-1].softmax(dim=-1)[0, tgt_out[0]] < 0.1
+with_mask, without = of_passes.values()
+for t, column in enumerate(with_mask.T):
+    assert (column[t:] - column[t]).abs().max() < 1e-9 and column[t] > 0.8
+# The answer sieht, by pass: its position must predict it first in pass 3.
+assert without[2, 2] > 0.8 and without[3:, 2].max() < 0.005 and without[-1, 0] < 0.1
 
 # %% [markdown]
-# All but the newest do worse although they see their answer: training, with the mask, never showed them one.
-# With the mask, a model can be trained on all positions at once.
+# Without the mask, `▁sieht` gets 0.00 once its position sees it: training, with the mask, never showed an answer.
+# With the mask, no column changes, and the last row is the one pass: a model can be trained on all positions at once.
 # In translation this does not help: the next token is not known until it is written.
 #
 # Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
@@ -813,8 +835,7 @@ assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 # Is it so in other sentences?
 # The course corpus records links: which source and target words belong together.
 # So we can check for each row: is the source token with the largest weight linked to the token predicted, or to the token read?
-# In 200 sentences we count the rows whose two tokens both have links (last layer, mean of its heads).
-# Chance is a source token drawn at random.
+# One sentence first (last layer, mean of heads):
 
 
 # %% tags=["hide-input"]
@@ -835,6 +856,35 @@ def token_links(pair):
 
 
 # %% tags=["hide-input"]
+links = [token_links(pair) for pair in corpus.test]
+last_maps = many_maps.cross[-1].mean(dim=1).cpu()  # the last layer, as above
+duck = 59  # a short sentence in which every case occurs
+duck_src, duck_in, duck_out = (
+    tokens(ids[duck].tolist()) for ids in (many.src, many.tgt_in, many.tgt_out)
+)
+linked_to = [" ".join(duck_src[at] for at in row.nonzero()) for row in links[duck]]
+cases = [("reads → predicts", "looks most at", "linked to predicted", "linked to read")]
+for t in range(1, len(linked_to)):  # row 0 reads <s>, which has no links
+    largest, of_both = duck_src[last_maps[duck, t].argmax()], linked_to[t - 1 : t + 1]
+    cases.append((f"{duck_in[t]} → {duck_out[t]}", largest, *reversed(of_both)))
+print(corpus.test[duck].src, "|", corpus.test[duck].tgt)
+for entries in cases:
+    print(*(f"{entry:21}" for entry in entries))
+
+# %% tags=["hide-input"]
+fits = [(most == predicted, most == read) for _, most, predicted, read in cases[1:]]
+only_predicted, both_fit, neither = (True, False), (True, True), (False, False)
+assert fits == [only_predicted] * 2 + [both_fit] + [only_predicted] * 2 + [neither]
+assert cases[3] == ("▁En → te", "▁duck", "▁duck", "▁duck")
+assert (links[duck].sum(dim=1) == 1).all()
+
+# %% [markdown]
+# Tokens of one word share its links.
+# In 200 sentences, we count the rows where both tokens have links.
+# Chance is a source token drawn at random.
+
+
+# %% tags=["hide-input"]
 def agreement(weights):
     """(rows, 4): is the largest weight on a link of what the row must predict, and of
     what it reads? And the chances of a source token drawn at random.
@@ -852,8 +902,7 @@ def agreement(weights):
 
 
 # %% tags=["hide-input"]
-links = [token_links(pair) for pair in corpus.test]
-hits = agreement(many_maps.cross[-1].mean(dim=1).cpu())  # the last layer, as above
+hits = agreement(last_maps)
 by_predicted, by_read, chance_predicted, chance_read = hits.mean(dim=0).tolist()
 only_read = int((hits[:, 1] > hits[:, 0]).sum())
 print(f"{f'{len(hits)} rows, linked to':24} found   by chance")
@@ -871,7 +920,7 @@ for layer in many_maps.cross:
 
 # %% [markdown]
 # The label that fits is the token predicted; each head of both layers favors it (folded).
-# The token read does not even reach chance, and hardly ever fits alone.
+# The token read stays below chance, and hardly ever fits alone.
 # But this is no law: in larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
 # So measure before you label.
 #

@@ -376,22 +376,18 @@ def draw_means(panel, name, each, spread):
 # %% tags=["hide-input"]
 @styled
 def draw_logits(title):
-    figure = new_figure(title, 10.0, 3.2)
-    *panels, last = figure.subplots(1, 3, width_ratios=(3, 2, 2))
+    figure = new_figure(title, 9.0, 3.2)
+    panels = figure.subplots(1, 2, width_ratios=(3, 2))
     for panel, start in zip(panels, two_starts, strict=True):
         draw_panel(panel, *start)
         draw_means(panel, *start)
-    last.set(title="two areas: 1 and √e", xlabel="x", yticks=[])
-    last.plot(x, normal, "k--")
-    last.plot(x, x.exp() * normal, color="C0", label="e^x times the normal curve")
-    handles = [panel.get_legend_handles_labels(), last.get_legend_handles_labels()]
-    below = dict(loc="outside lower center", ncols=3)
-    figure.legend(*(one + two for one, two in zip(*handles, strict=True)), **below)
+    below = dict(loc="outside lower center", ncols=2)
+    figure.legend(*panels[0].get_legend_handles_labels(), **below)
     return figure
 
 
 # %% [markdown]
-# The logits of both models (right panel: see *Why more than 7.60?*):
+# The logits of both models:
 
 # %% tags=["hide-input"]
 draw_logits("Without initialize the token just read stands far out")
@@ -410,13 +406,8 @@ for _, each, spread in two_starts:
         assert abs(of_read - mean_loss(each, tgt_out)) < 10
     else:
         assert 3.5 < of_read < 4.5 and abs(of_read - largest_other) < 0.8
-assert abs(torch.trapezoid(x.exp() * normal, x) - math.exp(0.5)) < 0.01
 
 # %% tags=["hide-input"]
-assert abs(logits[~just_read].exp().mean().log() - 0.5) < 0.1
-for logit in (-3.0, 0.0, 1.5):
-    moved = math.exp(0.5) * math.exp(-((logit - 1) ** 2) / 2)
-    assert math.isclose(math.exp(logit) * math.exp(-logit * logit / 2), moved)
 for table, length in ((nn.Embedding(2000, 256), 16), (wide.generator, 1)):
     of_rows = table.weight.norm(dim=-1).mean().item()
     assert math.isclose(of_rows, length, rel_tol=0.02)
@@ -441,23 +432,110 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # %% [markdown]
 # **Why 226?**
 # A logit is the dot product of the vector that enters the generator with a token's row of the shared matrix.
-# The vector is normalized to variance 1, so its length is √d_model, here 16.
+# That is length · length · cosine of the angle between them (1: same direction); means:
+
+
+# %% tags=["hide-input"]
+@torch.no_grad()
+def factors(model):
+    """Means: the vector's length, its row's length, their cosine and their product."""
+    memory = model.encoder(model.src_embedding(src), None)
+    x = model.decoder(model.tgt_embedding(tgt_in), memory, causal_mask(32), None)
+    row = model.generator.weight[tgt_in]  # of the token just read
+    cosine, product = F.cosine_similarity(x, row, dim=-1), (x * row).sum(dim=-1)
+    means = x.norm(dim=-1), row.norm(dim=-1), cosine, product
+    return [each.mean().item() for each in means]
+
+
+# %% tags=["hide-input"]
+torch.manual_seed(1)
+uninitialized = OurTransformer(ModelConfig(**of_wide)).eval()  # as `wide` was at first
+both = factors(uninitialized), factors(wide)
+print("token just read      vector's length · row's length · cosine = logit")
+for (name, *_), (vector, row, cosine, product) in zip(two_starts, both, strict=True):
+    print(f"{name:20}{vector:16.0f} ·{row:13.0f} ·{cosine:7.2f} ={product:6.0f}")
+
+# %% tags=["hide-input"]
+lengths_expected = (16, 16), (16, 1)
+for found, lengths_of in zip(both, lengths_expected, strict=True):
+    assert all(map(partial(math.isclose, rel_tol=0.02), found, lengths_of))
+    assert math.isclose(math.prod(found[:3]), found[3], rel_tol=0.02)
+for (*_, product), (_, each, _) in zip(both, two_starts, strict=True):
+    assert math.isclose(product, each[just_read].mean(), rel_tol=0.001)
+assert both[0][2] > 0.8 and 0.2 < both[1][2] < 0.3
+
+# %% [markdown]
+# The vector is normalized to variance 1, so its length is √d_model.
 # `nn.Embedding` draws numbers of variance 1 too, so a row is as long.
-# Residual paths carry the row of the token just read up to the generator: vector and row point almost the same way, and their product, 225, is near 16 · 16 = 256.
-# With unrelated rows it is 0 ± 16: around 0 with a standard deviation of √d_model (lesson [03](03_attention.ipynb)).
+# Residual paths carry the row of the token just read up to the generator: vector and row point almost the same way.
+# With unrelated rows the product is 0 ± 16: around 0 with a standard deviation of √d_model (lesson [03](03_attention.ipynb)).
 # So the model is sure that the token just read comes next.
 # The softmax sums e^x over the logits x, here to about e²²⁵.
 # The loss is the sum's logarithm minus the target's logit, for random targets about 225 − 0.
 #
 # **Why more than 7.60?**
 # With `initialize` a row's length is 1, not √d_model: the product with unrelated rows is 0 ± 1, for any d_model.
-# Position and layers move the vector farther from its row, and the token just read gets about 4, not 16: about as much as the largest of all others.
+# Position and layers move the vector farther from its row, and the token just read gets about as much as the largest of all others.
 #
 # Guessing evenly needs equal logits: if all were 0, each e^x would be 1, and the sum 2,000.
-# But they follow the normal curve (dashed), e^(−x²/2) up to a factor, and e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2): the same curve moved by 1, times e^(1/2) (right panel).
-# So the area under the product, the mean of e^x, is not 1 but e^(1/2) = √e, and the sum is 2,000 · e^(1/2).
-# Its logarithm, minus a target's logit of about 0, is 7.60 + 0.50 = 8.10, close to the measured 8.21.
-#
+# But they follow the normal curve, e^(−x²/2) up to a factor.
+# The mean of e^x counts each logit e^x times: e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2), the same curve moved by 1, times e^(1/2) = √e.
+
+
+# %% tags=["hide-input"]
+@styled
+def draw_weighted(title):
+    figure = new_figure(title, 9.0, 3.0)
+    panel = figure.add_subplot(xlabel="logit x, with initialize", yticks=[])
+    flat, width = logits.flatten(), 0.2
+    bins = torch.arange(-5, 7, width).numpy()
+    told = "logits: area 1", f"each counted e^x times: area {flat.exp().mean():.2f}"
+    panel.hist(flat.numpy(), bins, density=True, color="#8fc4e8", label=told[0])
+    weighted = dict(weights=flat.exp() / len(flat) / width, color="C6", alpha=0.4)
+    panel.hist(flat.numpy(), bins, **weighted, label=told[1])
+    panel.plot(x, normal, "k--", label="normal curve: area 1")
+    area = math.exp(0.5)
+    panel.plot(x, x.exp() * normal, "k", label=f"moved by 1, times √e: area {area:.2f}")
+    figure.legend(loc="outside right center")
+    return figure
+
+
+# %% tags=["hide-input"]
+draw_weighted("Counted e^x times, the logits follow a curve around 1 with area √e")
+
+# %% tags=["hide-input"]
+assert abs(torch.trapezoid(x.exp() * normal, x) - math.exp(0.5)) < 0.01
+for logit in (-3.0, 0.0, 1.5):
+    moved = math.exp(0.5) * math.exp(-((logit - 1) ** 2) / 2)
+    assert math.isclose(math.exp(logit) * math.exp(-logit * logit / 2), moved)
+counted_e_x = logits.exp() / logits.exp().sum()
+around = (counted_e_x * logits).sum()
+assert abs(around - 1) < 0.3
+assert abs((counted_e_x * (logits - around) ** 2).sum().sqrt() - 1) < 0.3
+for each in (logits, logits[~just_read]):
+    assert abs(each.exp().mean().log() - 0.5) < 0.1
+assert 0.02 < logits[just_read].exp().mean() / 2000 < 0.08
+
+# %% [markdown]
+# So the mean of e^x is not 1 but √e (the token just read adds a little), and the sum's logarithm is ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
+# The loss subtracts the target's logit, about 0:
+
+# %%
+log_sums, of_targets = logits.logsumexp(dim=-1), logits.gather(-1, tgt_out[..., None])
+measured = logits.exp().mean(), log_sums.mean(), of_targets.mean()
+predicted = math.exp(0.5), math.log(2000) + 0.5, 0.0
+print("           mean of e^x   ln of the sum − target's logit =  loss")
+for name, numbers in (("predicted", predicted), ("measured", measured)):
+    mean, log_sum, target = map(float, numbers)
+    print(f"{name:9}{mean:13.3f}{log_sum:16.3f} −{target:15.3f}", end="")
+    print(f" ={log_sum - target:6.3f}")
+
+# %% tags=["hide-input"]
+assert math.isclose(log_sum - target, start, abs_tol=1e-3)
+for ours_is, told in zip(measured, predicted, strict=True):
+    assert abs(ours_is - told) < 0.2
+
+# %% [markdown]
 # ## Can it learn at all?
 #
 # The next test needs a little training: **overfit one batch**, that is, let the model learn eight sentences by heart.

@@ -391,11 +391,19 @@ def step_sizes(gradients, **options):
     return [a - b for a, b in zip(places, places[1:], strict=False)]
 
 
+def running_mean(numbers, share):
+    """The corrected mean after each number: it keeps this share of itself."""
+    mean, found = 0.0, []
+    for step, number in enumerate(numbers, start=1):
+        mean = share * mean + (1 - share) * number
+        found.append(mean / (1 - share**step))
+    return found
+
+
+# %% tags=["hide-input"]
 broken = [1.0] * 100 + [1000.0] + [1.0] * 9000
 quick, slow = step_sizes(broken), step_sizes(broken, beta2=0.999)
 clipped = step_sizes([min(g, 1.0) for g in broken])
-spiked = {"clipped to 1": clipped, "not clipped, β₂ = 0.98": quick}
-spiked["not clipped, β₂ = 0.999"] = slow
 nearly_still = sum(move < 0.1 for move in quick)
 hardly, far = nearly_still > 200, max(quick) > 2
 told = "it hardly moves for hundreds of steps" if hardly else "nothing special"
@@ -403,21 +411,31 @@ why = f"it moves by less than 0.1 learning rates in {nearly_still} steps, for β
 spike.reveal("it jumps far" if far else told, because=why)
 
 # %% tags=["hide-input"]
+m = running_mean(broken, 0.9)
+root_v = [math.sqrt(v) for v in running_mean([g * g for g in broken], 0.98)]
+spiked = {"m": m, "√v, β₂ = 0.98": root_v}
+spiked |= {"move: m / √v": quick, "move, if clipped to 1": clipped}
 curves(
-    {name: (range(600), each[:600]) for name, each in spiked.items()},
+    {name: (range(1, 801), each[:800]) for name, each in spiked.items()},
     xlabel="step",
-    ylabel="move (learning rates)",
-    title="One gradient of 1,000, and v remembers it for hundreds of steps",
-    marks={"gradient of 1,000": (100, None)},
+    ylabel="m, √v, and moves (learning rates)",
+    title="One gradient of 1,000: m forgets it soon, √v after hundreds of steps",
+    log_y=True,
+    marks={"gradient of 1,000": (101, None)},
 )
 
 # %% tags=["hide-input"]
 assert nearly_still == 242 and sum(move < 0.1 for move in slow) == 2374
 assert max(quick) < 1.001 and max(slow) < 1.001 and min(clipped) > 0.99
+quotients = zip(m, root_v, quick, strict=True)
+assert all(math.isclose(a / b, move, rel_tol=1e-6) for a, b, move in quotients)
+assert m[99] < 1.01 and root_v[99] < 1.01 and 90 < m[100] < root_v[100]
+assert quick[100] < 1 and m[180] < 1.1 and root_v[180] > 50
+assert root_v[600] > 1.1 and root_v[799] < 1.1
 
 # %% [markdown]
-# In the step of the large gradient the weight moves by less than one learning rate, because v grows at once.
-# But v forgets it far more slowly than m, and that does the harm: for 242 steps the weight hardly moves (2,374 with PyTorch's default β₂ = 0.999).
+# In the step of the large gradient √v grows even more than m: the weight moves by less than one learning rate.
+# Then m forgets it far faster than v, and that does the harm: for 242 steps the weight hardly moves (2,374 with PyTorch's default β₂ = 0.999).
 #
 # **Gradient clipping** [@pascanu2013] prevents this: if the norm of the whole model's gradient is too large, all its numbers are multiplied by one factor, so that its direction stays.
 # The paper does not mention clipping. We clip to a norm of 1, and measure below what that changes.
@@ -632,8 +650,8 @@ if device == "cpu" and abs(history.losses[199] - 1.37) < 0.005:  # the run of th
     assert live.translations[2][1] == ["l e s s o n", "n o s s e l", "r e d n o w"]
 
 # %% [markdown]
-# The curve shows what came before: from about step 35 to step 80, the training loss falls only from 3.5 to 3.2.
-# How good is that? `by_frequency` (folded) computes the loss of guessing each token by its frequency, without a look at the source.
+# Before step 100, where the table begins, the curve hardly falls for a while.
+# How good is the model there? `by_frequency` (folded) computes the loss of guessing each token by its frequency, without a look at the source.
 
 
 # %% tags=["hide-input"]
@@ -645,16 +663,22 @@ def by_frequency(pairs, vocab, smoothing=0.0):
 
 # %%
 guessing = by_frequency(encode_pairs(tokenizer, train_pairs), small.vocab_size, 0.1)
-floor = smoothing_floor(0.1, tokenizer.vocab_size)
-ended = sum(history.losses[-50:]) / 50
-print(f"training loss, smoothed, at the end {ended:.2f}, floor {floor:.2f}", end=", ")
-print(f"of guessing by frequency {guessing:.2f}")
-print(f"validation loss, plain, at the end {history.epochs[-1]['valid_loss']:.2f}")
+print(f"smoothed loss of guessing by frequency: {guessing:.2f}")
+
+# %% tags=["hide-input"]
+curves(
+    {"training, smoothed": (range(1, 151), history.losses[:150])},
+    xlabel="step",
+    ylabel="loss (nats per token)",
+    title="From step 35 to 80 the loss stays near that of guessing by frequency",
+    marks={
+        f"guessing by frequency, {guessing:.2f}": (None, guessing.item()),
+        "first row of the table": (100, None),
+    },
+)
 
 # %% tags=["hide-input"]
 so_far = sum(history.losses[90:100]) / 10
-assert history.losses[0] > 2 * ended
-assert floor < min(history.losses) and ended < floor + 0.4
 assert abs(sum(history.losses[35:80]) / 45 - guessing) < 0.25
 assert 3.3 < sum(history.losses[33:38]) / 5 < 3.7 and abs(guessing - 3.45) < 0.01
 assert 3 < sum(history.losses[75:85]) / 10 < 3.4 and guessing - 1 < so_far < guessing
@@ -662,11 +686,22 @@ assert max(history.losses[200:]) < guessing < min(history.losses[:20])
 
 # %% [markdown]
 # So on this plateau the model is about as good as guessing without the source.
-# The loss leaves it before step 100, where the table begins: with letters of the source.
+# At step 100 the loss has left it, and each answer repeats a letter of the source.
 # After 200 steps *wonder* is right. Both answers for *lesson* go astray after the first s.
 # Perhaps the model finds its place by the letter that it has just written: then it cannot tell the two letters s apart.
 # After 400 steps all three are right. (On another machine the later rows may differ.)
-#
+
+# %%
+floor = smoothing_floor(0.1, tokenizer.vocab_size)
+ended = sum(history.losses[-50:]) / 50
+print(f"training loss, smoothed, at the end {ended:.2f}, floor {floor:.2f}")
+print(f"validation loss, plain, at the end {history.epochs[-1]['valid_loss']:.2f}")
+
+# %% tags=["hide-input"]
+assert history.losses[0] > 2 * ended
+assert floor < min(history.losses) and ended < floor + 0.4
+
+# %% [markdown]
 # At the end the validation loss is far below the floor: it is plain, the training loss is smoothed.
 # So the gap between them says nothing about memorizing.
 #
@@ -771,7 +806,31 @@ assert max(heights[3], heights[9]) < min(heights[0], heights[-1])
 # The steps seem to overshoot from one wall to the other.
 #
 # Averaging finds the middle afterwards.
-# The other way is to let the steps shrink: we repeat the run with our own loop and a rate that falls linearly to almost 0.
+# The other way is to let the steps shrink: we repeat the run with our own loop and a rate that falls linearly.
+
+# %% tags=["hide-input"]
+asked = dict(d_model=small.d_model, total_steps=len(history.rates))
+every_step = range(1, len(history.rates) + 1)
+linear_recipe = replace(recipe, decay="linear")
+shrinking = [learning_rate(linear_recipe, step, **asked) for step in every_step]
+curves(
+    {
+        "the run above": (every_step, history.rates),
+        "repeated, linear decay": (every_step, shrinking),
+    },
+    xlabel="step",
+    ylabel="learning rate",
+    title="One run ends at more than half of its peak rate, the other at almost 0",
+    marks={"half of the peak": (None, max(history.rates) / 2)},
+)
+
+# %% tags=["hide-input"]
+two_rates = list(zip(history.rates, shrinking, strict=True))
+same, after = two_rates[: recipe.warmup_steps], two_rates[recipe.warmup_steps :]
+assert all(math.isclose(a, b, rel_tol=1e-9) for a, b in same)
+assert all(a > b for a, b in after)
+assert 0.6 < history.rates[-1] / max(history.rates) < 0.7
+assert 0 < shrinking[-1] < 0.01 * max(shrinking)
 
 
 # %%

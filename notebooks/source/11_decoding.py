@@ -450,15 +450,14 @@ assert sum(a.ids == b.ids for a, b in zip(one, other, strict=True)) >= 97
 # What is the most probable output of *all*, our second answer?
 #
 # There are too many to score, but a total can only fall.
-# So once a beginning is below some finished output, nothing that begins so can win, and the whole branch is cut [@stahlberg2019].
-# `exact` tries the most probable token first, starts from the best output that we have, and gives up after 1,000 calls.
-# Does it translate better than a beam of 8?
+# Once a beginning is below some finished output, its whole branch is cut [@stahlberg2019].
+# `exact` tries the most probable token first and gives up after 1,000 calls.
 
 
 # %%
 def exact(src, best, asked, total=0.0, ids=()):
     """The better of `best`, a pair (total, ids), and the best output that begins so."""
-    asked.append(ids)
+    asked.append((total, [*ids]))
     totals = total + next_log_probs(src, ids)
     best = max(best, (totals[eos_id].item(), [*ids]))
     totals[eos_id] = -math.inf
@@ -468,6 +467,33 @@ def exact(src, best, asked, total=0.0, ids=()):
         best = exact(src, best, asked, totals[token].item(), [*ids, token])
     return best
 
+
+# %% [markdown]
+# Its calls for *I sang three days ago.*, starting from greedy decoding's −2.47 (right: the most probable continuation it cuts):
+
+# %% tags=["hide-input"]
+asked, cut_totals = [], []
+top, top_ids = exact(src, (sang_greedy.log_prob, sang_greedy.ids), asked)
+followed = [ids for _, ids in asked]
+print(f" total  {'beginning':26}best it cuts")
+for total, ids in asked:
+    totals = total + next_log_probs(src, ids)
+    order = totals.argsort(descending=True).tolist()
+    gone = next(t for t in order if t != eos_id and [*ids, t] not in followed)
+    cut_totals.append(totals[gone].item())
+    line = f"{total:6.2f}  {tokenizer.decode(ids) or '<s>':26}"
+    print(f"{line}{cut_totals[-1]:6.2f} {tokenizer.token(gone)}")
+print(f"most probable of all outputs:\n{top:6.2f}  {tokenizer.decode(top_ids)}")
+
+# %% tags=["hide-input"]
+bound = sang_greedy.log_prob
+assert max(cut_totals) < bound - 0.1 < bound + 0.05 < min(total for total, _ in asked)
+assert tokenizer.decode(top_ids) == "Ich sang vor drei Tagen."
+assert math.isclose(top, -2.28, abs_tol=0.01) and len(asked) == 10
+
+# %% [markdown]
+# All that it follows is above −2.47, all that it cuts below, so ten calls are a proof.
+# Does `exact` translate better than a beam of 8?
 
 # %%
 hits, calls = Counter(), []
@@ -480,8 +506,9 @@ for row, text in enumerate(sources[:100]):
     if calls[-1] < 1000:
         hits.update(name for name, each in outputs.items() if each.ids == ids)
         if (widest := outputs["beam 8"]).ids != ids:
-            print(text, f"\n  {widest.log_prob:6.2f} {tokenizer.decode(widest.ids)}")
-            print(f"  {total:6.2f} {tokenizer.decode(ids)}")
+            print(f"{text}\n  beam 8 {widest.log_prob:6.2f}", end=" ")
+            print(tokenizer.decode(widest.ids))
+            print(f"  exact  {total:6.2f} {tokenizer.decode(ids)}")
 proved = sum(count < 1000 for count in calls)
 print(f"{proved} of 100 in time; half of them in {sorted(calls)[50]} calls or fewer")
 
@@ -504,9 +531,9 @@ darf = sum(token_log_probs(encode(unasked), tokenizer.encode("Er darf?")))
 assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 
 # %% [markdown]
-# It finds more probable outputs: a beam of 8 has missed a few, greedy decoding about one in three.
+# A beam of 8 has missed a few, greedy decoding about one in three.
 # But read what was missed.
-# For *He may invite a neighbor who loves the blue flower.* the beam writes the whole sentence, with one word doubled.
+# For *He may invite …* the beam writes the whole sentence, with one word doubled.
 # The most probable output is *Er darf?*, "He may?".
 # Here the beam translates better because its search fails.
 #
@@ -562,7 +589,8 @@ for size, grown in trees.items():
     facts[size] = mean(end.total for end in ends), length, cut_off, *gains
     print(f"{size:4}{cut_off:12}{facts[size][0]:11.2f}{length:9.1f}", end="")
     print(f"{bleu(texts_of[size], references).score:6.1f}", end="  ")
-    print(*(map(told, gains) if size > 1 else ()), sep="  ")
+    cells = map(told, gains) if size > 1 else ["baseline".ljust(17), "baseline"]
+    print(*cells, sep="  ")
 wanted = mean(len(tokenizer.encode(references[row])) for row in rows)
 print(f"references{wanted:26.1f}\n* of the {len(rows)} sentences that all beams finish")
 
@@ -659,7 +687,7 @@ for a in alphas:
         if results is first or a in (0, best_alpha):
             line += f"{mean(map(len, picked[a][part])):8.1f}"
             line += f"{results[a].score:6.1f}{bare(results[a]):6.1f} "
-    print(line + f" {told(gain)}  ← chosen" * (a == best_alpha))
+    print(line + {0: " baseline", best_alpha: f" {told(gain)}  ← chosen"}.get(a, ""))
 of_halves = [
     mean(len(tokenizer.encode(text)) for text in references[part]) for part in halves
 ]
@@ -683,7 +711,6 @@ assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 # %% [markdown]
 # The length penalty raises BLEU, and most of the gain is length.
 # Without the brevity penalty little of it is left, and the first half even loses: the outputs are longer, but their words are not shown to be better.
-# (Several α score nearly the same.)
 #
 # ## Sampling: draw the next token
 #
@@ -927,6 +954,7 @@ assert 10 < right_of["drawn"] < 30 and 90 < right_of["greedy"]
 # ## Which search for what?
 #
 # The three answers in five ways, on the same sentences (T: temperature).
+# *Calls*: beginnings that the model is asked about, per sentence.
 # *Different*: distinct outputs of 100 runs on *I sang three days ago.*
 
 # %%
@@ -938,25 +966,27 @@ choices = {
     "drawn, T = 1": (draw, "seeing what the model thinks possible"),
     "top-p 0.8": (partial(draw, top_p=0.8), "variety, stories"),
 }
-compared, took = {}, {}
-decode_all(search_with(4, 0.0), sources)  # warm-up
+compared, calls_of, seen = {}, {}, []  # seen: rows of logits, one for each beginning
+hook = model.generator.register_forward_hook(lambda *call: seen.append(len(call[-1])))
 for name, (search, _) in choices.items():
-    started = time.perf_counter()
+    seen.clear()
     compared[name] = decode_all(search, sources)
-    took[name] = time.perf_counter() - started
+    calls_of[name] = sum(seen) / num_pairs
+hook.remove()
 
 # %% tags=["hide-input"]
 variety, baseline = {}, [tokenizer.decode(each.ids) for each in by_greedy]
-print(f"{'BLEU':>21}  {'against greedy':20}{'log-prob.':>10}{'different':>11}", end="")
-print(f"{'time':>7}  use it for")
+print(f"{'BLEU':>21}  {'gain over greedy':20}{'log-prob.':>10}", end="")
+print(f"{'calls':>7}{'different':>11}  use it for")
 for name, (search, use) in choices.items():
     repeated = decode_all(search, [sang] * 100)
     variety[name] = len({tokenizer.decode(each.ids) for each in repeated})
     written = [tokenizer.decode(each.ids) for each in compared[name]]
     gain = bleu_difference(written, baseline, references)
-    print(f"{name:16}{bleu(written, references).score:5.1f}  {told(gain):20}", end="")
+    cell = "baseline" if name == "greedy" else told(gain)
+    print(f"{name:16}{bleu(written, references).score:5.1f}  {cell:20}", end="")
     print(f"{mean(each.log_prob for each in compared[name]):10.2f}", end="")
-    print(f"{variety[name]:11}{took[name] / took['greedy']:5.1f} ×  {use}")
+    print(f"{calls_of[name]:7.1f}{variety[name]:11}  {use}")
 
 # %% tags=["hide-input"]
 scores = {name: bleu_of(hypotheses) for name, hypotheses in compared.items()}
@@ -965,10 +995,16 @@ best_two = scores["beam 4, α = 0"], scores["beam 4, α = 0.6"]
 assert scores["greedy"] < min(best_two) and abs(best_two[0] - best_two[1]) < 2
 *searched, of_all, of_top_p = variety.values()
 assert searched == [1, 1, 1] and 10 < of_top_p < of_all - 15
+of_one, of_beam, of_penalized, *_ = calls_of.values()
+by_length = mean(len(each.outputs(eos_id)) for each in compared["greedy"])
+extended = sum(node.fate == "kept" for tree in trees[4] for node in tree.nodes)
+assert math.isclose(of_one, by_length)
+assert math.isclose(of_beam, extended / num_pairs, rel_tol=0.02)
+assert math.isclose(of_beam, of_penalized, rel_tol=0.02)
+assert 3.4 < of_beam / of_one < 4
 
 # %% [markdown]
-# For translating, the beams score best, partly because three greedy outputs run to the limit.
-# (Times are relative to greedy decoding, and rough.)
+# For translating, the beams score best (for nearly four times the calls), partly because three greedy outputs run to the limit.
 # These draws cost BLEU and buy variety.
 #
 # ## The key-value cache
@@ -1066,7 +1102,7 @@ assert numbers == 2 * model.config.num_layers * model.config.d_model * lengths
 # %% [markdown]
 # The price is space for the cache (lesson [14](14_cost_and_memory.ipynb)).
 #
-# For 64 tokens, the decoder computes 2,080 positions without the cache and 64 with it: 32 times fewer. Is it 32 times as fast?
+# For 64 tokens, the decoder computes 32.5 times fewer positions with the cache. Is it 32.5 times as fast?
 
 # %% tags=["hide-input"]
 sentences, out_lengths = 4, [8, 16, 32, 64]
@@ -1087,13 +1123,16 @@ for _ in range(3):
     for name, run in runs.items():
         run.append([seconds(length, name == "with cache") for length in out_lengths])
 slow, fast = (torch.tensor(run).min(dim=0).values for run in runs.values())  # the best
+print(f"{'positions computed':>29}{'ms a step (this machine)':>34}")
+print("tokens   without  cached    fewer   without  cached   faster")
 for place, length in enumerate(out_lengths):
-    each_step = [f"{1000 * run[place] / length:5.1f} ms" for run in (slow, fast)]
-    print(f"{length:3} tokens: a step {each_step[0]} without", end=", ")
-    print(f"{each_step[1]} with cache, {slow[place] / fast[place]:.1f} times as fast")
+    positions = sum(range(length + 1))
+    print(f"{length:6}{positions:10,}{length:8}{positions / length:7.1f} ×", end="")
+    print(*(f"{1000 * run[place] / length:9.1f}" for run in (slow, fast)), end="")
+    print(f"{slow[place] / fast[place]:7.1f} ×")
 
 # %% tags=["hide-input"]
-assert sum(range(65)) == 2080
+assert (length, positions) == (64, 2080) and positions / length == 32.5
 if device == "cpu":  # on a GPU both are overhead
     assert slow[-1] - fast[-1] > max(0, slow[0] - fast[0]) and slow[-1] / fast[-1] < 20
     assert fast[-1] / 64 < 2 * fast[0] / 8 and slow[0] < 2 * fast[0]
@@ -1101,7 +1140,6 @@ if device == "cpu":  # on a GPU both are overhead
 # %% [markdown]
 # No. With the cache, a step of this small model is nearly all fixed overhead: it takes about as long at 64 tokens as at 8.
 # A step without it pays this overhead, too; only the rest is saved, which grows with length.
-# (Times of the machine that ran this page.)
 #
 # **A common mistake**: a beam search that reorders its hypotheses but not the cache.
 # Its two rows (`old`) are *Die Katze* and *Der Hund*; it drops the first and extends the second twice, to *Der Hund sieht* and *Der Hund schläft* (`new`).

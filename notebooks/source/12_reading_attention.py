@@ -735,8 +735,35 @@ assert least > 0.55 and pronoun.distance < 0.35
 # - *Determiner → noun*: encoder 1.1 finds nearly every noun, far ahead of any fixed distance, and hardly any control row looks there. Our first question has its answer: yes.
 # - *Pronoun → noun*: the same head finds seven in ten, far more than any distance. (Figure 4 of the paper shows two such heads, in one sentence.)
 # - *Verb → subject*: encoder 1.0 finds three of four, which would make a fine picture. But a fixed distance finds more: not confirmed.
-# - *Prefix → verb*: decoder 0.0 is confirmed by our rule. But half of the rows in between look at the verb as well, so part of this may be "this head prefers verbs".
-#
+# - *Prefix → verb*: decoder 0.0 is confirmed. But half of the rows in between (dashed) look at the verb as well: perhaps this head prefers verbs.
+
+# %% tags=["hide-input"]
+from course_lib.figures import attention_map
+
+batch = make_batch(encode_pairs(tokenizer, [pairs[worn]])).to(device)
+with torch.no_grad(), record_attention(model) as worn_maps:
+    model(batch.src, batch.tgt_in)
+worn_map = worn_maps.decoder[0][0, 0].cpu()  # of decoder 0.0: (queries, keys)
+title = "To write “auf”, decoder 0.0 looks at “setzt”; to write “der” and “den”, too"
+figure = attention_map(worn_map, [*hat_in[1:], "</s>"], hat_in, title=title)
+(axes, _) = figure.axes
+axes.set(xlabel="token read", ylabel="predicted token")
+corner, between_them = auf.keys[0] - 0.5, auf.row - auf.keys[0]
+axes.add_patch(Rectangle((corner, auf.row - 0.5), 1, 1, **frame))
+dashed = Rectangle((corner, corner), 1, between_them, **frame, ls="--")
+_ = axes.add_patch(dashed)
+figure
+
+# %% tags=["hide-input"]
+from course_lib.analysis import control_rows
+
+its_controls = control_rows(auf, hat, "decoder", len(hat_in) - 1)
+assert [hat_in[row + 1] for row in its_controls] == "▁der ▁Student ▁den ▁Hut".split()
+assert (its_controls[0], len(its_controls)) == (auf.keys[0], between_them)
+of_verb = worn_map[:, auf.keys[0]]  # the weights on setzt
+assert of_verb[[2, 4, auf.row]].min() > 0.8 and of_verb[[3, 5]].max() < 0.45
+
+# %% [markdown]
 # Of all fifteen candidates (folded cell) five are confirmed.
 # The two not shown here are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary of our sentence has a task after all.
 #
@@ -856,7 +883,44 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 # Without decoder 0.3, about as many; the difference may be chance.
 #
 # In the first explorer, most rows of 0.3 look at the token just read. What for?
-# Of the tokens that are wrong only without a head, how many repeat that token?
+# One sentence, with and without it:
+
+# %% tags=["hide-input"]
+peter = new["Peter asks whether we need the small bottle."][1]
+batch = make_batch(encode_pairs(tokenizer, [peter])).to(device)
+with torch.no_grad(), record_attention(model) as peter_maps:
+    both_ways = [model(batch.src, batch.tgt_in)[0]]  # (tgt_len, vocab)
+with torch.no_grad(), ablate_heads(model, [("decoder", 0, 3)]):
+    both_ways.append(model(batch.src, batch.tgt_in)[0])
+just_read = batch.tgt_in[0]
+looks_at = just_read[peter_maps.decoder[0][0, 3].argmax(dim=-1)]
+of_columns = just_read, looks_at, *(each.argmax(dim=-1) for each in both_ways)
+columns = [[tokenizer.token(n).lstrip("▁") for n in ids.tolist()] for ids in of_columns]
+of_repeat = [  # the logit of the token just read, minus the mean logit
+    (each.gather(1, just_read[:, None])[:, 0] - each.mean(dim=1)).tolist()
+    for each in both_ways
+]
+
+# %% tags=["hide-input"]
+print(f"{'':29}predicted next token      logit of the token just read*")
+print("just read    0.3 looks at    all heads  without 0.3    all heads  without 0.3")
+for *entries, logit_on, logit_off in [*zip(*columns, *of_repeat, strict=True)][1:]:
+    print("{:13}{:16}{:11}{:14}".format(*entries), end="")
+    print(f"{logit_on:9.1f}{logit_off:13.1f}", end="")
+    print("  ← repeats" * (entries[0] == entries[3]))
+print("* minus the mean logit of its row")
+
+# %% tags=["hide-input"]
+read_here, looked_at, right_here, without_it = columns
+comma = read_here.index(",")
+assert right_here == [*read_here[1:], "</s>"] and right_here[comma] == "ob"
+changed = [n for n, each in enumerate(without_it) if each != right_here[n]]
+assert changed == [comma] and without_it[comma] == looked_at[comma] == ","
+rises = [after - before for before, after in zip(*of_repeat, strict=True)]
+assert rises[comma] > 5 and max(rises[:comma] + rises[comma + 1 :]) < 1.5
+
+# %% [markdown]
+# Of all tokens wrong only without a head, how many are such repeats?
 
 
 # %% tags=["hide-input"]
@@ -917,9 +981,9 @@ assert sum(top_places.values()) > 0.6 * sum(repeated_at.values())
 assert (",", "▁ob", ",") in mistakes["decoder", 0, 3]
 
 # %% [markdown]
-# Without decoder 0.3 three of four do (*fragt, ,* for *fragt, ob*), without 0.1 half.
+# Without decoder 0.3 three of four, without 0.1 half.
 # (With tied weights, lesson [08](08_transformer.ipynb#How-does-it-start?), an embedding alone predicts its own token: folded cell.)
-# Does 0.3 hold that token's logit down, or does any damage to its layer raise it?
+# Does 0.3 hold the repeated token's logit down, or does any damage to its layer raise it?
 
 
 # %% tags=["hide-input"]
@@ -948,17 +1012,19 @@ at_read = torch.cat(at_read, dim=1).cpu()  # (heads, tokens)
 
 # %% tags=["hide-input"]
 with_all, rise = read_logits(), {}
-print("logit of the token just read, minus the mean logit:", end=" ")
-print(f"{with_all.mean():.2f} with all heads; its change")
-print(f"{'':20}   all rows   where the head looks at that token   elsewhere")
 for head in [*(("decoder", 0, number) for number in range(4)), ("encoder", 1, 1)]:
-    rise[head] = change = read_logits([head]) - with_all
-    print(f"without {head[0]} {head[1]}.{head[2]} {change.mean():+10.2f}", end="")
-    if head[0] == "decoder":
-        looking = at_read[head[2]]
-        print(f"{change[looking].mean():+20.2f}", end=" " * 14)
-        print(f"{change[~looking].mean():+10.2f}", end="")
-    print()
+    rise[head] = read_logits([head]) - with_all
+of_four = torch.stack([rise["decoder", 0, number] for number in range(4)])
+chosen_rows = torch.ones_like(at_read), at_read, ~at_read  # all, there, elsewhere
+in_rows = [(of_four * rows).sum(dim=1) / rows.sum(dim=1) for rows in chosen_rows]
+row_names = [f"without decoder 0.{number}" for number in range(4)]
+column_names = ["all tokens", "the head looks at it", "it looks elsewhere"]
+mean_rises = torch.stack(in_rows, dim=1).round(decimals=2)
+panels(
+    [Panel(mean_rises, row_names, column_names, "")],
+    title="Without 0.3, the token just read gains most",
+    words={"signed": "mean change of the logit of the token just read"},
+)
 
 # %% tags=["hide-input", "hide-output"]
 tokens_read = [batch.tgt_in > model.config.unk_id for batch in batches]
@@ -967,18 +1033,15 @@ ahead_by = rise["decoder", 0, 3] - rise["decoder", 0, 0]
 told = mean_estimate([each.mean().item() for each in ahead_by.split(sizes)])
 print(f"0.3 minus 0.0, mean of a sentence: {told.value:.2f}", end=" ")
 print(f"({told.low:.2f} to {told.high:.2f})")
-of_four = torch.stack([rise["decoder", 0, number] for number in range(4)])
-there, elsewhere = (
-    (of_four * rows).sum(dim=1) / rows.sum(dim=1) for rows in (at_read, ~at_read)
-)
-assert told.low > 0.03 and there.argmax() == 3
-assert of_four.mean(dim=1)[[0, 1, 3]].min() > 0.2 and of_four[2].mean() < 0.05
+everywhere, there, elsewhere = in_rows
+assert told.low > 0.03 and there.argmax() == everywhere.argmax() == 3
+assert everywhere[[0, 1, 3]].min() > 0.2 and everywhere[2] < 0.05
 assert rise["encoder", 1, 1].mean().abs() < 0.08
 assert (there > elsewhere + 0.1)[[0, 1, 3]].all() and elsewhere[[0, 3]].max() < 0
 
 # %% [markdown]
 # Damage alone does not: without 0.2, which costs 11 points, it does not rise.
-# Three of the four heads hold it down, mostly where they look at the token, 0.3 most.
+# Three of the four heads hold it down, mostly where they look at the token. (On average: in our sentence, only the comma rises much.)
 #
 # ### One at a time is not the whole story
 #

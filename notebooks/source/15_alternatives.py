@@ -69,7 +69,7 @@ for place in distance[0].nonzero().flatten().tolist():
 # In the next picture, a fact travels from the first of six tokens to the last output.
 
 # %% tags=["hide-input"]
-from course_lib.figures import new_figure, styled
+from course_lib.figures import curves, new_figure, styled
 
 FIRST, LAST = 0, 5  # of six tokens
 
@@ -330,7 +330,7 @@ assert needed == 10
 # Take a = ½ and the tokens 4, 0, 2. Token by token, the state is 4, then 2, then 3.
 # Or read the last state off all at once: 1 · 2 + ½ · 0 + ¼ · 4 = 3. Each token counts by its age, with the weights 1, ½, ¼.
 # So there are *two ways to compute one layer*. The first is a recurrence that keeps one number. The second is a convolution whose window is the whole text, and no token waits for another.
-# The list 1, ½, ¼, … is the **kernel**.
+# The list 1, ½, ¼, …, the powers of a, is the **kernel**.
 #
 # A positive number a below 1 can only shrink the state.
 # A *complex* number also turns it: the state is then the hand of a clock (lesson 02) that gets shorter with each tick.
@@ -357,21 +357,67 @@ class OurStateSpace(nn.Module):
 
 # %% [markdown]
 # The two ways agree, as we check below, because every step is linear and the same: how much a token counts depends only on its age.
-# Here is the kernel of four hands, what a token adds to the output 0, 1, 2, … tokens later. (Hand 0 does not turn.)
+# Below, a token of 1 has set hand 2 (times its weight) to the arrow 0. Each tick multiplies it by a.
+# The height of its tip, the real part, is what it adds to the output; the kernel is the sum for four hands. (Hand 0 does not turn.)
 
 # %%
-from course_lib.figures import curves
-
 space, x = OurStateSpace(hands=4), torch.randn(40, generator=generator)
 age = torch.arange(40)
-hands = (space.weights[:, None] * space.a[:, None] ** age).real  # (hands, length)
-kernel = hands.sum(dim=0)
-lines = {"kernel, their sum": (age, kernel)}
-lines |= {f"hand {number}": (age, hand) for number, hand in enumerate(hands)}
-title = "A kernel is a sum of hands that turn at different speeds and get shorter"
-curves(lines, xlabel="age of the token", ylabel="what it adds", title=title)
+hands = space.weights[:, None] * space.a[:, None] ** age  # (hands, length)
+kernel = hands.real.sum(dim=0)  # (length,)
 
 # %% tags=["hide-input"]
+from matplotlib.patches import ConnectionPatch
+
+DRAWN, TICKS, AGE = 2, 9, 4  # a hand, its last tick, and the one with a dotted line
+
+
+def draw_clock(axes, hand):
+    """A hand at each tick, as on a clock: the real part points up."""
+    points = torch.stack([hand.imag, hand.real], dim=1).tolist()
+    for tick, tip in enumerate(points):
+        looks = dict(arrowstyle="->", color="C1", shrinkA=0, shrinkB=0)
+        axes.annotate("", tip, (0, 0), arrowprops=looks)
+        away = [1.17 * each for each in tip]
+        axes.text(*away, tick, ha="center", va="center_baseline", fontsize=9)
+    axes.plot(*zip(*points, strict=True), "s", color="C1", ms=4)
+    axes.set(xlim=(-1.3, 1.3), aspect="equal", xticks=[], ylabel="height")
+
+
+# %% tags=["hide-input"]
+def draw_heights(axes):
+    looks = dict(color="C1", marker="s", ms=4, markevery=range(TICKS + 1))
+    axes.plot(age, hands.real.T, color="0.75", lw=1)
+    axes.plot(age, hands[DRAWN].real, "--", label=f"height of hand {DRAWN}", **looks)
+    axes.plot(age, kernel, color="C0", lw=2.5, label="kernel: sum of the four")
+    axes.text(AGE + 0.5, hands[DRAWN, AGE].real, AGE, va="center", fontsize=9)
+    axes.set(title="what a token adds (gray: other hands)", xlabel="age of the token")
+    axes.legend(loc="upper right")
+
+
+# %% tags=["hide-input"]
+@styled
+def hand_and_kernel():
+    title = "A hand turns and gets shorter; the kernel adds up four such heights"
+    figure = new_figure(title, 9.0, 3.6)
+    clock, wave = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.9))
+    clock.set(title=f"hand {DRAWN} at ages 0 to {TICKS}")
+    draw_clock(clock, hands[DRAWN, : TICKS + 1])
+    draw_heights(wave)
+    tip = hands[DRAWN, AGE]
+    ends = (tip.imag, tip.real), (AGE, tip.real)
+    looks = dict(axesA=clock, axesB=wave, ls=":", color="0.3")
+    figure.add_artist(ConnectionPatch(*ends, "data", "data", **looks))
+    return figure
+
+
+hand_and_kernel()
+
+# %% tags=["hide-input"]
+turned = (hands[DRAWN, 1:] / hands[DRAWN, :-1]).angle() / math.pi  # clockwise
+assert (turned - 0.1 * DRAWN).abs().max() < 1e-3 and 1.5 < TICKS * 0.1 * DRAWN < 2
+assert (hands.abs().diff(dim=1) < 0).all() and (space.a[0].imag.abs() < 1e-6).all()
+assert torch.allclose(hands[:, 0], space.weights)
 assert (space.a.abs() < 1).all()
 assert kernel[35:].abs().max() < kernel.abs().max() / 2
 state, states = 0, []
@@ -1019,39 +1065,61 @@ longest, shortest, flops = (
     {name: [measured[name, n][which] for n in lengths] for name, _ in measured}
     for which in range(3)
 )
-print(f"{'':20}{'longest chain,':>16}{'shortest,':>16}")
-print(f"{'n = 16, 32, 64':20}{'one layer':>16}{'end to end':>16}")
-for name in longest:
-    rows = longest[name], shortest[name]
-    both = (" ".join(f"{each:4}" for each in row) for row in rows)
+flops["state_space_loop"] = [2 * n * d for n in lengths]
+flops["state_space_fourier"] = [round(15 * n * d * math.log2(2 * n)) for n in lengths]
+formulas = "4 n² d + 6 n d²", "4 n d²", "2 k n d²", "2 n d", "15 n d log₂(2n)"
+print(f"{'':20}{'longest chain,':>15}{'shortest,':>13}")
+print(f"{'n = 16':20}{'one layer':>15}{'end to end':>13}{'operations':>13}")
+for name, formula in zip(longest, formulas, strict=True):
     print("\n" if name == "state_space_loop" else "", end="")
-    print(f"{name:20}", *(f"{words:>15}" for words in both))
+    print(f"{name:20}{longest[name][0]:15}{shortest[name][0]:13}", end="")
+    print(f"{flops[name][0]:13,}  {formula}")
+
+# %% [markdown]
+# - *Attention*: 8 calls by the key, 4 by the value.
+# - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
+# - *Convolution*: for 16 tokens it takes 8 layers of 9 calls, a path of 8 · 9 = 72.
+#
+# How do the three grow when the text doubles?
 
 # %% tags=["hide-input"]
-whole = flops["self_attention"]
-operations = {  # to the formula, and the numbers at each length
-    "self_attention": ("4 n² d + 6 n d²", whole),
-    "without projections": (
-        "4 n² d",
-        [total - 6 * n * d**2 for total, n in zip(whole, lengths, strict=True)],
-    ),
-    "recurrence": ("4 n d²", flops["recurrence"]),
-    "convolution": ("2 k n d²", flops["convolution"]),
-    "state_space_loop": ("2 n d, by hand", [2 * n * d for n in lengths]),
-    "state_space_fourier": (
-        "15 n d log₂(2n), by hand",
-        [round(15 * n * d * math.log2(2 * n)) for n in lengths],
-    ),
+claims = {  # of table 1, as functions of the length
+    "n² d": lambda n: n**2 * d,
+    "n d²": lambda n: n * d**2,
+    "k n d²": lambda n: k * n * d**2,
+    "n / k": lambda n: n / k,
+    "n": lambda n: n,
+    "1": lambda n: 1,
 }
+table = {"self_attention": ("", "1", "1"), "without projections": ("n² d",)}
+table |= {"recurrence": ("n d²", "n", "n"), "convolution": ("k n d²", "1", "n / k")}
+tallies = dict.fromkeys(("self_attention", "without projections"))  # in this order
+tallies |= {name: (flops[name], longest[name], shortest[name]) for name in longest}
+whole = flops["self_attention"]
+alone = [total - 6 * n * d**2 for total, n in zip(whole, lengths, strict=True)]
+tallies["without projections"] = (alone,)
 
 # %% tags=["hide-input"]
-growth = {}
-print(f"{'operations, n =':20}", *(f"{n:8}" for n in lengths), f"{'each doubling':>16}")
-for name, (formula, (at_16, at_32, at_64)) in operations.items():
-    growth[name] = at_32 / at_16, at_64 / at_32
-    factors = " ".join(f"× {factor:.1f}" for factor in growth[name])
-    print("\n" if name == "state_space_loop" else "", end="")
-    print(f"{name:20} {at_16:8,} {at_32:8,} {at_64:8,} {factors:>16}  {formula}")
+heads = ("operations", "sequential steps", "path length")
+print(f"{'':19}", *(f"| {head:20}" for head in heads))
+print(f"{'n from 32 to 64':19}", *(f"| {'table 1':>11} {'measured':>8}" for _ in heads))
+for name, triple in tallies.items():
+    print("\n" if name == "state_space_loop" else "", end=f"{name:19}")
+    for formula, numbers in zip(table.get(name, ("",) * 3), triple, strict=True):
+        by = claims[formula](64) / claims[formula](32) if formula else 0
+        claimed = f"{formula}: × {by:.0f}" if formula else ""
+        print(f" | {claimed:>11} {f'× {numbers[2] / numbers[1]:.1f}':>8}", end="")
+    print()
+
+# %% tags=["hide-input"]
+checked = 0
+for name, row in table.items():
+    for formula, numbers in zip(row, tallies[name], strict=True):
+        for early, late in ((0, 1), (1, 2)) if formula else ():  # both doublings
+            by = claims[formula](lengths[late]) / claims[formula](lengths[early])
+            assert math.isclose(numbers[late] / numbers[early], by, rel_tol=0.05), name
+            checked += 1
+assert checked == 2 * 9
 
 # %% tags=["hide-input"]
 for name, steps in longest.items():
@@ -1068,19 +1136,13 @@ assert [measured["convolution", n][:2] for n in (16, 32)] == [(9, 72), (9, 144)]
 assert whole == [4 * n**2 * d + 6 * n * d**2 for n in lengths]
 assert flops["recurrence"] == [4 * n * d**2 for n in lengths]
 assert flops["convolution"] == [2 * k * n * d**2 for n in lengths]
-assert growth["recurrence"] == growth["convolution"] == (2, 2)
-assert growth["without projections"] == (4, 4)
-assert 2 < growth["self_attention"][0] < growth["self_attention"][1] < 4
+assert 2 < whole[1] / whole[0] < whole[2] / whole[1] < 4
 both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fourier))
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# **Answer.** They hold (we did not measure the dilated case): where the table says 1, a chain stays as long at every n (attention: 8 calls by the key, 4 by the value); where it says n or n / k, it doubles with n.
-#
-# - *Operations* of table 1's layers grow × 4 or × 2. It leaves out attention's projections; with these, the factor lies between.
-# - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
-# - *Convolution*: for 16 tokens it takes 8 layers of 9 calls, a path of 8 · 9 = 72.
-# - *State space* has the choice: fewest operations, or a chain that does not grow.
+# **Answer.** They hold: each measured factor is table 1's. (It leaves out attention's projections; we did not measure dilation.)
+# A state space has the choice: fewest operations, or a chain that does not grow.
 #
 # By the terms of the table, n² d against n d², attention is cheaper than a recurrence as long as n < d.
 # The paper says so, and lesson [18](18_errata_lab.ipynb) puts that on trial for the missing projections.
