@@ -421,8 +421,8 @@ most = [record.attention.cross[number][head, 2, 2].item() for number, head in wa
 assert watching[1:] == [(1, 0), (2, 0)] and most[0] < 0.5 < 0.8 < min(most[1:])
 
 # %% [markdown]
-# We switch off the two that give most, so that they add 0, and read the probabilities of three articles (the rest of each row's 1 goes to other tokens).
-# The last row is a control: of 49 pairs of other heads in these layers, the one that harms most.
+# We switch off the two that give most, so that they add 0, and read the probabilities of three articles (other tokens get the rest).
+# The last row is a control: of 49 other pairs in these layers (one head from each), the most harmful.
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -477,12 +477,13 @@ best = {name: probs.argmax(dim=-1).tolist() for name, probs in switched.items()}
 assert best.pop("both off") == articles[:2]
 mixing = switched["both off"][:, articles]  # (sentences, articles)
 assert mixing[0, 1] > 0.15 and mixing[1].min() > 0.15
+assert 1.9 < mixing[0, 0] / mixing[1, 0] < 2.8
 for found in (*best.values(), *(probs.argmax(dim=-1).tolist() for probs in others)):
     assert found == correct
 
 # %% [markdown]
-# No other pair comes near.
-# So the article depends a lot on these two heads: without them *girl* gets *die*. But not only on them: *boy* still gets *der*.
+# No other such pair matters as much: without these two heads *girl* gets *die*.
+# But they are not all: *der* is still twice as likely for *boy* as for *girl*.
 #
 # A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 #

@@ -592,7 +592,7 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 #
 # For that, both must break ties in the same way.
 # In the tiny text, after merge 1, seven pairs occur three times each.
-# What if a program, on the sentence pairs, takes the tied pair that comes first?
+# What if, on the sentence pairs, a program takes the first of tied pairs, and then reads our numbers?
 
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -1190,14 +1190,14 @@ def recognized(sums, rows, right):
 
 # %%
 results = {}
-print("    start   factor  right token %  right place %")
+print("line    start   factor  right token %  right place %")
 for start in (small, 1.0):
     for factor in (1.0, math.sqrt(d_model)):
         rows = start * table  # (vocab, d_model)
         sums = factor * rows + position[places]
         token, place = recognized(sums, rows, every), recognized(sums, position, places)
-        print(f"{start:9.3g}{factor:9.3g}{token:15.0f}{place:15.0f}")
         results[start, factor] = token, place
+        print(f"{len(results):4}{start:9.3g}{factor:9.3g}{token:15.0f}{place:15.0f}")
 of_factor.reveal(round(results[small, 1.0][0]))
 
 # %% tags=["hide-input"]
@@ -1217,7 +1217,7 @@ for line, (start, factor) in enumerate(results, 1):
     scaled, vector = factor * start * table[cat], position[1]
     final = scaled + vector
     best, at = ((each @ final).argmax().item() for each in (rows, position))
-    heading = f"line {line}: {tokenizer.token(best)}, position {at}"
+    heading = f"line {line}: most like {tokenizer.token(best)}, position {at}"
     name = "▁cat" if factor == 1 else "√512 · ▁cat"
     by_line.append((heading, {name: scaled, "position 1": vector, "sum": final}))
 title = "“cat” at position 1: what each sum is most similar to (6 of 512 numbers)"
@@ -1225,7 +1225,7 @@ figure = draw_sums(title, [by_line[0], by_line[1], by_line[3]])
 figure
 
 # %% tags=["hide-input"]
-ends = [heading.split(": ")[1] for heading, _ in by_line]
+ends = [heading.split(": most like ")[1] for heading, _ in by_line]
 assert ends[1] == ends[2] == "▁cat, position 1" != ends[3]
 assert ends[3].startswith("▁cat, ") and ends[0].endswith(", position 1")
 assert not ends[0].startswith("▁cat, ")
@@ -1234,9 +1234,9 @@ torch.testing.assert_close(off[1], off[2])
 assert off[0].max() < 0.3 and off[1][:6].max() > 0.8 and off[3][:6].max() > 16
 
 # %% [markdown]
-# Without the factor, the position's size is sixteen times the row's, and most sums are more similar to another row.
+# In line 1 the position's size is sixteen times the row's, and most sums are more similar to another row.
 # The token is not lost (subtract the position, and the row is back), but hard to recognize.
-# With the factor, the row's numbers have size √512 × 0.044 ≈ 1, and all tokens and most places are recognized.
+# In line 2 the factor makes the row's size √512 × 0.044 ≈ 1, and all tokens and most places are recognized.
 #
 # A table that starts at size 1, as `nn.Embedding` does, needs no factor (line 3, like line 2); with it (line 4) the place is drowned.
 # So why start small, and multiply afterwards?

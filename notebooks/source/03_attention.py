@@ -288,8 +288,7 @@ assert (by_temperature[:, 1] >= by_temperature[:, 2]).all()
 # %% [markdown]
 # At a low temperature the softmax is **peaked**: the best key takes nearly all, and keys that tie for the first place share it.
 # At a high one it is flat: all count nearly the same, in the same order.
-# We divided by 0.1. The paper divides by √d_k, which is 8 in its base model.
-# *Why √d_k?* below tells why.
+# We divided by 0.1. The paper divides by √d_k: *Why √d_k?* below tells why.
 #
 # ## A sentence looks itself up
 #
@@ -881,7 +880,7 @@ def train(model, seed, rates=lambda name: 5e-3, steps=100, every=10):
 # `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k.
 # `train` shows it 100 batches of 64 look-ups, with Adam at a learning rate of 0.005.
 # `score_table` gives the scores of every query id with every key id.
-# Before and after, we ask for all eight keys above.
+# Before and after training, we ask for each key above.
 
 # %%
 torch.set_flush_denormal(True)  # a CPU is slow with numbers that have almost vanished
@@ -897,7 +896,7 @@ for what, row in (("asked for key", keys[0]), ("its value", values[0])):
 on_asked = {}  # step to the weight of the key that is asked for, (8,)
 for step, made, answered in ((0, before, guesses), (100, after, replies)):
     on_asked[step] = made[keys[0]][:, keys[0]].softmax(dim=-1).diagonal()
-    print(f"step {step:3}: its weight  ", *(f"{each:5.2f}" for each in on_asked[step]))
+    print(f"step {step:3}: key's weight", *(f"{each:5.2f}" for each in on_asked[step]))
     print(f"{'':10}answer     ", *(f"{each:5}" for each in answered.tolist()))
 
 # %% tags=["hide-input"]
@@ -925,7 +924,7 @@ for seed in range(5):
     assert torch.equal(score_table(model).argmax(dim=1), own)
 
 # %% [markdown]
-# Nobody wrote this diagonal.
+# Now all eight answers are right, and nobody wrote this diagonal.
 # The loss counts only the answers, but its gradient went through the softmax into `w_query`, `w_key` and the embeddings of the ids.
 # With four more seeds too, every id finds itself.
 #
@@ -981,8 +980,7 @@ assert math.sqrt(ModelConfig(vocab_size=37_000).d_k) == 8  # the paper's base mo
 #
 # ### What large scores do
 #
-# Here are one query's dot products with eight keys, at d_k = 64, then its weights.
-# All is random: nothing has been learned.
+# Here are one query's dot products with eight keys, all random, at d_k = 64, then its weights.
 
 # %%
 generator = torch.Generator().manual_seed(1)
@@ -1006,7 +1004,7 @@ assert abs(scaled_weights[3] - 0.5) < 0.01 and (scaled_weights > 0.015).all()
 # Without the division this look-up is as good as hard: the fourth key has nearly all the weight, by chance.
 # Divided by 8, it has half, and the other keys still count.
 #
-# How far does a weight w move, if we add 0.1 to its score or its q · k?
+# How far does a weight w move if we add 0.1 to its score (the slope promises 0.1·w(1 − w)) or to its q · k?
 
 # %%
 moves = {}
@@ -1018,8 +1016,8 @@ for divisor, key in ((8, 3), (8, 0), (1, 3)):
     moves[divisor, key] = w, by_score - w, by_product - w
 
 # %% tags=["hide-input"]
-print(f"{'':36}it moves, with 0.1 more in")
-print(f"{'w':>26}  0.1·w(1 − w)   its score   its q · k")
+print(f"{'':43}moved by 0.1 more in its")
+print(f"{'w':>26}  0.1·w(1 − w)       score       q · k")
 for (divisor, key), (w, *moved) in moves.items():
     told = "".join(f"{each:12.5f}" for each in (0.1 * w * (1 - w), *moved))
     print(f"divided by {divisor}, key {key + 1}  {w:.3f}  {told}")
@@ -1035,9 +1033,9 @@ for (divisor, key), (w, by_score, by_product) in moves.items():
 assert 19 < moves[8, 3][2] / moves[1, 3][2] < 25
 
 # %% [markdown]
-# It moves about w(1 − w) times as far as its score: most in the middle, hardly near 0 or 1.
-# Its *rate*, how fast it moves with its q · k, is w(1 − w) over the divisor.
-# With the *scale*, the division by √d_k, the largest weight moves about 20 times as far: more gradient gets through.
+# The promise nearly holds: w(1 − w) is 0.25 at w = 0.5, and tiny near w = 0 or 1.
+# A weight's *rate*, how fast it moves with its q · k, is w(1 − w) over the divisor.
+# With the *scale*, the division by √d_k, the largest weight moves about 22 times as far: more gradient gets through.
 #
 # We call a query **saturated** if one key has more than 0.99 of its weight.
 # How many are? We draw 5,000 queries for each width, with 8 keys each.
@@ -1170,7 +1168,7 @@ by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), 
 torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# Of the saturated queries it is true: 0.002; with the scale they have 0.030.
+# It is true of the saturated queries: mean rate 0.002, with the scale 0.030.
 # But the others' weights move so much more without it that the mean of *all* is larger: 0.082, not 0.027.
 # (With it, no rate is above 0.25 / 8 = 0.031.)
 # Which matters more? We try it in training.

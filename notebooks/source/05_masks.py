@@ -612,7 +612,7 @@ for t in range(tgt_len):
 # A **leak** is a way by which something that should be hidden reaches an output.
 # With a correct mask there is none.
 # To see why, we put *Apfel* in place of *Hund*, at position 5, and send both sentences through two attentions.
-# By how much does the vector at each position change?
+# How far apart are the two vectors at each position?
 
 
 # %%
@@ -641,7 +641,7 @@ assert german[5] == "Hund" and german[3] == "sieht"
 assert words(other_tgt[0])[5] == "Apfel" and (one_tgt != other_tgt).sum() == 1
 
 # %% [markdown]
-# Take *sieht*, at position 3.
+# Before position 5 nothing changes: take *sieht*, at position 3.
 # In the first attention it uses positions 0 to 3 only: the softmax leaves hidden scores out, and hidden values get the weight 0.
 # In the second it reads outputs 0 to 3 of the first, and none of them has changed.
 # So it goes on through any number of layers, if nothing but attention mixes positions.
@@ -660,8 +660,7 @@ def influence(layers, y, mask):
 
 
 # %% [markdown]
-# We test one attention and a stack of two, with the causal mask and with a slip.
-# Someone writes `tril(1)` instead of `tril()`, and opens one position too many.
+# We test one attention and a stack of two, with the causal mask and with a slip: `tril(1)` instead of `tril()` opens one position too many.
 
 # %%
 how_far = Predict(
@@ -711,7 +710,7 @@ assert (influence(two_layers, other_input, causal)[future] == 0).all()
 # With the right mask the gradient above it is exactly 0, in one attention and in the stack.
 #
 # A gradient does not see everything: a number that goes through `detach()` passes without one.
-# Next we compare the outputs themselves.
+# So we compare outputs again.
 #
 # ### What is the causal mask for?
 #
@@ -1137,8 +1136,8 @@ given = {}
 for name, mask in (("ours", ours), ("~ours", ~ours)):
     _, weights = torchs(english_x, english_x, english_x, key_padding_mask=mask)
     given[name] = weights  # (batch, queries, keys), mean of the heads
-    for shares in weights[:, 0]:  # of each sentence's first query
-        print(f"{name:6}", *(f"{share:5.2f}" for share in shares))
+    for number, shares in enumerate(weights[:, 0], start=1):  # of the first query
+        print(f"{name:6} sentence {number}", *(f"{share:5.2f}" for share in shares))
 gone = "NaN" if given["ours"][1].isnan().all() else "zeros"
 inverted.reveal(gone, because="without padding all of its keys are hidden")
 
@@ -1153,7 +1152,7 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
     torch.testing.assert_close(weights, given["~ours"])
 
 # %% [markdown]
-# The first sentence attends to *nothing but* its padding, and no error says so.
+# The first sentence (line 1) attends to *nothing but* its padding, and no error says so.
 # `~ours` is right.
 #
 # ## When you use a library
@@ -1197,60 +1196,59 @@ def by_mod(table):
 
 
 # %% tags=["hide-input"]
-right_calls = {
-    "mask=may": attention_weights(six_queries, six_keys, mask=may),
-    "attn_mask=may": sdpa(attn_mask=may),
-    "attn_mask=may.log()": sdpa(attn_mask=may.log()),
-    "is_causal=True, 6 queries": sdpa(is_causal=True),
-    "mask_mod → keep[b, k]": sdpa(attn_mask=by_mod(keep)),
-    "key_padding_mask=~keep": of_layer(key_padding_mask=~keep),
-    "attn_mask=~past": of_layer(attn_mask=~past),
-    "attention_mask=keep.long()": sdpa(attn_mask=keep.long()[:, None, None] == 1),
+right_calls = {  # (argument, what it gets) to weights
+    ("mask", "may"): attention_weights(six_queries, six_keys, mask=may),
+    ("attn_mask", "may"): sdpa(attn_mask=may),
+    ("attn_mask", "may.log()"): sdpa(attn_mask=may.log()),
+    ("is_causal", "6 queries"): sdpa(is_causal=True),
+    ("mask_mod", "keep[b, k]"): sdpa(attn_mask=by_mod(keep)),
+    ("key_padding_mask", "~keep"): of_layer(key_padding_mask=~keep),
+    ("attn_mask", "~past"): of_layer(attn_mask=~past),
+    ("attention_mask", "keep.long()"): sdpa(attn_mask=keep.long()[:, None, None] == 1),
 }
 
 # %% tags=["hide-input"]
 wrong_calls = {
-    "mask=keep": refuses(attention_weights, six_queries, six_keys, keep),
-    "attn_mask=~may": sdpa(attn_mask=~may),
-    "attn_mask=may.float()": sdpa(attn_mask=may.float()),
-    "is_causal=True, 1 query": sdpa(six_queries[:, :, 3:4], is_causal=True),
-    "mask_mod → ~keep[b, k]": sdpa(attn_mask=by_mod(~keep)),
-    "key_padding_mask=keep": of_layer(key_padding_mask=keep),
-    "attn_mask=past": of_layer(attn_mask=past),
-    "no attention_mask": sdpa(),
+    ("mask", "keep"): refuses(attention_weights, six_queries, six_keys, keep),
+    ("attn_mask", "~may"): sdpa(attn_mask=~may),
+    ("attn_mask", "may.float()"): sdpa(attn_mask=may.float()),
+    ("is_causal", "1 query"): sdpa(six_queries[:, :, 3:4], is_causal=True),
+    ("mask_mod", "~keep[b, k]"): sdpa(attn_mask=by_mod(~keep)),
+    ("key_padding_mask", "keep"): of_layer(key_padding_mask=keep),
+    ("attn_mask", "past"): of_layer(attn_mask=past),
+    ("attention_mask", "None"): sdpa(),
 }
 
 # %% tags=["hide-input"]
-about = [  # library, and what True means there, in the order of the calls
-    ("attention_weights of this course", "may attend"),
-    ("F.scaled_dot_product_attention", "may attend"),
-    ("", "(is added)"),
-    ("", "causal"),
-    ("flex_attention", "may attend"),
-    ("nn.MultiheadAttention, nn.Transformer", "hidden"),
-    ("", "hidden"),
-    ("Hugging Face models", "1: may attend"),
+about = [  # library, what True means there, the mask's shape: in the order of the calls
+    ("attention_weights of this course", "open", "(batch, 1, 1, keys)"),
+    ("F.scaled_dot_product_attention", "open", "(batch, 1, 1, keys)"),
+    ("", "(is added)", "(batch, 1, 1, keys)"),
+    ("", "causal", "no mask"),
+    ("flex_attention", "open", "a function"),
+    ("nn.MultiheadAttention, nn.Transformer", "hidden", "(batch, keys)"),
+    ("", "hidden", "(queries, keys)"),
+    ("Hugging Face models", "1: open", "(batch, keys)"),
 ]
 
 
 def in_percent(got):  # of query 3, or of the only one
     if got is True:
         return "an error"
-    return " ".join(f"{100 * share:3.0f}" for share in got[0, 0, -3:][0])
+    return "".join(f"{100 * share:3.0f}" for share in got[0, 0, -3:][0])
 
 
 # %% tags=["hide-input"]
-weights_head = "weights in %: 4 words, 2 <pad>"
-print(f"  {'True means':15}{'right call':28}{'wrong call':25}{weights_head}")
+line = "  {:18}{:12}{:21}{:13}{:13}{}".format
+print(line("argument", "True means", "shape", "right", "wrong", "its weights in %"))
 of_right = {in_percent(weights) for weights in right_calls.values()}
-print(f"  {'':15}{'every right call':53}{' or '.join(of_right)}")
-calls = zip(about, right_calls, wrong_calls, strict=True)
-for (library, meaning), right_call, wrong_call in calls:
+print(f"{'  every right call (four words, two <pad>)':79}{' or '.join(of_right)}")
+calls = zip(about, right_calls, wrong_calls.items(), strict=True)
+for (library, meaning, shape), (argument, right), ((_, wrong), got) in calls:
     if library:
         print(library)
-    told = in_percent(wrong_calls[wrong_call])
-    print(f"  {meaning:15}{right_call:28}{wrong_call:25}{told}")
-on_pads = wrong_calls["attn_mask=may.float()"][0, 0, 3, 4:].sum()
+    print(line(argument, meaning, shape, right, wrong, in_percent(got)))
+on_pads = wrong_calls["attn_mask", "may.float()"][0, 0, 3, 4:].sum()
 as_much = f"{'less' if on_pads < 0.33 else 'more'} than a third"
 why = "a hidden score is only 1 below an open one"
 as_floats.reveal(as_much if on_pads else "nothing", because=why)
@@ -1259,20 +1257,34 @@ as_floats.reveal(as_much if on_pads else "nothing", because=why)
 four_shares, two_shares = torch.tensor([[3.0] * 4 + [0] * 2, [0] * 4 + [6] * 2]) / 12
 for weights in right_calls.values():
     torch.testing.assert_close(weights[0, 0, 3], four_shares)
-for name in ("attn_mask=~may", "key_padding_mask=keep", "attn_mask=past"):
+inverses = ("attn_mask", "~may"), ("key_padding_mask", "keep"), ("attn_mask", "past")
+for name in inverses:
     torch.testing.assert_close(wrong_calls[name][0, 0, 3], two_shares)
-of_floats = wrong_calls["attn_mask=may.float()"][0, 0, 3]
+of_floats = wrong_calls["attn_mask", "may.float()"][0, 0, 3]
 torch.testing.assert_close(of_floats[0] / of_floats[5], torch.tensor(math.e))
-assert wrong_calls["mask=keep"] is True  # refused
-assert wrong_calls["is_causal=True, 1 query"].flatten().tolist() == [1, 0, 0, 0, 0, 0]
+assert wrong_calls["mask", "keep"] is True  # refused
+assert wrong_calls["is_causal", "1 query"].flatten().tolist() == [1, 0, 0, 0, 0, 0]
 assert not sdpa(attn_mask=may & False).any()  # older versions: NaN
+
+# %% tags=["hide-input"]
+axes_of = {"may": "(batch, 1, 1, keys)", "keep": "(batch, keys)"}
+axes_of["past"] = "(queries, keys)"
+for (_, _, shape), (_, right) in zip(about, right_calls, strict=True):
+    name = right.strip("~").split(".")[0]  # the tensor in the call, if there is one
+    assert shape == axes_of.get(name, shape)
+assert (may.shape, keep.shape, past.shape) == ((1, 1, 1, 6), (1, 6), (6, 6))
+assert refuses(lambda: of_layer(attn_mask=~keep))  # (batch, keys) where it wants past's
+two = torch.cat([keep, ~keep])  # two sentences: (batch, keys)
+inputs = [t.expand(2, 1, 6, 6) for t in (six_queries, six_keys, torch.eye(6))]
+got = F.scaled_dot_product_attention(*inputs, attn_mask=two[:, None, None])
+assert torch.equal(got[:, 0, 3] > 0, two)
 
 # %% [markdown]
 # Only our library refuses the wrong call: `keep` lacks two axes.
 # In `attn_mask`, True opens for `F.scaled_dot_product_attention` and hides for `nn.MultiheadAttention` (where it may also be (batch · heads, queries, keys)).
 # `is_causal` counts from the upper left, so a single query sees key 0 only.
-# And a row without keys gets 0 from `F.scaled_dot_product_attention`, not NaN.
-# (For `flex_attention` [@dong2024] and Hugging Face, it gets the mask that they mean.)
+# And a row without keys gets 0 from `F.scaled_dot_product_attention` (older versions: NaN).
+# (It also stands in for Hugging Face and `flex_attention` [@dong2024], whose `mask_mod` is a function of batch, head, query and key.)
 #
 # ## What a leak does to training
 #
@@ -1336,12 +1348,11 @@ for name, (good_ones, blind) in outcomes.items():
 # With the future hidden, their mean loss is above ln 127 = 4.84: they are worse than guessing evenly among the tokenizer's 127 tokens (160 were allowed).
 # So take A, although its training loss is the highest.
 #
-# Writing is a third test of the causal mask, after gradients and prefixes.
 # No slip has to raise an error, but each can be found:
 #
 # | slip | what one sees | what finds it |
 # |---|---|---|
-# | padding left open | nothing | *alone* |
+# | padding left open | nothing | *alone*, *refilled* |
 # | the future left open, or one position of it | a lower loss | gradient, prefix, writing |
 # | a query without keys | NaN or 0; with −1e9, nothing | counting open keys |
 # | a mask (batch, keys) | nothing, if batch = queries | another batch size, not 1 |

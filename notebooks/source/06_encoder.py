@@ -669,7 +669,7 @@ for best, right in (
     assert abs((best == told_twice).float().mean() - right) < 0.01
 
 # %% [markdown]
-# One layer gets about a third right, with twice the width too.
+# One layer, narrow or wide, gets about a third right.
 # Even a guesser who knows the first look-up alone can get more, 3/8 (folded).
 #
 # Why? Within one layer all queries, keys and values are made before anything has been looked up.
@@ -692,8 +692,8 @@ for best, right in (
 # We intervene (this is activation patching, lesson [12](12_reading_attention.ipynb)).
 # After layer 0 we replace one vector by the vector from the same position in another draw.
 # Does Ada's answer stay, or does it become what the new vector “knows” (at Gil's the name in the input, at Ben's the name that a relay's layer 0 has read)?
-# *Ben* is the child that Ada gives to, *Gil* the next one; of 500 draws we count those where all three differ.
-# Beside a perfect chain and a perfect relay stand our models, from three seeds.
+# *Ben* is the child that Ada gives to, *Gil* the next one; of 500 draws we count those where all three differ, as do both possible answers.
+# Our three seeds stand beside a perfect chain and a perfect relay.
 
 # %% tags=["hide-input"]
 puzzles = draw_names(500, torch.Generator().manual_seed(5))
@@ -752,7 +752,7 @@ assert all(chased_share(model, 2) > 0.95 for model in pair)
 #
 # ### The same in a translator: what is "it"?
 #
-# Back to the cat and the dog from the beginning, and to the translator `course` with its two layers.
+# Back to the cat, the dog and the translator `course` with its two layers.
 
 # %% tags=["nbval-check-output"]
 cat_text = "The cat eats the meat because it is hungry."
@@ -880,16 +880,19 @@ of_deep.reveal(told.get(learn, "another set"), because=why)
 # %% tags=["hide-input"]
 assert learn == ("pre-norm",) and min(deep["pre-norm"]) > 0.9
 assert max(max(deep[way]) for way in built[:4]) < 0.2
-assert max(accuracy["24 layers, post-norm, warm-up, 0.001"]) < 0.14
 
 # %% tags=["hide-input", "hide-output"]
 print("24 layers at the rate 0.0003:")
 slower = {way: accuracy[f"24 layers, {way}, 0.0003"] for way in built}
 for way, found in slower.items():
     print(f"{PLAIN if way == 'plain' else way:28}", *(f"{x:4.0%}" for x in found))
+print("24 layers at the rate 0.001:")
+warmed = accuracy["24 layers, post-norm, warm-up, 0.001"]
+print(f"{'post-norm, warm-up':28}", *(f"{x:4.0%}" for x in warmed))
 
 # %% tags=["hide-input"]
 assert max(max(slower[way]) for way in built[:4]) < 0.2
+assert max(warmed) < 0.14
 assert 0.7 < min(slower["pre-norm"]) < max(slower["pre-norm"]) < 0.79
 
 # %% [markdown]
@@ -1048,8 +1051,8 @@ with written_for((depth, True, "pre", 0), now):
 
 # %%
 of_collapse = Predict(
-    "With residuals *and* norms, 24 layers: which stack's tokens become one vector?",
-    ["post-norm's", "pre-norm's", "both", "no stack's"],
+    "The own share is 0.8 at the bottom. And at the top of the 24 post-norm layers?",
+    ["about 0.8", "0.3 to 0.5", "0.01 to 0.1", "below 0.001"],
     section="A healthy gradient is not enough",
 )
 of_collapse
@@ -1081,11 +1084,10 @@ assert kept[6] / kept[0] < kept[12] / kept[6] < kept[24] / kept[18]  # flatter
 assert abs(kept[24] / kept[0] - 3 / 8) < 0.03
 
 # %% tags=["hide-input"]
-tops = {name: own[f"residual, {name}-norm"][:, -1] for name in ("post", "pre")}
-gone = [name for name, top in tops.items() if top.max() < 0.01]
-told = {0: "no stack's", 1: f"{gone[0]}-norm's" if gone else "", 2: "both"}[len(gone)]
-at_top = (f"{top.mean():.1g} in {name}-norm" for name, top in tops.items())
-of_collapse.reveal(told, because=f"the own share at the top is {', '.join(at_top)}")
+smaller = sum(post.mean().item() < bound for bound in (0.6, 0.2, 0.001))
+told = of_collapse.choices[smaller]
+why = f"the mean of three seeds is {post.mean():.1g} (pre-norm {pre.mean():.1g})"
+of_collapse.reveal(told, because=why)
 
 # %% [markdown]
 # Both tasks before training (*merge*: own share below 0.01), right answers after it:
@@ -1142,22 +1144,22 @@ def averaging(place_of_norm):
 from course_lib.figures import new_figure, styled
 
 toy = {}  # at each place of the norm: lengths of x, lengths added, own shares
-for name in ("without norms", "post-norm", "pre-norm"):
+for name in ("residual only", "post-norm", "pre-norm"):
     layers_up = averaging(name)
     toy[name] = list(zip(*(next(layers_up) for _ in range(depth + 1)), strict=True))
 
 
 # %% tags=["hide-input"]
 @styled
-def draw_lengths(title, stacks, ticks):
-    """For each stack both lengths, up to the last tick; then all own shares."""
+def draw_lengths(title, stacks):
+    """For each stack both lengths; last, all own shares."""
     figure = new_figure(title, 9.0, 3.2)
     *three, last = figure.subplots(1, 4, width_ratios=(2, 2, 2, 3))
     looks = dict(lw=7, color="#cccccc"), dict(ls="--"), dict(ls="-")
     for axes, look, (name, kinds) in zip(three, looks, stacks.items(), strict=True):
-        axes.set(title=name, xlabel="layers passed", xticks=ticks, ylim=(0, 42))
-        axes.plot(kinds[0][: ticks[-1] + 1], lw=7, color="#9ecae1", label="x")
-        axes.plot(kinds[1][: ticks[-1] + 1], "k-o", ms=4, label="attention adds")
+        axes.set(title=name, xlabel="layers passed", yscale="log", ylim=(1, 1e4))
+        axes.plot(kinds[0], lw=7, color="#9ecae1", label="x")
+        axes.plot(kinds[1], "k-o", ms=3, label="attention adds")
         last.plot(kinds[2], label=name, **look)
     three[0].set_ylabel("length")
     last.set(title="own share (all three)", xlabel="layers passed", yscale="log")
@@ -1167,7 +1169,7 @@ def draw_lengths(title, stacks, ticks):
 
 # %% tags=["hide-input"]
 finding = "only in pre-norm does x outgrow what is added and the own share fall slowly"
-draw_lengths(f"The toy: {finding}", toy, range(4))
+draw_lengths(f"The toy: {finding}", toy)
 
 # %% tags=["hide-input"]
 for name, (lengths, adds, left) in toy.items():
@@ -1175,20 +1177,21 @@ for name, (lengths, adds, left) in toy.items():
     for at, (length, added) in enumerate(zip(lengths, adds, strict=True)):
         expected = at + 1 if fading else 1  # x is so many times as long
         assert abs(length / added / expected - 1) < 0.06
-        assert name == "without norms" or abs(added - 5) < 0.15
-    assert abs(lengths[3] - {"without norms": 40, "post-norm": 5}.get(name, 20)) < 0.2
+        assert name == "residual only" or abs(added - 5) < 0.15
+    assert abs(lengths[3] - {"residual only": 40, "post-norm": 5}.get(name, 20)) < 0.2
     assert (left[24] > 5e-3) if fading else (left[24] < 2e-8)
-for halved, as_well in zip(toy["without norms"][2], toy["post-norm"][2], strict=True):
+for halved, as_well in zip(toy["residual only"][2], toy["post-norm"][2], strict=True):
     assert math.isclose(halved, as_well, rel_tol=1e-6)
 
 # %% [markdown]
-# Without norms both grow together.
+# With residuals only, both grow together.
 # Post-norm makes x short again, mean and own part alike, so the next average is again as long as x.
 # Pre-norm lets x grow, and attention, which reads normalized vectors, still adds only about 5: the averaging fades.
 #
 # So the norm on the residual line keeps x in bounds, and with it the averaging at full strength.
 #
-# Real attention does more. The same lengths in our 24-layer stacks:
+# Real attention does more.
+# The same lengths in our untrained 24-layer stacks (feed-forward networks add, too):
 
 
 # %% tags=["hide-input"]
@@ -1210,7 +1213,7 @@ for name in ("residual only", "residual, post-norm", "residual, pre-norm"):
     means = torch.stack([both_lengths(name, seed) for seed in seeds]).mean(dim=0)
     kinds = [*means.tolist(), own[name].mean(dim=0).tolist()]
     measured[name.removeprefix("residual, ")] = kinds
-draw_lengths(f"The real stacks: {finding}", measured, (0, 8, 16, 24))
+draw_lengths(f"The real stacks: {finding}", measured)
 
 # %% tags=["hide-input"]
 for name, (lengths, adds, _) in measured.items():
@@ -1222,12 +1225,12 @@ for name, (lengths, adds, _) in measured.items():
         assert 0.7 < outgrown.min() and outgrown.max() < 1.8
     assert name == "residual only" or 2.5 < min(adds) < max(adds) < 7.5
     assert name == "residual only" or 4 < sum(adds) / depth < 6
-assert measured["residual only"][0][-1] > 1e5 and measured["residual only"][0][6] > 42
+assert measured["residual only"][0][-1] > 1e5
 assert all(abs(each - math.sqrt(32)) < 0.1 for each in measured["post-norm"][0][1:])
 
 # %% [markdown]
 # Post-norm keeps about 0.7 of the own share in each layer, a straight line; pre-norm loses less and less.
-# (Here x grows more slowly than in the toy: not all layers add in one direction.)
+# (Its x grows more slowly than the toy's: not all layers add in one direction.)
 #
 # ### What the parameters get
 #
@@ -1313,7 +1316,7 @@ for side in (f"{way}, {rate:g}" for way in ways[:2] for rate in rates):
 
 # %% [markdown]
 # Six layers in the paper's order learn at 0.001; a warm-up allows 0.003, too, but not 0.01.
-# (At 0.001 they learn less well with it, and 24 such layers still do not learn.)
+# (At 0.001 they learn less well with it, and 24 such layers still do not learn: the folded list.)
 # Six pre-norm layers learn at all three rates and need no warm-up.
 #
 # Here, too, failing goes with equal tokens: in the post-norm runs that still guess at the end, the own share at the top is below 0.05, in all others above 0.7 (folded).

@@ -329,7 +329,7 @@ torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 # It does, up to rounding (in float64).
 # (For the gradient we add up the newest predictions' losses, without dropout.)
 # The reason is the causal mask: position *t* cannot tell whether later tokens exist.
-# Each answer's probability in each pass, with the mask and without:
+# The answers' probabilities in each pass, with the mask and without (same weights):
 
 # %% tags=["hide-input"]
 unmasked = []
@@ -375,10 +375,12 @@ for t, column in enumerate(with_mask.T):
     assert (column[t:] - column[t]).abs().max() < 1e-9 and column[t] > 0.8
 # The answer sieht, by pass: its position must predict it first in pass 3.
 assert without[2, 2] > 0.8 and without[3:, 2].max() < 0.005 and without[-1, 0] < 0.1
+for t, column in enumerate(without.T[:-1]):  # each answer falls, once it is seen
+    assert (column[t + 1 :] < column[t]).all()
 
 # %% [markdown]
-# Without the mask, `▁sieht` gets 0.00 once its position sees it: training, with the mask, never showed an answer.
-# With the mask, no column changes, and the last row is the one pass: a model can be trained on all positions at once.
+# Without the mask, every answer gets less once its position sees it (`▁sieht`: 0.00): training, with the mask, never showed one.
+# With it, no column changes, and the last row is the one pass: a model can be trained on all positions at once.
 # In translation this does not help: the next token is not known until it is written.
 #
 # Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
@@ -728,7 +730,7 @@ assert translations == (german, german, german, pairs[2].tgt)
 #
 # One pass equals seven only if nothing leaks, and a forgotten mask raises no error.
 # So we test: if one input vector moves a little, which answers feel it?
-# The gradient tells us for each input and answer: where it is exactly 0, a small change is not felt.
+# The gradient tells us for each input and answer: where it is exactly 0, the change is not felt.
 # We test three decoders of two layers, with the weights of `fresh`:
 #
 # - the right one;
@@ -825,16 +827,15 @@ assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 #
 # ## Which token does a row explain?
 #
-# Each row of a cross-attention map belongs to a position, which reads one token and predicts the next.
-# Which of the two should label the row?
+# Should the token read or the token predicted label a row of a cross-attention map?
 # In the first map, the token predicted fits: the row `▁Die → ▁Katze` looks at *cat*.
 #
-# **A common mistake**: drawing a map without saying which of the two tokens labels its rows.
+# **A common mistake**: drawing a map without saying which token labels its rows.
 # Labeled by the token read, `▁Katze` seems to look at *sees*.
 #
-# Is it so in other sentences?
+# Does the token predicted fit elsewhere?
 # The course corpus records links: which source and target words belong together.
-# So we can check for each row: is the source token with the largest weight linked to the token predicted, or to the token read?
+# So we check each row: is the source token with the largest weight linked to the token predicted, or to the token read?
 # One sentence first (last layer, mean of heads):
 
 
@@ -863,23 +864,28 @@ duck_src, duck_in, duck_out = (
     tokens(ids[duck].tolist()) for ids in (many.src, many.tgt_in, many.tgt_out)
 )
 linked_to = [" ".join(duck_src[at] for at in row.nonzero()) for row in links[duck]]
-cases = [("reads → predicts", "looks most at", "linked to predicted", "linked to read")]
-for t in range(1, len(linked_to)):  # row 0 reads <s>, which has no links
-    largest, of_both = duck_src[last_maps[duck, t].argmax()], linked_to[t - 1 : t + 1]
-    cases.append((f"{duck_in[t]} → {duck_out[t]}", largest, *reversed(of_both)))
-print(corpus.test[duck].src, "|", corpus.test[duck].tgt)
-for entries in cases:
-    print(*(f"{entry:21}" for entry in entries))
 
 # %% tags=["hide-input"]
-fits = [(most == predicted, most == read) for _, most, predicted, read in cases[1:]]
-only_predicted, both_fit, neither = (True, False), (True, True), (False, False)
-assert fits == [only_predicted] * 2 + [both_fit] + [only_predicted] * 2 + [neither]
-assert cases[3] == ("▁En → te", "▁duck", "▁duck", "▁duck")
+heads = "reads → predicts", "looks most at", "linked to predicted", "linked to read"
+cases = [(*heads, "fits")]
+fitting = "neither", "read", "predicted", "both"
+for t in range(1, len(linked_to)):  # row 0 reads <s>, which has no links
+    largest, of_both = duck_src[last_maps[duck, t].argmax()], linked_to[t - 1 : t + 1]
+    fit = 2 * (largest == of_both[1]) + (largest == of_both[0])
+    row = f"{duck_in[t]} → {duck_out[t]}", largest, *reversed(of_both), fitting[fit]
+    cases.append(row)
+print(corpus.test[duck].src, "|", corpus.test[duck].tgt)
+for entries in cases:
+    print(*(f"{entry:20}" for entry in entries[:-1]), entries[-1])
+
+# %% tags=["hide-input"]
+fits = [fit for *_, fit in cases[1:]]
+assert fits == ["predicted"] * 2 + ["both"] + ["predicted"] * 2 + ["neither"]
+assert cases[3][:4] == ("▁En → te", "▁duck", "▁duck", "▁duck")
 assert (links[duck].sum(dim=1) == 1).all()
 
 # %% [markdown]
-# Tokens of one word share its links.
+# Tokens of one word share its links: both labels fit `▁En → te`.
 # In 200 sentences, we count the rows where both tokens have links.
 # Chance is a source token drawn at random.
 

@@ -432,7 +432,7 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # %% [markdown]
 # **Why 226?**
 # A logit is the dot product of the vector that enters the generator with a token's row of the shared matrix.
-# That is length · length · cosine of the angle between them (1: same direction); means:
+# That is length · length · cosine of their angle (1: same direction, 0: right angle); means:
 
 
 # %% tags=["hide-input"]
@@ -450,32 +450,39 @@ def factors(model):
 # %% tags=["hide-input"]
 torch.manual_seed(1)
 uninitialized = OurTransformer(ModelConfig(**of_wide)).eval()  # as `wide` was at first
-both = factors(uninitialized), factors(wide)
-print("token just read      vector's length · row's length · cosine = logit")
-for (name, *_), (vector, row, cosine, product) in zip(two_starts, both, strict=True):
-    print(f"{name:20}{vector:16.0f} ·{row:13.0f} ·{cosine:7.2f} ={product:6.0f}")
+half_way = OurTransformer(ModelConfig(**of_wide)).eval()
+with torch.no_grad():
+    half_way.generator.weight.copy_(wide.generator.weight)
+kinds = {"without initialize": uninitialized, "only the shared matrix": half_way}
+three = {name: factors(model) for name, model in (*kinds.items(), ("initialize", wide))}
+print("Token just read, means   vector's length · row's length · cosine = logit")
+for name, (vector, row, cosine, product) in three.items():
+    print(f"{name:24}{vector:16.0f} ·{row:13.0f} ·{cosine:7.2f} ={product:6.0f}")
 
 # %% tags=["hide-input"]
-lengths_expected = (16, 16), (16, 1)
-for found, lengths_of in zip(both, lengths_expected, strict=True):
+lengths_expected = (16, 16), (16, 1), (16, 1)
+both = three["without initialize"], three["initialize"]
+for found, lengths_of in zip(three.values(), lengths_expected, strict=True):
     assert all(map(partial(math.isclose, rel_tol=0.02), found, lengths_of))
     assert math.isclose(math.prod(found[:3]), found[3], rel_tol=0.02)
 for (*_, product), (_, each, _) in zip(both, two_starts, strict=True):
     assert math.isclose(product, each[just_read].mean(), rel_tol=0.001)
-assert both[0][2] > 0.8 and 0.2 < both[1][2] < 0.3
+cosines = [cosine for _, _, cosine, _ in three.values()]
+assert cosines[0] > 0.82 > cosines[1] > 0.7 > 0.3 > cosines[2] > 0.2
 
 # %% [markdown]
-# The vector is normalized to variance 1, so its length is √d_model.
-# `nn.Embedding` draws numbers of variance 1 too, so a row is as long.
+# The vector is normalized to variance 1, so its length is √d_model = 16.
+# `nn.Embedding` draws with variance 1, so a row is as long.
 # Residual paths carry the row of the token just read up to the generator: vector and row point almost the same way.
-# With unrelated rows the product is 0 ± 16: around 0 with a standard deviation of √d_model (lesson [03](03_attention.ipynb)).
+# With unrelated rows the product is 0 ± 16 (standard deviation √d_model; lesson [03](03_attention.ipynb)).
 # So the model is sure that the token just read comes next.
 # The softmax sums e^x over the logits x, here to about e²²⁵.
 # The loss is the sum's logarithm minus the target's logit, for random targets about 225 − 0.
 #
 # **Why more than 7.60?**
 # With `initialize` a row's length is 1, not √d_model: the product with unrelated rows is 0 ± 1, for any d_model.
-# Position and layers move the vector farther from its row, and the token just read gets about as much as the largest of all others.
+# The row enters 16 times shorter, beside a position as long as before (cosine 0.76), and Xavier's matrices let the layers turn it farther (0.25).
+# So the token just read gets about as much as the largest other.
 #
 # Guessing evenly needs equal logits: if all were 0, each e^x would be 1, and the sum 2,000.
 # But they follow the normal curve, e^(−x²/2) up to a factor.
@@ -517,7 +524,8 @@ for each in (logits, logits[~just_read]):
 assert 0.02 < logits[just_read].exp().mean() / 2000 < 0.08
 
 # %% [markdown]
-# So the mean of e^x is not 1 but √e (the token just read adds a little), and the sum's logarithm is ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
+# The moved curve's area is the mean of e^x: √e (the token just read adds the tail).
+# So the sum's logarithm is ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
 # The loss subtracts the target's logit, about 0:
 
 # %%
@@ -527,7 +535,8 @@ predicted = math.exp(0.5), math.log(2000) + 0.5, 0.0
 print("           mean of e^x   ln of the sum − target's logit =  loss")
 for name, numbers in (("predicted", predicted), ("measured", measured)):
     mean, log_sum, target = map(float, numbers)
-    print(f"{name:9}{mean:13.3f}{log_sum:16.3f} −{target:15.3f}", end="")
+    of_target = f"({target:.3f})".replace("-", "−") if target < 0 else f"{target:.3f}"
+    print(f"{name:9}{mean:13.3f}{log_sum:16.3f} − {of_target:>14}", end="")
     print(f" ={log_sum - target:6.3f}")
 
 # %% tags=["hide-input"]

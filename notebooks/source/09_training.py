@@ -207,7 +207,8 @@ assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 
 # %% [markdown]
 # Left of the star both losses fall as p grows. Right of it only the plain one does; the smoothed loss rises again and pushes p back.
-# It is lowest where the model answers with the target itself: its floor is the target's own mean of −log(probability), its *entropy*: 1.085 nats for 2,000 subwords.
+# It is lowest where the model answers with the target itself.
+# This floor is the target's own mean of −log(probability), its *entropy*: 1.085 nats for 2,000 subwords.
 # The translator's loss is just above it: not bad at all.
 # It was trained with ε = 0.1, on sentences like these. What probability does it give to the true subwords of 200 more?
 
@@ -407,7 +408,9 @@ clipped = step_sizes([min(g, 1.0) for g in broken])
 nearly_still = sum(move < 0.1 for move in quick)
 hardly, far = nearly_still > 200, max(quick) > 2
 told = "it hardly moves for hundreds of steps" if hardly else "nothing special"
-why = f"it moves by less than 0.1 learning rates in {nearly_still} steps, for β₂ = 0.98"
+by_slow = sum(move < 0.1 for move in slow)
+why = f"it moves by less than 0.1 learning rates in {nearly_still} steps for β₂ = 0.98"
+why += f" ({by_slow:,} for 0.999)"
 spike.reveal("it jumps far" if far else told, because=why)
 
 # %% tags=["hide-input"]
@@ -425,7 +428,7 @@ curves(
 )
 
 # %% tags=["hide-input"]
-assert nearly_still == 242 and sum(move < 0.1 for move in slow) == 2374
+assert (nearly_still, by_slow) == (242, 2374)
 assert max(quick) < 1.001 and max(slow) < 1.001 and min(clipped) > 0.99
 quotients = zip(m, root_v, quick, strict=True)
 assert all(math.isclose(a / b, move, rel_tol=1e-6) for a, b, move in quotients)
@@ -437,7 +440,7 @@ assert root_v[600] > 1.1 and root_v[799] < 1.1
 # In the step of the large gradient √v grows even more than m: the weight moves by less than one learning rate.
 # Then m forgets it far faster than v, and that does the harm: for 242 steps the weight hardly moves (2,374 with PyTorch's default β₂ = 0.999).
 #
-# **Gradient clipping** [@pascanu2013] prevents this: if the norm of the whole model's gradient is too large, all its numbers are multiplied by one factor, so that its direction stays.
+# **Gradient clipping** [@pascanu2013] prevents this (the dotted line): if the norm of the whole model's gradient is too large, one factor scales all of it, so its direction stays.
 # The paper does not mention clipping. We clip to a norm of 1, and measure below what that changes.
 #
 # ## The schedule
@@ -685,11 +688,13 @@ assert 3 < sum(history.losses[75:85]) / 10 < 3.4 and guessing - 1 < so_far < gue
 assert max(history.losses[200:]) < guessing < min(history.losses[:20])
 
 # %% [markdown]
-# So on this plateau the model is about as good as guessing without the source.
+# On this plateau the model is about as good as guessing without the source.
 # At step 100 the loss has left it, and each answer repeats a letter of the source.
 # After 200 steps *wonder* is right. Both answers for *lesson* go astray after the first s.
-# Perhaps the model finds its place by the letter that it has just written: then it cannot tell the two letters s apart.
+# Perhaps the model finds its place by the letter just written: then it cannot tell the two letters s apart.
 # After 400 steps all three are right. (On another machine the later rows may differ.)
+#
+# And the final losses?
 
 # %%
 floor = smoothing_floor(0.1, tokenizer.vocab_size)
@@ -702,7 +707,7 @@ assert history.losses[0] > 2 * ended
 assert floor < min(history.losses) and ended < floor + 0.4
 
 # %% [markdown]
-# At the end the validation loss is far below the floor: it is plain, the training loss is smoothed.
+# The validation loss is far below the floor: it is plain, the training loss is smoothed.
 # So the gap between them says nothing about memorizing.
 #
 # A stricter measure is the share of the 500 validation commands that are answered without a mistake, free-running (lesson [07](07_decoder.ipynb)).
@@ -815,7 +820,7 @@ linear_recipe = replace(recipe, decay="linear")
 shrinking = [learning_rate(linear_recipe, step, **asked) for step in every_step]
 curves(
     {
-        "the run above": (every_step, history.rates),
+        "the run above, the paper's decay": (every_step, history.rates),
         "repeated, linear decay": (every_step, shrinking),
     },
     xlabel="step",
@@ -854,7 +859,7 @@ for name in ("end of the run", "averaged", "linear decay"):
 # Both are far better than the end of the run.
 # Linear decay is the twin of the opening: only `schedule.step()` does something else. Averaging takes no further training.
 #
-# **Which of the two is better?** The average has the lower loss, linear decay the larger share of right answers.
+# **Which of the two is better?** With this seed the average has the lower loss, linear decay more right answers.
 # Smoothing asks for a p of about 0.9. How sure are the two models?
 
 # %% tags=["hide-input"]
@@ -889,7 +894,7 @@ assert abs(medians["linear decay"] - 0.9) < 0.025 and medians["averaged"] > 0.90
 
 # %% [markdown]
 # Linear decay is as sure as smoothing asks, the average is surer.
-# That lowers its plain loss, but its answers are not better for it.
+# That lowers its plain loss, but here its answers are no better.
 # So once p exceeds 0.9, a lower plain loss need not mean a better model: count right answers.
 #
 # **And clipping?** The run with linear decay, with clipping and without:

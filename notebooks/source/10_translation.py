@@ -154,7 +154,7 @@ print(f"trained for {history.seconds:.0f} seconds on {device}")
 # As in lesson [09](09_training.ipynb), the validation loss is far below the training loss: it is plain, while smoothed labels leave even a perfect model with about 1.1.
 # Besides, the training loss is an average over the epoch, including its poor beginning. (Dropout, elsewhere a third reason, is 0 in `mini`.)
 #
-# Now the translations of the first two sentences, step by step.
+# The table's first two sentences again, with ✓ if all is right:
 
 # %%
 for number, pair in enumerate(corpus.valid[:2]):
@@ -171,7 +171,7 @@ assert valid_losses[2] < valid_losses[1]
 # In our run, the model first repeats frequent words, and at step 400 a whole phrase.
 # At step 800 only one form is wrong: *antworten* takes the dative, *deinem*.
 # **At step 1,600 a right translation has turned wrong.** Without *keinen*, it is perfect German that says the opposite of its source: *Their aunts like cheese*.
-# The validation loss does not show it: in this epoch, the third, it falls from 0.249 to 0.187.
+# The validation loss, a mean, hides it: over this epoch, the third, it falls from 0.249 to 0.187.
 # So we compare whole sentences with their references.
 #
 # ## Does it translate?
@@ -353,7 +353,7 @@ for settings in ({}, dict(lowercase=True), dict(tokenize="char")):
 # So we can ask: of the sentences with a tag, what share is right?
 #
 # But the lowest of thirty shares are low partly by bad luck.
-# We toss thirty fair coins ten times each, in two rounds, and pick the six with the fewest heads in the first:
+# In each of two rounds we toss thirty fair coins ten times; we pick the six with the fewest heads in the first:
 
 # %% tags=["nbval-check-output"]
 chance = torch.Generator().manual_seed(0)
@@ -366,8 +366,8 @@ print("the same six coins in the second round:", *second_round[unlucky].tolist()
 assert first_round[unlucky].float().mean() < 4 < second_round[unlucky].float().mean()
 
 # %% [markdown]
-# Their bad luck does not last: in the second round they can expect five heads.
-# So we choose on one part and measure on another: the validation part names the six lowest tags (the upper six rows below) and the six highest, and we measure these twelve on the test part.
+# Their bad luck does not last: in the second round each can expect five heads.
+# So we choose on one part and measure on another: the validation part ranks the tags, and we measure its six lowest and six highest (the rows below, in its order) on the test part.
 
 
 # %%
@@ -841,19 +841,20 @@ print(f"their mean {of_seeds.value:.2f}", end=", ")
 print(f"with 95 % interval from {of_seeds.low:.1f} to {of_seeds.high:.1f}")
 
 # %% tags=["hide-input"]
-on_line = {
-    "half an hour, test": [half_hour["test"][1]["tokenized_bleu"]],
-    "three seeds, test": beams,
-    "the two long runs, test": [run["test"][1] for run in found],
-    "the two long runs, validation": [run["valid"][1] for run in found],
-}
-dots(
+of_half_hour = half_hour["test"][1]["tokenized_bleu"]
+on_line = {"half an hour, test": [of_half_hour], "three seeds, test": beams}
+on_line["the two long runs, test"] = [run["test"][1] for run in found]
+on_line["the two long runs, validation"] = [run["valid"][1] for run in found]
+figure = dots(
     on_line,
     xlabel="BLEU with beam search (lower case, Moses tokens)",
     reference=("published, test", PUBLISHED),
     title="Above the published score only on the sentences by which we chose",
     value_format="{:.2f}",
 )
+interval = [of_seeds.low, of_seeds.high]
+figure.axes[0].plot(interval, [1, 1], "|-", ms=14, color="C0", zorder=1)  # their row
+figure
 
 # %% tags=["hide-input"]
 above = {name for name, dotted in on_line.items() if max(dotted) > PUBLISHED}

@@ -469,7 +469,7 @@ def exact(src, best, asked, total=0.0, ids=()):
 
 
 # %% [markdown]
-# Its calls for *I sang three days ago.*, starting from greedy decoding's −2.47 (right: the most probable continuation it cuts):
+# Its calls for *I sang three days ago.*, starting from greedy decoding's −2.47 (last column: the best continuation it cuts):
 
 # %% tags=["hide-input"]
 asked, cut_totals = [], []
@@ -492,7 +492,7 @@ assert tokenizer.decode(top_ids) == "Ich sang vor drei Tagen."
 assert math.isclose(top, -2.28, abs_tol=0.01) and len(asked) == 10
 
 # %% [markdown]
-# All that it follows is above −2.47, all that it cuts below, so ten calls are a proof.
+# It cuts only what is below −2.47, and each call also scores `</s>`: ten calls prove it.
 # Does `exact` translate better than a beam of 8?
 
 # %%
@@ -517,7 +517,7 @@ bars(
     list(found),
     [hits[name] for name in found],
     xlabel=f"sentences of {proved} whose most probable output is found",
-    title="Even a beam of 8 misses the most probable output of some",
+    title="Even a beam of 8 misses some most probable outputs",
 )
 
 # %% tags=["hide-input"]
@@ -1004,7 +1004,8 @@ assert math.isclose(of_beam, of_penalized, rel_tol=0.02)
 assert 3.4 < of_beam / of_one < 4
 
 # %% [markdown]
-# For translating, the beams score best (for nearly four times the calls), partly because three greedy outputs run to the limit.
+# The beams score best, for nearly four times the calls.
+# (Three greedy outputs run to the limit: that costs BLEU and calls.)
 # These draws cost BLEU and buy variety.
 #
 # ## The key-value cache

@@ -735,7 +735,7 @@ assert least > 0.55 and pronoun.distance < 0.35
 # - *Determiner → noun*: encoder 1.1 finds nearly every noun, far ahead of any fixed distance, and hardly any control row looks there. Our first question has its answer: yes.
 # - *Pronoun → noun*: the same head finds seven in ten, far more than any distance. (Figure 4 of the paper shows two such heads, in one sentence.)
 # - *Verb → subject*: encoder 1.0 finds three of four, which would make a fine picture. But a fixed distance finds more: not confirmed.
-# - *Prefix → verb*: decoder 0.0 is confirmed. But half of the rows in between (dashed) look at the verb as well: perhaps this head prefers verbs.
+# - *Prefix → verb*: decoder 0.0 is confirmed. But half of the rows in between (dashed below) look there, too: perhaps the head prefers verbs.
 
 # %% tags=["hide-input"]
 from course_lib.figures import attention_map
@@ -764,8 +764,8 @@ of_verb = worn_map[:, auf.keys[0]]  # the weights on setzt
 assert of_verb[[2, 4, auf.row]].min() > 0.8 and of_verb[[3, 5]].max() < 0.45
 
 # %% [markdown]
-# Of all fifteen candidates (folded cell) five are confirmed.
-# The two not shown here are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary of our sentence has a task after all.
+# Of fifteen candidates (folded cell) five are confirmed.
+# The other two are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary has a task after all.
 #
 # ## Switch it off
 #
@@ -882,8 +882,8 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 # Yes, the model needs it: without encoder 1.1 about a third of the sentences are lost.
 # Without decoder 0.3, about as many; the difference may be chance.
 #
-# In the first explorer, most rows of 0.3 look at the token just read. What for?
-# One sentence, with and without it:
+# In the first explorer, 0.3 mostly looks at the token just read. What for?
+# *Peter asks whether we need the small bottle.*, with and without it:
 
 # %% tags=["hide-input"]
 peter = new["Peter asks whether we need the small bottle."][1]
@@ -1015,10 +1015,10 @@ with_all, rise = read_logits(), {}
 for head in [*(("decoder", 0, number) for number in range(4)), ("encoder", 1, 1)]:
     rise[head] = read_logits([head]) - with_all
 of_four = torch.stack([rise["decoder", 0, number] for number in range(4)])
-chosen_rows = torch.ones_like(at_read), at_read, ~at_read  # all, there, elsewhere
+chosen_rows = at_read, ~at_read, torch.ones_like(at_read)  # there, elsewhere, all
 in_rows = [(of_four * rows).sum(dim=1) / rows.sum(dim=1) for rows in chosen_rows]
 row_names = [f"without decoder 0.{number}" for number in range(4)]
-column_names = ["all tokens", "the head looks at it", "it looks elsewhere"]
+column_names = ["head looks at that token", "head looks elsewhere", "all tokens"]
 mean_rises = torch.stack(in_rows, dim=1).round(decimals=2)
 panels(
     [Panel(mean_rises, row_names, column_names, "")],
@@ -1033,7 +1033,7 @@ ahead_by = rise["decoder", 0, 3] - rise["decoder", 0, 0]
 told = mean_estimate([each.mean().item() for each in ahead_by.split(sizes)])
 print(f"0.3 minus 0.0, mean of a sentence: {told.value:.2f}", end=" ")
 print(f"({told.low:.2f} to {told.high:.2f})")
-everywhere, there, elsewhere = in_rows
+there, elsewhere, everywhere = in_rows
 assert told.low > 0.03 and there.argmax() == everywhere.argmax() == 3
 assert everywhere[[0, 1, 3]].min() > 0.2 and everywhere[2] < 0.05
 assert rise["encoder", 1, 1].mean().abs() < 0.08
@@ -1041,7 +1041,7 @@ assert (there > elsewhere + 0.1)[[0, 1, 3]].all() and elsewhere[[0, 3]].max() < 
 
 # %% [markdown]
 # Damage alone does not: without 0.2, which costs 11 points, it does not rise.
-# Three of the four heads hold it down, mostly where they look at the token. (On average: in our sentence, only the comma rises much.)
+# Three of the four heads hold it down, mostly where they look at the token. (On average: in Peter's sentence, only the comma rises much.)
 #
 # ### One at a time is not the whole story
 #

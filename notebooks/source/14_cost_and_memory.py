@@ -408,7 +408,7 @@ reasons = {
         "3 × the shared matrix: two gradients and their sum",
     ],
     "it ends": [
-        "all gradients (of the shared matrix, that sum)",
+        "all gradients (of the shared matrix: two, added)",
         "1 × the shared matrix: its third gradient",
     ],
 }
@@ -438,7 +438,7 @@ assert abs(1e6 * of_base[summit] / sums[1] - 1) < 0.02  # sums: now those of bas
 assert abs(1e6 * of_base[last] / sums[2] - 1) < 0.02
 
 # %% [markdown]
-# `peak_bytes` takes the largest sum, and adds 12 bytes for each parameter: its weight and two moments. Is that right?
+# `peak_bytes` adds 12 bytes per parameter to the largest sum: weight and two moments. Is that right? (`small`: 3 layers of width 256.)
 
 # %% tags=["hide-input"]
 from course_lib.training import peak_bytes as measured_peak
@@ -859,7 +859,7 @@ again = in_bfloat16 - once - copied
 ledger = {
     "inputs of norms, the loss, masks": (staying, staying),
     "other activations": (in_full - staying, once),
-    "some of these again, for another reader": (0, again),
+    "some of these again, for another layer": (0, again),
     "copies of the weights": (0, copied),
     "sum": (in_full, in_half),
 }
@@ -890,7 +890,7 @@ assert kept_bytes(three_readers, parts) == in_float32 + copies
 # %% [markdown]
 # What norms and the loss keep is still float32. Only the second line is halved.
 # Autocast converts a vector anew for each layer that reads it: query, key and value keep three copies.
-# It keeps the weights that it converts, too. (They matter less with a larger batch.)
+# It keeps copies of the weights, too. (They matter less with a larger batch.)
 #
 # Nothing so far has made gradients and moments smaller. Where a trained model is only adapted, **LoRA** [@hu2022] does: it freezes a matrix and trains a product of two narrow ones, which is added to it. The frozen matrix needs no gradient and no moments.
 #
@@ -1355,7 +1355,7 @@ for run in table["runs"]:
     assert set(numbers) <= set(words), (run["side"], numbers)
 
 # %% [markdown]
-# - *More parameters help only in the right place.* Untied weights bring as much as `big`, with a quarter of its parameters; d_ff 1,024 is close behind. Twice d_model costs 2.9 times the parameters and brings nothing.
+# - *More parameters help only in the right place.* Untied weights bring as much as big, with a quarter of its parameters; d_ff 1,024 is close behind. Twice d_model costs 2.9 times the parameters and brings nothing.
 # - *A recipe does not fit every model.* `mini` is better without dropout; the paper's base loses 1.2 BLEU without it. Twice d_model needs half of `mini`'s learning rate: one run at `mini`'s own reached only 60 BLEU.
 # - *The Transformer does not always win.* An LSTM with attention beats `mini` at equal size (lesson [15](15_alternatives.ipynb) asks when).
 #
@@ -1371,7 +1371,7 @@ for run in table["runs"]:
 # - *Sequence level*: it translates more sentences, and the student learns from these translations as if they were references.
 # - *Word level*: at each position the student's target is the teacher's whole distribution, not one token only.
 #
-# What does a distribution say that a token does not? Here are two sentences, each with the teacher's three likeliest subwords where it is least sure:
+# What does a distribution say that a token does not? Here are two sentences, translated up to where the teacher is least sure, with its three likeliest subwords:
 
 # %% tags=["hide-input"]
 from course_lib.data import make_batch
@@ -1415,8 +1415,8 @@ torch.testing.assert_close(
 assert min(sure) < 0.7 and sorted(sure)[len(sure) // 2] > 0.85
 
 # %% [markdown]
-# Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true ones or the teacher's.
-# Indented lines of the output have the data of the line above them, and other targets.
+# Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true or the teacher's.
+# Indented lines have the last unindented line's data, and other targets.
 # (Recorded by `python -m course_lib.experiments distillation`; learning rates chosen on the validation part.)
 
 # %%
@@ -1475,7 +1475,7 @@ assert 0.3 < max(of_students) / course.model.config.num_parameters < 0.37
 # (In natural language a sentence has many translations. A teacher picks a typical one, which is easier to learn [@kim2016]. Our corpus has only one.)
 #
 # But a distribution does say more: with the teacher's probabilities as the only targets (the share that the validation part chose), the student gets to 81.
-# It is not only that such targets are smooth: label smoothing smooths the others. (Without it, in the last line, all three runs are worse, though the interval is wide.)
+# It is not only that such targets are smooth: so are the others, by label smoothing. (Without it, in the last line, no run reaches those with it, but the interval is wide.)
 
 # %% tags=["hide-input"]
 bill = {  # MB before and after, as the summary has them

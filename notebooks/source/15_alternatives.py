@@ -357,8 +357,8 @@ class OurStateSpace(nn.Module):
 
 # %% [markdown]
 # The two ways agree, as we check below, because every step is linear and the same: how much a token counts depends only on its age.
-# Below, a token of 1 has set hand 2 (times its weight) to the arrow 0. Each tick multiplies it by a.
-# The height of its tip, the real part, is what it adds to the output; the kernel is the sum for four hands. (Hand 0 does not turn.)
+# In the figure, a token of 1 has set hand 2 (times its weight) to the arrow 0. Each later token multiplies it by a.
+# The height of its tip, the real part, is what the 1 still adds; the kernel is the sum for four hands. (Hand 0 does not turn.)
 
 # %%
 space, x = OurStateSpace(hands=4), torch.randn(40, generator=generator)
@@ -974,7 +974,7 @@ for name, ways in links.items():
 # | recurrent | n · d² | n | n |
 # | convolutional, width k | k · n · d² | 1 | log_k(n) if dilated, n / k without gaps |
 #
-# Autograd's graph knows steps and path, because in it each result points to what it was computed from. The folded function `chains` counts PyTorch's calls on two chains:
+# In autograd's graph each result points to what it was computed from. The folded `chains` counts PyTorch's calls on two chains:
 #
 # - Sequential steps: the *longest* chain back from the last output of one layer.
 # - Path length: the *shortest* chain from the last output to the first token, in a stack just deep enough to connect them.
@@ -1069,18 +1069,19 @@ flops["state_space_loop"] = [2 * n * d for n in lengths]
 flops["state_space_fourier"] = [round(15 * n * d * math.log2(2 * n)) for n in lengths]
 formulas = "4 n² d + 6 n d²", "4 n d²", "2 k n d²", "2 n d", "15 n d log₂(2n)"
 print(f"{'':20}{'longest chain,':>15}{'shortest,':>13}")
-print(f"{'n = 16':20}{'one layer':>15}{'end to end':>13}{'operations':>13}")
+print(f"{'n = 16':20}{'one layer':>15}{'end to end':>13}{'operations':>13}", end="")
+print("  formula (d = 32, k = 3)")
 for name, formula in zip(longest, formulas, strict=True):
     print("\n" if name == "state_space_loop" else "", end="")
     print(f"{name:20}{longest[name][0]:15}{shortest[name][0]:13}", end="")
     print(f"{flops[name][0]:13,}  {formula}")
 
 # %% [markdown]
-# - *Attention*: 8 calls by the key, 4 by the value.
+# - *Attention*: the longest chain is 8 calls, by the key, the shortest 4, by the value.
 # - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
 # - *Convolution*: for 16 tokens it takes 8 layers of 9 calls, a path of 8 · 9 = 72.
 #
-# How do the three grow when the text doubles?
+# How do these numbers grow when the text doubles?
 
 # %% tags=["hide-input"]
 claims = {  # of table 1, as functions of the length
@@ -1107,7 +1108,7 @@ for name, triple in tallies.items():
     print("\n" if name == "state_space_loop" else "", end=f"{name:19}")
     for formula, numbers in zip(table.get(name, ("",) * 3), triple, strict=True):
         by = claims[formula](64) / claims[formula](32) if formula else 0
-        claimed = f"{formula}: × {by:.0f}" if formula else ""
+        claimed = f"{formula}: × {by:.0f}" if formula else "–"
         print(f" | {claimed:>11} {f'× {numbers[2] / numbers[1]:.1f}':>8}", end="")
     print()
 
@@ -1141,7 +1142,7 @@ both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fou
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# **Answer.** They hold: each measured factor is table 1's. (It leaves out attention's projections; we did not measure dilation.)
+# **Answer.** They hold: measured factors and table 1's agree. (It leaves out attention's projections, with which × 4 becomes × 2.8; we did not measure dilation.)
 # A state space has the choice: fewest operations, or a chain that does not grow.
 #
 # By the terms of the table, n² d against n d², attention is cheaper than a recurrence as long as n < d.

@@ -813,7 +813,7 @@ assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 
 # On short sentences the parser is well ahead of its baseline.
 # But look at what "unseen" meant. Four of five new short sentences have a tree that occurs in training: only the choice of words is new. A sentence of 11 words has a new tree, of course, and there the model mostly fails.
 #
-# What is wrong? The ends of two trees, words in place of XX, and a count:
+# What is wrong? The ends of two trees (10 and 11 tokens), words in place of XX, and a count:
 
 
 # %% tags=["hide-input"]
@@ -844,14 +844,15 @@ for name, of in (("test", "up to 10 words"), ("longer", "11 words or more")):
     of_these = [part / whole for part, whole in zip(perfect, complete, strict=True)]
     print(f"{of:16} one XX for each token: {told(complete)}", end=", ")
     print(f"perfect among these: {told(of_these)}")
+too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
+print(f"{of:16} fewer XX than tokens: {told(too_short)}")
 
 # %% tags=["hide-input"]
-too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
 assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 assert unplaced == [".", "", ".", ""]
 
 # %% [markdown]
-# Each tree lacks an XX: later words move up, and the period is left over. About four of five trees of longer sentences are too short.
+# Each tree lacks an XX and its brackets (PP, NP): later words move up, and the period is left over. About four of five trees of longer sentences are too short.
 # Where every word has its XX, more than four of five trees are perfect.
 # So the parser mostly seems to lose count: it never had to count beyond ten. (It never saw the later positions either, lesson [13](13_positions_past_the_paper.ipynb).)
 #
@@ -954,10 +955,10 @@ with written_for((("red", "square"), ("blue", "ring")), things):
     assert looks[-2:, :, 2:].sum(dim=(1, 2)).min() > 0.6
     rest = looks[[0, 3, 4, 5]].flatten(1)  # a, left, of, a
     lowest = rest.argmax(dim=1) >= 12  # the lowest row is empty
-    assert lowest.sum() >= 2  # all four in our run; rounding decides such details
+    assert lowest.sum() >= 2  # rounding decides such details
 
 # %% [markdown]
-# The words for a thing look at it. In our run *left*, *of* and both *a* look most at an empty patch of the lowest row.
+# The words for a thing look at it. In our run *left*, *of* and the first *a* look most at an empty patch of the lowest row.
 # But this is one picture.
 # In 200 pictures of two things, how much of a shape word's weight lies on the patches of each thing?
 
@@ -1138,7 +1139,7 @@ for wrong, wanted in seeds("captions", "wrong, new thing")[0][:3]:
 # What it has not learned is **compositional generalization**: combining known parts in a new way [@lake2018].
 # A single number, "96 % on unseen pictures", would have hidden it.
 #
-# Is it always the shape? We ask about many pictures of one thing.
+# Is it always the shape? We ask about pictures with one thing.
 
 
 # %% tags=["hide-input"]
@@ -1163,17 +1164,17 @@ assert min(right["new thing"][0], *right["known"]) > 0.95
 assert right["new thing"][1] < 0.4
 
 # %% [markdown]
-# On new things the color is right, and the shape mostly is not. Take a yellow square that is called *a yellow circle*. Where did the square get lost? Two places are possible.
+# On new things the color is right, and the shape mostly is not. Take a yellow square that is called *a yellow circle*. Where did the square get lost?
 #
 # 1. *In the encoder.* The memory does not tell a yellow square from a yellow circle.
 # 2. *In the decoder.* The memory does tell them apart, but the decoder met squares in other colors only, and does not recognize this one.
 #
 # To find out, we let another reader look at the memory: a **linear probe** (lesson [12](12_reading_attention.ipynb)), a logistic regression from the mean of the memory's vectors to the five shapes. Each picture shows one thing, and all things come equally often.
 #
-# - *Probe A* learns from pictures of all 25 things, yellow squares, too. It is tested on other pictures of yellow squares. If A succeeds, their shape is in the memory.
+# - *Probe A* learns from pictures of all 25 things, yellow squares, too. It is tested on other yellow squares. If A succeeds, their shape is in the memory.
 # - *Probe B* learns from the other 24 things. It has met squares, but no yellow one, just like the decoder.
 #
-# We do this for each thing, with three draws of pictures, and again with an untrained captioner.
+# We do this for each thing, with three draws of pictures (the decoder gets them, too), and again with an untrained captioner.
 
 # %%
 of_probe = Predict(
@@ -1253,7 +1254,8 @@ for name, model in (("untrained", untrained), ("trained", captioner)):
 shape_right["decoder, trained"] = torch.stack([decoded(seed) for seed in range(3)])
 
 # %% tags=["hide-input"]
-print(f"{'shape right (guess: 20 %)':26} {'known things':14} new things")
+print("shape right (guess: 20 %), mean and interval of three draws of pictures")
+print(f"{'':26} {'known things':14} new things")
 halves = {}  # a reader to its mean shares of known and of new things
 for name, of in shape_right.items():
     runs = [of[:, part].mean(dim=1).tolist() for part in (~is_new, is_new)]
@@ -1287,15 +1289,15 @@ assert by_a.mean() > 0.6 > 0.45 > max(by_decoder.mean(), by_b.mean())
 assert (by_a > by_decoder).sum() >= 4 and (by_a > by_b).sum() >= 4
 
 # %% [markdown]
-# Of the new things, *probe A* reads most and the decoder few, from the same memory. Explanation 1 is out for most.
+# Of the new things, *probe A* reads most, more than before training, and the decoder few, from the same memory. Explanation 1 is out for most.
 #
-# *Probe B*, like the decoder, fails on most new things. On known ones training lifts it: their shape has become partly the same code in several colors.
-# So the shape of a new thing has a code of its own, which a reader must have met. The square seems to get lost in the reading.
+# *Probe B*, like the decoder, fails on most new things. Training lifts it on known ones, whose shape has become partly the same code in several colors, but little on new ones.
+# So the shape of a new thing seems to have a code of its own, which a reader must have met: the square gets lost in the reading.
 #
-# (The draws vary the probes; one training is a sign, not a proof. B's failure alone says little: having met yellow in every shape but the square, it may learn "yellow, so no square" and fall below 20 %.)
+# (The draws vary the pictures, not the captioner: a sign, no proof. B's failure alone says little: having met yellow in every shape but the square, it may learn "yellow, so no square" and fall below 20 %.)
 #
 # Are these errors a limit of the model, or of its 1,000 steps?
-# The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000: more pictures of the same known things.
+# The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000 of the same known things.
 
 # %%
 of_longer = Predict(

@@ -204,7 +204,7 @@ assert 0.38 < statistics.mean(exact["32,000 pairs, longer"]) < 0.42
 # More of one thing helps until another one is the limit.
 # We meet this again with processes, memory and money.
 #
-# The figure has all sizes, and a line fitted to the first three.
+# All sizes in one figure:
 
 # %% tags=["hide-input"]
 import numpy as np
@@ -214,11 +214,12 @@ from course_lib.figures import curves
 short = np.array([results[f"{size:,} pairs"] for size in sizes])
 slope, start = np.polyfit(np.log2(sizes[:3]), bleu[:3], 1)
 line = slope * np.log2(sizes) + start
-series = {"32,000 pairs read": (sizes, short.T)}
-series["128,000 pairs read"] = (few, long_means)
-series[f"line fitted to the first three: {line[-1]:.1f}"] = (sizes, line)
+series = {"training reads 32,000 pairs, repeats included": (sizes, short.T)}
+series["training reads 128,000 pairs, repeats included"] = (few, long_means)
+series[f"line fitted to 1,000, 2,000, 4,000: ends at {line[-1]:.1f}"] = (sizes, line)
 title = "More than 4,000 pairs help if the training is long enough to use them"
-axis = dict(xlabel="pairs in the corpus", ylabel="BLEU: mean and range of three runs")
+axis = dict(xlabel="different pairs in the corpus")
+axis["ylabel"] = "BLEU, mean of three runs\n(band or bar: their range)"
 figure = curves(series, **axis, title=title, log_x=True)
 
 # %% tags=["hide-input"]
@@ -236,6 +237,8 @@ figure
 # %% tags=["hide-input"]
 assert max(bleu[3:]) - bleu[2] < 2 and min(longest[2]) > max(longest[1]) + 3
 assert line[-1] > bleu[-1] + 15 and line[1] < short[1].min()
+words = [entry.get_text() for entry in axes.get_legend().get_texts()]
+assert words == list(series) and words[2].endswith("58.2")
 
 # %% [markdown]
 # Whoever has measured only the first three sizes might trust the line.
@@ -345,7 +348,7 @@ with written_for(1000, len(lines)):
 
 # %% [markdown]
 # In the mean of the means, a token of the short share counts 100 / 16 ≈ 6 times as much as one of the long.
-# At 1.2 it is further off than zeros (1.0): half of it is the short share's gradient, nearly three times as long as the right one.
+# At 1.2 it is further off than a gradient of zeros (1.0): half of it is the short share's gradient, nearly three times as long as the right one.
 #
 # **A common mistake**: the mean of the means.
 # Nothing warns you: the shapes are right.
@@ -401,8 +404,26 @@ class OurDataParallel(nn.Module):
 save("ours.py")
 
 # %% [markdown]
-# `average` divides by N, the number of processes, as many tools do. But with the common divisor we need the *sum*: with two processes, twice as much.
-# So each process multiplies its loss by N first (Lₖ is the sum of the losses of share k):
+# `average` divides by N, the number of processes.
+# What must each process give, so that the mean is our ten tokens' 1.6? (Losses stand for their gradients.)
+
+# %% tags=["nbval-check-output"]
+T, N = 10, 2  # tokens of the batch, processes; the losses of each share add up to 8
+gives = {"sum of its losses / its tokens": (8 / 2, 8 / 8)}
+gives["sum of its losses / T"] = 8 / T, 8 / T
+gives["N · sum of its losses / T"] = N * 8 / T, N * 8 / T
+print("each process gives              rank 0  rank 1   the wrapper's mean")
+for name, (first, second) in gives.items():
+    print(f"{name:30} {first:7.1f} {second:7.1f} {(first + second) / N:8.1f}")
+
+# %% tags=["hide-input"]
+assert [round(sum(each) / N, 9) for each in gives.values()] == [2.5, 0.8, 1.6]
+for factor, gap in ((1, 0.5), (N, 0.0)):  # and the gradients of the six pairs
+    averaged = sum(factor * each for each in common) / N
+    assert abs((averaged - whole).norm() / whole.norm() - gap) < 1e-9
+
+# %% [markdown]
+# So each process multiplies its loss by N (Lₖ is the sum of share k's losses):
 #
 # $$\sum_k \nabla \frac{L_k}{T} \;=\; \frac{1}{N} \sum_k \nabla \frac{N \, L_k}{T}$$
 #
@@ -518,7 +539,7 @@ assert two_said.count("epoch ") == alone_said.count("epoch ") == 2
 
 # %% [markdown]
 # The losses agree up to rounding.
-# As far as losses can show, it is the same training, shared by two processes.
+# As far as losses show, it is the same training, shared by two.
 # (`mini` has no dropout. With dropout, each process would draw its own zeros, so the losses would differ slightly.)
 # The printed loss is added up over both processes, but only rank 0 prints, translates the validation part and writes files.
 #
@@ -572,19 +593,24 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 #
 # How large is our s?
 # One speed-up is one equation: two processes take s + (1 − s)/2 of the time of one.
-# We solve it for s.
+# We solve it for s. (Below 0 or above 1 it is no share: measure again.)
 #
 # A second law shows how little this tells.
 # Suppose that everything is divided, and each further process adds a constant cost of communication: N processes take 1/N + cost · (N − 1).
 # We solve that for the cost.
+# (Four are not measured: they need four free cores.)
 
 # %%
-time_of_two = rates[1] / rates[2]
-s, cost = 2 * time_of_two - 1, time_of_two - 1 / 2
-print(f"s = {s:.2f}, or a cost of {cost:.2f} for each further process")
-by_amdahl, by_cost = s + (1 - s) / 8, 1 / 8 + cost * 7
-print(f"8 processes, by Amdahl's law: {by_amdahl:.2f} of the time of one")
-print(f"8 processes, by the other:    {by_cost:.2f} of the time of one")
+times = {count: rates[1] / rate for count, rate in rates.items()}  # all we measured
+s, cost = 2 * times[2] - 1, times[2] - 1 / 2
+print(f"s = {s:.2f}, or a cost of {cost:.2f} for each further process\n")
+laws = {n: (s + (1 - s) / n, 1 / n + cost * (n - 1)) for n in (1, 2, 4, 8)}
+print("time, one process = 1")
+cores = f"measured, {os.cpu_count()} cores"
+print(f"processes {cores:>18}   by Amdahl's law   by constant cost")
+for n, (amdahl, constant) in laws.items():
+    seen = f"{times[n]:.2f}" if n in times else "not measured"
+    print(f"{n:9} {seen:>18} {amdahl:17.2f} {constant:18.2f}")
 
 
 # %% tags=["hide-input"]
@@ -592,31 +618,32 @@ def draw_serial(axes):
     """What 10 % serial leave of the time."""
     counts, divided = (1, 2, 8, 64), [0.9 / count for count in (1, 2, 8, 64)]
     places, look = range(4), dict(color="C1", hatch="//", edgecolor="white")
-    axes.bar(places, [0.1] * 4, color="C0", label="not divided")
-    axes.bar(places, divided, bottom=0.1, label="divided", **look)
+    axes.bar(places, [0.1] * 4, color="C0", label="serial: cannot be divided")
+    axes.bar(places, divided, bottom=0.1, label="divided among the processes", **look)
     axes.set_xticks(places, map(str, counts))
     for place, part in zip(places, divided, strict=True):
-        words = f"× {1 / (0.1 + part):.2g}"
+        words = f"speed-up\n{1 / (0.1 + part):.2g}"
         axes.annotate(words, (place, 0.1 + part), ha="center", va="bottom")
-    axes.set(xlabel="processes", ylabel="time, one process = 1", ylim=(0, 1.12))
-    axes.set_title("10 % serial: × is the speed-up")
+    axes.set(xlabel="processes", ylabel="time, one process = 1", ylim=(0, 1.2))
+    axes.set_title("Calculated: an example, 10 % serial")
     axes.legend(loc="upper right")
 
 
 # %% tags=["hide-input"]
-def draw_laws(axes, s, cost):
-    """Both laws through the two measured points."""
-    many, points = np.linspace(1, 8, 71), dict(marker="o", markevery=[0, 10, 30, 70])
-    added = many - 1
-    axes.plot(many, s + (1 - s) / many, "-", label="Amdahl's law", **points)
-    axes.plot(many, 1 / many + cost * added, "--", label="constant cost", **points)
+def draw_laws(axes, s, cost, times):
+    """Both laws through the measured points; where there is none, a shade."""
+    many, points = np.linspace(1, 8, 71), dict(marker="o", markevery=[30, 70])
+    by_cost = 1 / many + cost * (many - 1)
+    axes.plot(many, s + (1 - s) / many, label="calculated: Amdahl's law", **points)
+    axes.plot(many, by_cost, "--", label="calculated: constant cost", **points)
     star = dict(ls="", marker="*", ms=13, mfc="white", mec="black", zorder=5)
-    axes.plot([1, 2], [1, (1 + s) / 2], label="measured", **star)
-    axes.axvline(4, color="#555555", ls=":", label="measure here next")
-    axes.set(xlabel="processes", title="Two laws through our two points")
-    axes.set_xticks((1, 2, 4, 8))
-    axes.set_ylim(bottom=min(0, *axes.get_ylim()))
-    axes.legend()
+    axes.plot([*times], [*times.values()], label="measured here", **star)
+    axes.axvspan(max(times) + 0.2, 8.2, fc="#eeeeee", zorder=0, label="not measured")
+    axes.set(xlabel="processes", ylabel="time, one process = 1", xlim=(0.8, 8.2))
+    axes.set(xticks=(1, 2, 4, 8), title="Two laws through our two points")
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(0, low), low + 1.8 * (high - low))  # room for the legend
+    axes.legend(loc="upper right")
 
 
 # %% tags=["hide-input"]
@@ -624,16 +651,17 @@ from course_lib.figures import new_figure, styled
 
 
 @styled
-def two_panels(s, cost, title):
+def two_panels(s, cost, times):
     """Left an example of Amdahl's law, right what was measured."""
-    figure = new_figure(title, 9.0, 3.8)
+    figure = new_figure("What is not divided stays; two points fit two laws", 9, 3.8)
     left, right = figure.subplots(1, 2)
     draw_serial(left)
-    draw_laws(right, s, cost)
+    draw_laws(right, s, cost, times)
     return figure
 
 
-two_panels(s, cost, "What is not divided stays, and two points fit two laws")
+two_laws = two_panels(s, cost, times)
+two_laws
 
 # %% tags=["hide-input"]
 from course_lib.training import serial_share, speed_up
@@ -643,19 +671,30 @@ from course_lib.training import serial_share, speed_up
 assert (s > 1) == (rates[2] < rates[1])
 assert (s < 0) == (cost < 0) == (rates[2] > 2 * rates[1])
 assert abs(serial_share([1, 2], [rates[1], rates[2]]) - s) < 1e-9
-for law in (s + (1 - s) / 2, 1 / 2 + cost):
-    assert abs(law - time_of_two) < 1e-9
-assert abs((by_cost - 1 / 8) - 4 * (by_amdahl - 1 / 8)) < 1e-9
+assert times.keys() >= {1, 2} and times[1] == 1
+assert all(abs(law - times[n]) < 1e-9 for n in (1, 2) for law in laws[n])
+assert abs((laws[8][1] - 1 / 8) - 4 * (laws[8][0] - 1 / 8)) < 1e-9
 assert [round(10 / speed_up(count, 0.1), 3) for count in (2, 10)] == [5.5, 1.9]
 assert round(10 / speed_up(1000, 0.1), 3) == 1.009 and speed_up(10**9, 0.1) < 10
 assert [round(speed_up(count, 0.1), 1) for count in (2, 8, 64)] == [1.8, 4.7, 8.8]
 assert round(25_000 / 8, -2) == 3100 and round(25_000 / 64, -1) == 390
 
+# %% tags=["hide-input"]
+_, laws_axes = two_laws.axes
+drawn = {line.get_label(): line.get_xydata() for line in laws_axes.lines}
+assert np.allclose(drawn.pop("measured here"), [*times.items()])
+for number, points in enumerate(drawn.values()):  # Amdahl's law, constant cost
+    wanted = [law[number] for law in laws.values()]
+    assert np.allclose(points[[0, 10, 30, 70], 1], wanted)
+(shade,) = laws_axes.patches
+assert max(times) < shade.get_x() < max(times) + 1
+
 # %% [markdown]
-# Left, the example. Right, both curves go through our points, and then they part.
-# So the two points tell how much is lost with two processes, on this machine, with this model and batch.
-# They do not tell which law holds, or what eight processes would take.
-# Again the test is a point that we did not use: N = 4.
+# Left, the example.
+# Right, both curves go through our points, and part where nothing is measured.
+# So the two points tell how much two processes lose, on this machine, with this model and batch.
+# They do not tell which law holds, or what eight would take.
+# Again the test is a point not used: N = 4.
 #
 # It also matters how much each process has to do between two exchanges.
 # The paper's batch had about 25,000 target tokens: some 3,100 for each of 8 GPUs, but only 390 for each of 64.
@@ -764,7 +803,7 @@ assert round(sum(model_preset("big", 37_000).memory_bytes().values()) / 1e9, 1) 
 # The price: the weights of a layer must be gathered before the forward pass and again before the backward pass.
 # That makes three moves (gather, gather, scatter) instead of two.
 #
-# Each of N processes needs 1/N of the memory for weights, gradients and moments.
+# Each of N processes needs 1/N of the memory for weights, gradients and moments, plus a gathered layer.
 # Activations are not sharded. They depend on each process's share of the batch, and are often what overflows.
 #
 # In PyTorch it takes one call, `fully_shard(layer)`, for each layer and one for the model around them.
@@ -940,7 +979,6 @@ assert abs(6 * best * 20 * best / by_hand - 1) < 1e-9
 
 # %% [markdown]
 # The rule asks for a larger model and fewer tokens.
-# The paper's model read twice as many for each parameter.
 #
 # But the rule is for language models that read new text at every step. The paper's model reads its 4.5 million pairs again and again.
 # And the rule counts only the training.
