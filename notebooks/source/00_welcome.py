@@ -422,7 +422,7 @@ assert watching[1:] == [(1, 0), (2, 0)] and most[0] < 0.5 < 0.8 < min(most[1:])
 
 # %% [markdown]
 # We switch off the two that give most, so that they add 0, and read the probabilities of three articles (other tokens get the rest).
-# The last row is a control: of 49 other pairs in these layers (one head from each), the most harmful.
+# Two controls follow: of 49 other pairs in these layers (one head from each), the most harmful; and all 14 others.
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -453,6 +453,7 @@ correct = [articles[0], articles[2]]  # for boy, for girl
 lowest = torch.stack(others)[:, [0, 1], correct].argmin(dim=0).tolist()
 harmed = [others[pair][row] for row, pair in enumerate(lowest)]
 switched["worst other pair off"] = torch.stack(harmed)
+switched["all 14 others off"] = next_without(*rest[0], *rest[1])
 
 # %% tags=["hide-input"]
 from course_lib.figures import Panel, panels
@@ -462,11 +463,11 @@ for row, noun in enumerate(("boy", "girl")):
     table = [probs[row, articles].tolist() for probs in switched.values()]
     labels = list(switched), ("der", "die", "das")
     drawn.append(Panel(table, *labels, f"Today the {noun} …", "weights"))
-finding = "With both heads off, der, die and das mix"
+finding = "Articles mix with both heads off, not with the 14 others off"
 panels(drawn, title=finding, words={"weights": "probability after Heute öffnet"})
 
 # %% tags=["hide-input"]
-on, first_off, second_off, both_off, worst = (
+on, first_off, second_off, both_off, worst, alone = (
     probs[[0, 1], correct] for probs in switched.values()
 )
 assert (on - first_off < 0.1).all() and len(others) == 49
@@ -481,9 +482,21 @@ assert 1.9 < mixing[0, 0] / mixing[1, 0] < 2.8
 for found in (*best.values(), *(probs.argmax(dim=-1).tolist() for probs in others)):
     assert found == correct
 
+# %% tags=["hide-input"]
+assert len(rest[0] + rest[1]) == 14
+of_articles = switched["all 14 others off"][:, articles].sum(dim=-1)
+assert (alone > 0.8).all() and (of_articles - alone < 0.03).all()
+# Layer 0 alone does not tell boy from girl.
+neither = next_without(*product((1, 2), range(8)))[:, articles]
+assert (neither[0] - neither[1]).abs().max() < 0.1 and neither.max() < 0.3
+# The two suffice for the gender only: *a boy* gets *der*, too.
+begin = translator.tokenizer.encode("Heute öffnet")
+with ablate_heads(model, [("cross", *head) for head in rest[0] + rest[1]]):
+    assert write(model.encode(a_boy), a_boy, begin)[0][0][0] == "▁der"
+
 # %% [markdown]
-# No other such pair matters as much: without these two heads *girl* gets *die*.
-# But they are not all: *der* is still twice as likely for *boy* as for *girl*.
+# Alone in their layers, these heads suffice for the gender.
+# Without them *girl* gets *die*, but others help: *der* is still twice as likely for *boy* as for *girl*.
 #
 # A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 #

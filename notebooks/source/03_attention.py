@@ -1004,40 +1004,50 @@ assert abs(scaled_weights[3] - 0.5) < 0.01 and (scaled_weights > 0.015).all()
 # Without the division this look-up is as good as hard: the fourth key has nearly all the weight, by chance.
 # Divided by 8, it has half, and the other keys still count.
 #
-# How far does a weight w move if we add 0.1 to its score (the slope promises 0.1·w(1 − w)) or to its q · k?
+# How fast does a weight w move with its q · k?
+# We measure this *rate*: we add 0.1 to one q · k at a time (points).
 
 # %%
-moves = {}
-for divisor, key in ((8, 3), (8, 0), (1, 3)):
-    added = 0.1 * torch.eye(8)[key]  # to one of the eight
-    as_it_is, in_product = eight_products / divisor, (eight_products + added) / divisor
-    raised = torch.stack([as_it_is, as_it_is + added, in_product]).softmax(dim=-1)
-    w, by_score, by_product = raised[:, key].tolist()
-    moves[divisor, key] = w, by_score - w, by_product - w
+eight_rates = {}  # by divisor: the weights, and how far each moves per 1 of its q · k
+for divisor, eight_weights in ((8, scaled_weights), (1, unscaled_weights)):
+    raised = (eight_products + 0.1 * torch.eye(8)) / divisor  # a row for each key
+    moved = raised.softmax(dim=-1).diagonal() - eight_weights
+    eight_rates[divisor] = eight_weights, moved / 0.1
 
 # %% tags=["hide-input"]
-print(f"{'':43}moved by 0.1 more in its")
-print(f"{'w':>26}  0.1·w(1 − w)       score       q · k")
-for (divisor, key), (w, *moved) in moves.items():
-    told = "".join(f"{each:12.5f}" for each in (0.1 * w * (1 - w), *moved))
-    print(f"divided by {divisor}, key {key + 1}  {w:.3f}  {told}")
+w = torch.linspace(0, 1, 101)
+slopes = {"divided by 8: w(1 − w) / 8": (w, w * (1 - w) / 8)}
+slopes["not divided: w(1 − w)"] = w, w * (1 - w)
+title = "The largest weight: at the foot of the high curve, on top of the low one"
+axes = dict(xlabel="weight w", ylabel="rate: how fast w moves with its q · k")
+figure = curves(slopes, **axes, title=title)
+(chart,), arrow = figure.axes, dict(ha="center", arrowprops=dict(arrowstyle="->"))
+for number, (eight_weights, moved) in enumerate(eight_rates.values()):
+    chart.lines[number].set_markevery([])  # the marker stays in the legend
+    ink, told = chart.lines[number].get_color(), f"largest w:\nrate {moved[3]:.4f}"
+    chart.plot(eight_weights, moved, "os"[number], color=ink, zorder=3)
+    tip = eight_weights[3], moved[3]
+    chart.annotate(told, tip, ((0.5, 0.8)[number], 0.055), **arrow)
+figure
 
 # %% tags=["hide-input"]
-for (divisor, key), (w, by_score, by_product) in moves.items():
-    assert math.isclose(by_score, 0.1 * w * (1 - w), rel_tol=0.1)
-    assert math.isclose(by_product, 0.1 * w * (1 - w) / divisor, rel_tol=0.1)
+for divisor, (eight_weights, moved) in eight_rates.items():
+    expected = eight_weights * (1 - eight_weights) / divisor
+    torch.testing.assert_close(moved, expected, rtol=0.1, atol=0)
     # The rate is the slope of the weight in its own q · k, as autograd finds it.
     slope = eight_products.clone().requires_grad_()
-    (slope / divisor).softmax(dim=-1)[key].backward()
-    assert math.isclose(slope.grad[key].item(), w * (1 - w) / divisor, rel_tol=0.01)
-assert 19 < moves[8, 3][2] / moves[1, 3][2] < 25
+    (slope / divisor).softmax(dim=-1)[3].backward()
+    assert math.isclose(slope.grad[3], expected[3], rel_tol=0.01)
+    assert eight_weights.argmax() == 3
+assert 19 < eight_rates[8][1][3] / eight_rates[1][1][3] < 25
+assert eight_rates[8][1].argmax() == 3 and 0.031 < eight_rates[8][1][3] < 0.0315
+assert eight_rates[1][1].max() < 0.002
 
 # %% [markdown]
-# The promise nearly holds: w(1 − w) is 0.25 at w = 0.5, and tiny near w = 0 or 1.
-# A weight's *rate*, how fast it moves with its q · k, is w(1 − w) over the divisor.
-# With the *scale*, the division by √d_k, the largest weight moves about 22 times as far: more gradient gets through.
+# The points lie on the slope of the softmax, w(1 − w), over the divisor: highest at w = 0.5, tiny near w = 0 or 1.
+# With the *scale*, the division by √d_k, the largest weight moves about 22 times as fast: more gradient gets through.
 #
-# We call a query **saturated** if one key has more than 0.99 of its weight.
+# We call a query **saturated** if one key has more than 0.99 of its weight (the right foot of the curves).
 # How many are? We draw 5,000 queries for each width, with 8 keys each.
 
 
@@ -1098,20 +1108,20 @@ def largest_rate(weights):
 
 # %% tags=["hide-input"]
 @styled
-def rate_histograms(rates, sorts, title):
-    """For each name its rates (queries,), the bars stacked from sorts of queries."""
-    figure, bins = new_figure(title, 8.0, 4.4), [each / 320 for each in range(81)]
-    both = zip(figure.subplots(2, sharex=True, sharey=True), rates.items(), strict=True)
-    for panel, (name, rate) in both:
-        parts = [rate[each] for each in sorts.values()]
-        one = [torch.full_like(each, 1 / len(rate)) for each in parts]
-        told = [f"{sort}: {rate[each].mean():.3f}" for sort, each in sorts.items()]
-        panel.hist(parts, bins, weights=one, stacked=True, label=told)
-        panel.axvline(rate.mean(), color="k", ls="--", label=f"all: {rate.mean():.3f}")
+def rate_histograms(rates, title):
+    """A panel for each name: the rates of its sorts of queries, their bars stacked."""
+    two = new_figure(title, 8.0, 4.4).subplots(2, sharex=True, sharey=True)
+    for panel, ink, (name, sorts) in zip(two, ("C0", "C1"), rates.items(), strict=True):
+        parts, full = list(sorts.values()), torch.cat(list(sorts.values()))
+        one = [torch.full_like(each, 1 / len(full)) for each in parts]
+        told = [f"{sort}: {each.mean():.3f}" for sort, each in sorts.items()]
+        look = dict(color=[ink, "#222222"][: len(parts)], label=told, stacked=True)
+        panel.hist(parts, 80, range=(0, 0.25), weights=one, **look)
+        panel.axvline(full.mean(), color="k", ls="--", label=f"all: {full.mean():.3f}")
         panel.set(title=name, ylabel="share of queries")
         panel.legend(loc="upper right", title="mean rate of")
     panel.set(xlabel="rate: how fast the largest weight moves with its q · k")
-    return figure
+    return panel.figure
 
 
 # %% [markdown]
@@ -1130,16 +1140,18 @@ for name, power in powers.items():
     by_size[name], by_rate[name] = by_size[name] / divisors, by_rate[name] / divisors
 scaled, unscaled = (by_rate[name].flatten(1) for name in list(powers)[:2])
 on_one = saturated(drawn[64].softmax(dim=-1)).flatten()  # without the scale
-percent = f"{on_one.double().mean():.0%}"
+percent, rest = (f"{each.double().mean():.0%}" for each in (on_one, ~on_one))
+by_sort = {f"{rest} not saturated": unscaled[3][~on_one]}
+by_sort[f"{percent} saturated"] = unscaled[3][on_one]
 rate_histograms(
-    {"divided by √d_k": scaled[3], "not divided": unscaled[3]},
-    {f"{percent} saturated without the scale": on_one, "the others": ~on_one},
+    {"divided by √d_k": {"100% not saturated": scaled[3]}, "not divided": by_sort},
     f"Without the scale {percent} of the largest weights hardly move; "
     "most others move faster",
 )
 
 # %% tags=["hide-input"]
 assert 0.34 < on_one.double().mean() < 0.40
+assert saturated((drawn[64] / 8).softmax(dim=-1)).double().mean() < 0.001
 assert scaled[3].min() > 0.005 and scaled[3].max() < 0.25 / 8 + 1e-6
 assert (unscaled[3] > scaled[3])[~on_one].double().mean() > 0.8
 assert (unscaled[3] < 1 / 320).double().mean() > 0.2
@@ -1168,9 +1180,8 @@ by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), 
 torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# It is true of the saturated queries: mean rate 0.002, with the scale 0.030.
-# But the others' weights move so much more without it that the mean of *all* is larger: 0.082, not 0.027.
-# (With it, no rate is above 0.25 / 8 = 0.031.)
+# It is true of the saturated queries: mean rate 0.002, while with the scale that of all is 0.027.
+# But the others' weights move so much more that the mean of *all* is larger: 0.082.
 # Which matters more? We try it in training.
 #
 # ## Does the scale matter in training?

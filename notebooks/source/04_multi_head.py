@@ -609,15 +609,17 @@ from course_lib.figures import new_figure, styled
 
 
 @styled
-def draw_owners(owners, title):
-    """Two tables of tokens and features, colored by the head that gets each number."""
+def draw_owners(owners, title, words=None):
+    """Two tables, colored by the head of each cell, with its number or with words."""
     figure, colors = new_figure(title, 9, 2.9), "#cfe6f7 #fbe3b5 #cdebdf #f0d5e5"
+    paint = dict(cmap=ListedColormap(colors.split()), vmin=0, vmax=3, aspect="auto")
     for axes, (name, owner) in zip(figure.subplots(1, 2), owners.items(), strict=True):
-        axes.imshow(owner, cmap=ListedColormap(colors.split()))
-        axes.set(title=name, xlabel="feature", ylabel="token", xticks=range(d_model))
+        axes.imshow(owner, **paint)
+        columns, texts = range(owner.shape[1]), words[name] if words else owner.tolist()
+        axes.set(title=name, xlabel="feature", ylabel="token", xticks=columns)
         for row, column in torch.cartesian_prod(*map(torch.arange, owner.shape)):
-            head = str(owner[row, column].item())
-            axes.text(column, row, head, ha="center", va="center", size=9)
+            text = texts[row][column]
+            axes.text(column, row, text, ha="center", va="center", size=9)
     return figure
 
 
@@ -750,47 +752,53 @@ assert max(ended["wrong, 4 heads"]) < 0.8  # and yet it has learned something
 # %% [markdown]
 # With four heads the wrong layer stays behind.
 # With *two* heads it ends as low as the right one. How?
-# Output 0 should be made from position 0 of both heads; the wrong merge takes the first 16 numbers, positions 0 and 1 of head 0.
-# Here are the trained weights of head 0 in both.
-# Each row's arrow leads to the output that gets its context; frames mark output 0.
+# Each output is made from two contexts of eight numbers.
+# The table shows which ones `merge` takes; an arrow (→) leads to the key with most of the weight.
+
 
 # %% tags=["hide-input"]
-with torch.no_grad():
-    head_0 = {
-        name: trained[name][0].attend(*[one_sentence] * 3)[1][0, 0]  # (queries, keys)
-        for name in ("right, 2 heads", "wrong, 2 heads")
-    }
-tables = []
-for rows_each, (name, of_rows) in enumerate(head_0.items(), start=1):
-    goes_to = [f"{row} → output {row // rows_each}" for row in range(6)]
-    words = "weights", "key", "query position"
-    tables.append(Panel(of_rows, goes_to, range(6), name, *words))
-title = "Head 0: one neighbor for each output (right), both for outputs 0 to 2 (wrong)"
-figure = panels(tables, title=title)
-for axes, rows_each in zip(figure.axes, (1, 2), strict=False):  # then the color bar
-    axes.add_patch(Rectangle((-0.5, -0.5), 6, rows_each, **look))
+def halves_of(layer):
+    """Numbers of the two contexts in each output, their keys, and the keys' weights."""
+    with torch.no_grad():
+        top = layer.attend(*[one_sentence] * 3)[1].max(dim=-1)  # (1, heads, queries)
+    numbers = torch.arange(12).view(1, 2, 6, 1).expand(-1, -1, -1, 8)
+    taken = layer.merge(numbers)[0, :, ::8]  # (outputs, 2): 6 * head + position
+    return taken, top.indices.flatten()[taken], top.values.flatten()[taken]
+
+
+# %% tags=["hide-input"]
+head_of, in_words = {}, {}
+for name in ("right, 2 heads", "wrong, 2 heads"):
+    taken, seen, _ = halves_of(trained[name][0])
+    head_of[name] = taken // 6
+    in_words[name] = [
+        [f"head {half // 6}, position {half % 6} → key {key}" for half, key in row]
+        for row in torch.stack([taken, seen], dim=-1).tolist()
+    ]
+title = "Two heads bring both neighbors (right), or two positions of one head (wrong)"
+figure = draw_owners(head_of, title, in_words)
+for axes in figure.axes:
+    axes.axvline(0.5, color="white", lw=3)
+    axes.set(ylabel="output", xticks=[0, 1], xticklabels=["0 to 7", "8 to 15"])
 figure
 
 # %% tags=["hide-input"]
-for layer in trained["wrong, 2 heads"]:
-    with torch.no_grad():
-        largest = layer.attend(*[one_sentence] * 3)[1][0].argmax(dim=-1).flatten()
-    for row in range(6):  # of the output: two rows of the contexts, one after the other
-        wanted = {(row - 1) % 6, (row + 1) % 6}
-        assert set(largest[2 * row : 2 * row + 2].tolist()) == wanted
-for tokens in (6, 8):  # the numbers of head 1 begin at 6, or at 8
-    numbered = torch.arange(2 * tokens).view(1, 2, tokens, 1).expand(-1, -1, -1, 8)
-    in_rows = trained["wrong, 2 heads"][0].merge(numbered)[0]
-    assert in_rows[0].unique().tolist() == [0, 1]  # head 0, positions 0 and 1
-    assert in_rows[3].unique().tolist() == [6, 7]  # of head 1, or still of head 0
-assert min(each.max(dim=-1).values.min() for each in head_0.values()) > 0.7
-steps_to = (head_0["right, 2 heads"].argmax(dim=-1) - torch.arange(6)) % 6
-assert set(steps_to.tolist()) <= {1, 5}  # to a neighbor
+of_right = torch.arange(12).view(2, 6).T  # output 0: contexts 0 and 6
+of_wrong = torch.arange(12).view(6, 2)  # output 0: contexts 0 and 1
+for name, expected in (("right, 2 heads", of_right), ("wrong, 2 heads", of_wrong)):
+    for layer in trained[name]:
+        taken, seen, their_weights = halves_of(layer)
+        assert torch.equal(taken, expected) and their_weights.min() > 0.5
+        for row, pair_seen in enumerate(seen.tolist()):
+            assert set(pair_seen) == {(row - 1) % 6, (row + 1) % 6}
+of_eight = torch.arange(16).view(1, 2, 8, 1).expand(-1, -1, -1, 8)  # eight tokens
+in_rows = trained["wrong, 2 heads"][0].merge(of_eight)[0]
+assert in_rows[3].unique().tolist() == [6, 7]  # positions of head 0
 
 # %% [markdown]
-# In the wrong layer, positions 0 and 1 look at 1 and 5, both neighbors of token 0.
-# Head 1 (not shown) serves outputs 3 to 5.
-# This gets around the bug in sentences of six tokens; in longer ones output 3 gets other pieces.
+# Output 0 should be made from position 0 of both heads; the wrong merge takes positions 0 and 1 of head 0.
+# These have learned to look at 1 and 5, both neighbors of token 0; the other rows work alike.
+# This gets around the bug in sentences of six tokens; with eight, output 3 gets positions 6 and 7 of head 0.
 # (With four heads, output 0 gets head 0 alone, which carries only four of a word's eight numbers.)
 #
 # So neither the right shape nor a low loss shows that the code is right.

@@ -24,7 +24,7 @@ import torch
 
 from course_lib import Translator
 from course_lib.decoding import greedy, sample
-from course_lib.figures import bars, stacked_bars
+from course_lib.figures import bars, intervals, stacked_bars
 from course_lib.widgets import Predict, Predictions
 
 torch.set_num_threads(1)  # small tensors: two threads would wait for each other
@@ -642,8 +642,7 @@ for text in ("Er war klug.", "Er war nicht klug."):
 # The longer, right one wins. Does BLEU gain, too?
 #
 # The penalty only ranks what has finished, so we rank again what the beam of 8 has found.
-# The first half of our sentences chooses α, as the paper's "development set" did (section 6.1), and the second half reports.
-# Look at two things: the gain in BLEU, and what is left of it without the brevity penalty (*bare*), which lowers BLEU when the outputs are too short.
+# The first half of our sentences chooses α, as the paper's "development set" did (section 6.1):
 
 
 # %% tags=["hide-input"]
@@ -660,47 +659,68 @@ for alpha in (0.0, 0.6, 2.0):
     again = decode_all(search_with(4, alpha), sources[:50])
     assert [each.ids for each in again] == [pick(tree, alpha) for tree in trees[4][:50]]
 
-
 # %% tags=["hide-input"]
-def bare(result):
-    """BLEU without its brevity penalty."""
-    return result.score / min(1, math.exp(1 - 1 / result.length_ratio))
-
-
 half, alphas = num_pairs // 2, (0, 0.6, 1, 2, 3)
-halves = slice(half), slice(half, num_pairs)
 picked = {a: [pick(tree, a) for tree in trees[8]] for a in alphas}
 texts = {a: [*map(tokenizer.decode, each)] for a, each in picked.items()}
-first, second = (
-    {a: bleu(each[part], references[part]) for a, each in texts.items()}
-    for part in halves
-)
-best_alpha = max(alphas, key=lambda alpha: first[alpha].score)
-gain = bleu_difference(texts[best_alpha][half:], texts[0][half:], references[half:])
-
-# %% tags=["hide-input"]
-print(f"{'':12}{'first half chooses':21}second half reports")
-print(f"{'α':>10}" + "  tokens  BLEU  bare " * 2 + " gain over α = 0")
-for a in alphas:
-    line = f"{a:10}"
-    for part, results in zip(halves, (first, second), strict=True):
-        if results is first or a in (0, best_alpha):
-            line += f"{mean(map(len, picked[a][part])):8.1f}"
-            line += f"{results[a].score:6.1f}{bare(results[a]):6.1f} "
-    print(line + {0: " baseline", best_alpha: f" {told(gain)}  ← chosen"}.get(a, ""))
-of_halves = [
-    mean(len(tokenizer.encode(text)) for text in references[part]) for part in halves
-]
-print(f"references{of_halves[0]:8.1f}{of_halves[1]:21.1f}")
-
-# %% tags=["hide-input"]
+on_first = {a: bleu(each[:half], references[:half]).score for a, each in texts.items()}
+best_alpha = max(alphas, key=on_first.get)
 lengths = [mean(map(len, each[:half])) for each in picked.values()]
-assert lengths == sorted(lengths) and lengths[0] < of_halves[0] - 0.3
-assert second[0].length_ratio < 0.95 and best_alpha > 0 and gain.low > 0
-assert sum(each.score > first[best_alpha].score - 0.5 for each in first.values()) > 2
-kept_gain = bare(second[best_alpha]) - bare(second[0])
-assert -0.5 < kept_gain < 0.4 * gain.value
-assert bare(first[best_alpha]) < bare(first[0]) - 0.5
+print(f"{'α':>10}  tokens  BLEU")
+for a, length in zip(alphas, lengths, strict=True):
+    chosen = "  ← chosen" * (a == best_alpha)
+    print(f"{a:10}{length:8.1f}{on_first[a]:6.1f}{chosen}")
+of_half = mean(len(tokenizer.encode(text)) for text in references[:half])
+print(f"references{of_half:8.1f}")
+
+# %% [markdown]
+# The second half reports the gain.
+# What is left of it without the brevity penalty, which lowers BLEU when the outputs are too short?
+
+# %% tags=["hide-input"]
+from sacrebleu import BLEU, corpus_bleu
+
+
+def ngrams_of(outputs, references):
+    """The right n-grams (n = 1 to 4) of each output, and all: (sentences, 8)."""
+    both = zip(outputs, references, strict=True)
+    scores = [corpus_bleu([one], [[reference]]) for one, reference in both]
+    return torch.tensor([[*each.counts, *each.totals] for each in scores])
+
+
+def bare(ngrams):
+    """BLEU without its brevity penalty: as if both lengths were the same."""
+    counts = ngrams.sum(dim=0).tolist()
+    return BLEU.compute_bleu(counts[:4], counts[4:], sys_len=1, ref_len=1).score
+
+
+# %% tags=["hide-input"]
+reports = [texts[a][half:] for a in (best_alpha, 0)]
+gain = bleu_difference(*reports, references[half:])
+ours, theirs = (ngrams_of(each, references[half:]) for each in reports)
+draws = torch.randint(half, (1000, half), generator=torch.Generator().manual_seed(0))
+redrawn = torch.tensor([bare(ours[each]) - bare(theirs[each]) for each in draws])
+low, high = redrawn.quantile(torch.tensor([0.025, 0.975])).tolist()
+left = bare(ours) - bare(theirs), low, high
+intervals(
+    {"BLEU": (gain.value, gain.low, gain.high), "without brevity penalty": left},
+    xlabel=f"gain of α = {best_alpha} over α = 0 on the second half, 95 % interval",
+    title="Without the brevity penalty, little of the gain is left",
+    reference=("no gain", 0),
+)
+
+# %% tags=["hide-input"]
+assert lengths == sorted(lengths) and lengths[0] < of_half - 0.3 and best_alpha > 0
+assert sum(each > on_first[best_alpha] - 0.5 for each in on_first.values()) > 2
+assert gain.low > 0 > low and -0.5 < left[0] < 0.4 * gain.value
+longer, shorter = (mean(map(len, picked[a][half:])) for a in (best_alpha, 0))
+assert longer > shorter + 0.05
+for counts, each in zip((ours, theirs), reports, strict=True):
+    result = bleu(each, references[half:])
+    brevity = math.exp(1 - 1 / result.length_ratio)
+    assert brevity < 1 and math.isclose(bare(counts) * brevity, result.score)
+
+# %% tags=["hide-input"]
 short, long = (
     token_log_probs(encode(denied), tokenizer.encode(text))
     for text in ("Er war klug.", "Er war nicht klug.")
@@ -710,7 +730,8 @@ assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 
 # %% [markdown]
 # The length penalty raises BLEU, and most of the gain is length.
-# Without the brevity penalty little of it is left, and the first half even loses: the outputs are longer, but their words are not shown to be better.
+# The rest is not sure: the lower interval reaches below zero.
+# So the outputs are longer, but a larger share of right n-grams is not shown.
 #
 # ## Sampling: draw the next token
 #

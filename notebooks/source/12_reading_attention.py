@@ -883,84 +883,89 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 # Without decoder 0.3, about as many; the difference may be chance.
 #
 # In the first explorer, 0.3 mostly looks at the token just read. What for?
-# *Peter asks whether we need the small bottle.*, with and without it:
+# We look at the tokens that are wrong only without it:
 
 # %% tags=["hide-input"]
-peter = new["Peter asks whether we need the small bottle."][1]
-batch = make_batch(encode_pairs(tokenizer, [peter])).to(device)
-with torch.no_grad(), record_attention(model) as peter_maps:
-    both_ways = [model(batch.src, batch.tgt_in)[0]]  # (tgt_len, vocab)
-with torch.no_grad(), ablate_heads(model, [("decoder", 0, 3)]):
-    both_ways.append(model(batch.src, batch.tgt_in)[0])
-just_read = batch.tgt_in[0]
-looks_at = just_read[peter_maps.decoder[0][0, 3].argmax(dim=-1)]
-of_columns = just_read, looks_at, *(each.argmax(dim=-1) for each in both_ways)
-columns = [[tokenizer.token(n).lstrip("▁") for n in ids.tolist()] for ids in of_columns]
-of_repeat = [  # the logit of the token just read, minus the mean logit
-    (each.gather(1, just_read[:, None])[:, 0] - each.mean(dim=1)).tolist()
-    for each in both_ways
-]
-
-# %% tags=["hide-input"]
-print(f"{'':29}predicted next token      logit of the token just read*")
-print("just read    0.3 looks at    all heads  without 0.3    all heads  without 0.3")
-for *entries, logit_on, logit_off in [*zip(*columns, *of_repeat, strict=True)][1:]:
-    print("{:13}{:16}{:11}{:14}".format(*entries), end="")
-    print(f"{logit_on:9.1f}{logit_off:13.1f}", end="")
-    print("  ← repeats" * (entries[0] == entries[3]))
-print("* minus the mean logit of its row")
-
-# %% tags=["hide-input"]
-read_here, looked_at, right_here, without_it = columns
-comma = read_here.index(",")
-assert right_here == [*read_here[1:], "</s>"] and right_here[comma] == "ob"
-changed = [n for n, each in enumerate(without_it) if each != right_here[n]]
-assert changed == [comma] and without_it[comma] == looked_at[comma] == ","
-rises = [after - before for before, after in zip(*of_repeat, strict=True)]
-assert rises[comma] > 5 and max(rises[:comma] + rises[comma + 1 :]) < 1.5
-
-# %% [markdown]
-# Of all tokens wrong only without a head, how many are such repeats?
+real = [batch.tgt_out != model.config.pad_id for batch in batches]  # no padding
 
 
-# %% tags=["hide-input"]
 @torch.no_grad()
-def new_mistakes(head):
-    """(Read, expected, predicted): tokens that are wrong only without the head."""
+def each_row(off=()):
+    """The token each row predicts; the logit of the token read, minus the mean."""
     found = []
-    for batch in batches:
-        was_right = model(batch.src, batch.tgt_in).argmax(dim=-1) == batch.tgt_out
-        with ablate_heads(model, [head]):
-            guesses = model(batch.src, batch.tgt_in).argmax(dim=-1)
-        fails = was_right & (guesses != batch.tgt_out)
-        fails &= batch.tgt_out != model.config.pad_id
-        triples = torch.stack([batch.tgt_in, batch.tgt_out, guesses], dim=-1)
-        found += triples[fails].tolist()  # (mistakes, 3)
-    return [tuple(map(tokenizer.token, each)) for each in found]
+    with ablate_heads(model, off):
+        for batch, is_real in zip(batches, real, strict=True):
+            logits = model(batch.src, batch.tgt_in)
+            of_read = logits.gather(2, batch.tgt_in[..., None]).squeeze(2)
+            above_mean = of_read - logits.mean(dim=2)  # (batch, tgt_len)
+            found.append((logits.argmax(dim=-1)[is_real], above_mean[is_real]))
+    return [torch.cat(each).cpu() for each in zip(*found, strict=True)]
 
 
 # %% tags=["hide-input"]
-mistakes, again = {head: new_mistakes(head) for head in costliest}, {}
-for head, each in mistakes.items():
-    last_read = [read for read, _, predicted in each if read == predicted]
-    again[head] = told = share_estimate(len(last_read), len(each))
-    print(f"without {head[0]} {head[1]}.{head[2]}: {len(each)} tokens wrong;", end=" ")
-    print(f"{told.value:.0%} ({told.low:.0%} to {told.high:.0%}) repeat", end=" ")
-    print("the token just read")
+just_read, comes_next, at_read = [], [], []  # at_read: does a head look at just_read?
+for batch, is_real in zip(batches, real, strict=True):
+    with torch.no_grad(), record_attention(model) as each:
+        model(batch.src, batch.tgt_in)
+    first = each.decoder[0].argmax(dim=-1).transpose(0, 1)  # (heads, batch, queries)
+    here = first == torch.arange(first.shape[2], device=device)
+    at_read.append(here[:, is_real])
+    just_read.append(batch.tgt_in[is_real])
+    comes_next.append(batch.tgt_out[is_real])
+at_read = torch.cat(at_read, dim=1).cpu()  # (heads of decoder 0, rows)
+just_read, comes_next = torch.cat(just_read).cpu(), torch.cat(comes_next).cpu()
 
 # %% tags=["hide-input"]
-from collections import Counter
+(guesses_on, with_all), rise, new_mistake, repeat = each_row(), {}, {}, {}
+for head in [*(("decoder", 0, number) for number in range(4)), ("encoder", 1, 1)]:
+    guesses, above_mean = each_row([head])
+    rise[head] = above_mean - with_all
+    new_mistake[head] = (guesses_on == comes_next) & (guesses != comes_next)
+    repeat[head] = new_mistake[head] & (guesses == just_read)
 
-repeated_at = Counter(
-    "inside a word" if expected[0].isalpha() else f"after {read.lstrip('▁')!r}"
-    for read, expected, predicted in mistakes["decoder", 0, 3]
-    if read == predicted
-)
-top_places = dict(repeated_at.most_common(3))
-told = ", ".join(f"{count} {place}" for place, count in top_places.items())
-print(f"decoder 0.3, of {sum(repeated_at.values())} repeats: {told}")
+
+# %% tags=["hide-input"]
+def place_of(row):
+    """Where a row is, by the tokens before and after."""
+    before, after = (
+        tokenizer.token(ids[row].item()) for ids in (just_read, comes_next)
+    )
+    if after[0].isalpha():
+        return "inside a word"
+    return {"▁nicht": "after “nicht”", ",": "after a comma"}.get(before, "elsewhere")
+
+
+def so_far(row):
+    """The part of the sentence that a row has read."""
+    begin = (just_read[: row + 1] == model.config.bos_id).nonzero()[-1].item()
+    return tokenizer.decode(just_read[begin : row + 1].tolist())
+
+
+not_bos, rows_at = just_read != model.config.bos_id, defaultdict(list)
+for row in not_bos.nonzero()[:, 0].tolist():
+    rows_at[place_of(row)].append(row)
+
+# %% tags=["hide-input"]
+fails, again, gain = (each["decoder", 0, 3] for each in (new_mistake, repeat, rise))
+print(f"{fails.sum()} tokens are wrong only without 0.3;")
+print(f"{again.sum()} of them repeat the token just read;")
+print(f"{(again & at_read[3]).sum()} of these are where 0.3 looks at that token.\n")
+print(f"{'':14}repeats        for example                 ", end="")
+print("right   without 0.3  rises by*")
+for name in ("inside a word", "after “nicht”", "after a comma", "elsewhere"):
+    copies = [row for row in rows_at[name] if again[row]]
+    row = max(copies, key=lambda row: gain[row])
+    ids = comes_next[row].item(), just_read[row].item()
+    after, copy = (tokenizer.token(each).lstrip("▁") for each in ids)
+    print(f"{name:14}{len(copies):3} of {len(rows_at[name]):4}", end="    ")
+    print(f"{so_far(row):28}{after:8}{copy:13}{gain[row]:6.1f}")
+print("* the logit of the token just read, minus the mean; examples: largest rise")
 
 # %% tags=["hide-input", "hide-output"]
+for head, each in new_mistake.items():
+    told = share_estimate(repeat[head].sum().item(), each.sum().item())
+    print(f"without {head[0]} {head[1]}.{head[2]}: {each.sum()} tokens wrong;", end=" ")
+    print(f"{told.value:.0%} ({told.low:.0%} to {told.high:.0%}) repeat")
 itself = []  # whether an embedding alone, without any layer, predicts its own token
 with torch.no_grad():
     for batch in batches:
@@ -972,50 +977,23 @@ own = torch.cat(itself).float().mean().item()
 print(f"an embedding alone predicts its own token: {own:.1%}")
 
 # %% tags=["hide-input"]
-assert own > 0.98
-assert abs(again["decoder", 0, 3].value - 0.75) < 0.08
-assert abs(again["decoder", 0, 1].value - 0.5) < 0.12
-assert again["encoder", 1, 1].value < 0.03
-assert set(top_places) == {"inside a word", "after 'nicht'", "after ','"}
-assert sum(top_places.values()) > 0.6 * sum(repeated_at.values())
-assert (",", "▁ob", ",") in mistakes["decoder", 0, 3]
+assert own > 0.98 and repeat["encoder", 1, 1].sum() < 10
+assert abs(again.sum() / fails.sum() - 0.75) < 0.08
+assert (again & at_read[3]).sum() > 0.98 * again.sum()
+assert at_read[3, not_bos].float().mean() < 0.8
+often = {name: again[rows_at[name]].float().mean() for name in rows_at}
+assert min(often, key=often.get) == "elsewhere"
+assert sum(again[rows].sum() for rows in rows_at.values()) == again.sum()
+assert (gain[not_bos].abs() < 1).float().mean() > 0.75
 
 # %% [markdown]
-# Without decoder 0.3 three of four, without 0.1 half.
-# (With tied weights, lesson [08](08_transformer.ipynb#How-does-it-start?), an embedding alone predicts its own token: folded cell.)
-# Does 0.3 hold the repeated token's logit down, or does any damage to its layer raise it?
-
+# With tied weights, lesson [08](08_transformer.ipynb#How-does-it-start?), an embedding alone predicts its own token (folded cell).
+# Does 0.3 hold that token's logit down, or does any damage to its layer raise it?
 
 # %% tags=["hide-input"]
-@torch.no_grad()
-def read_logits(off=()):
-    """For each token read, its logit minus the mean logit, when these heads are off."""
-    found = []
-    with ablate_heads(model, off):
-        for batch in batches:
-            logits = model(batch.src, batch.tgt_in)
-            of_read = logits.gather(2, batch.tgt_in[..., None]).squeeze(2)
-            above_mean = of_read - logits.mean(dim=2)  # (batch, tgt_len)
-            found.append(above_mean[batch.tgt_in > model.config.unk_id])
-    return torch.cat(found).cpu()
-
-
-# %% tags=["hide-input"]
-at_read = []  # of each head of decoder 0: whether its row looks at the token just read
-for batch in batches:
-    with torch.no_grad(), record_attention(model) as each:
-        model(batch.src, batch.tgt_in)
-    first = each.decoder[0].argmax(dim=-1).transpose(0, 1)  # (heads, batch, queries)
-    here = first == torch.arange(first.shape[2], device=device)
-    at_read.append(here[:, batch.tgt_in > model.config.unk_id])
-at_read = torch.cat(at_read, dim=1).cpu()  # (heads, tokens)
-
-# %% tags=["hide-input"]
-with_all, rise = read_logits(), {}
-for head in [*(("decoder", 0, number) for number in range(4)), ("encoder", 1, 1)]:
-    rise[head] = read_logits([head]) - with_all
-of_four = torch.stack([rise["decoder", 0, number] for number in range(4)])
-chosen_rows = at_read, ~at_read, torch.ones_like(at_read)  # there, elsewhere, all
+of_four = torch.stack([rise["decoder", 0, number][not_bos] for number in range(4)])
+at_words = at_read[:, not_bos]
+chosen_rows = at_words, ~at_words, torch.ones_like(at_words)  # there, elsewhere, all
 in_rows = [(of_four * rows).sum(dim=1) / rows.sum(dim=1) for rows in chosen_rows]
 row_names = [f"without decoder 0.{number}" for number in range(4)]
 column_names = ["head looks at that token", "head looks elsewhere", "all tokens"]
@@ -1029,19 +1007,19 @@ panels(
 # %% tags=["hide-input", "hide-output"]
 tokens_read = [batch.tgt_in > model.config.unk_id for batch in batches]
 sizes = [row.sum().item() for each in tokens_read for row in each]  # of each sentence
-ahead_by = rise["decoder", 0, 3] - rise["decoder", 0, 0]
+ahead_by = (rise["decoder", 0, 3] - rise["decoder", 0, 0])[not_bos]
 told = mean_estimate([each.mean().item() for each in ahead_by.split(sizes)])
 print(f"0.3 minus 0.0, mean of a sentence: {told.value:.2f}", end=" ")
 print(f"({told.low:.2f} to {told.high:.2f})")
 there, elsewhere, everywhere = in_rows
 assert told.low > 0.03 and there.argmax() == everywhere.argmax() == 3
 assert everywhere[[0, 1, 3]].min() > 0.2 and everywhere[2] < 0.05
-assert rise["encoder", 1, 1].mean().abs() < 0.08
+assert rise["encoder", 1, 1][not_bos].mean().abs() < 0.08
 assert (there > elsewhere + 0.1)[[0, 1, 3]].all() and elsewhere[[0, 3]].max() < 0
 
 # %% [markdown]
 # Damage alone does not: without 0.2, which costs 11 points, it does not rise.
-# Three of the four heads hold it down, mostly where they look at the token. (On average: in Peter's sentence, only the comma rises much.)
+# So 0.3 keeps the model from repeating the token just read, and 0.0 and 0.1 help: they hold its logit down, mostly where they look at it. (On average: for most tokens it changes by less than 1.)
 #
 # ### One at a time is not the whole story
 #

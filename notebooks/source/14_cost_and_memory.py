@@ -1134,7 +1134,7 @@ assert max(scores.values()) - min(scores.values()) < 4
 # ### Is int8 faster?
 #
 # It might be: to translate one token, a model mostly reads its weights from memory, and int8 weights are a quarter of the bytes.
-# We time one layer of `everyday` in float32 and in two forms of int8:
+# We time a layer of `everyday` (2,048 × 256 weights) in float32 and in two forms of int8:
 #
 # - *int8 weights*: what we have seen;
 # - *int8 products*: the layer's input becomes int8, too, so that integers are multiplied.
@@ -1180,6 +1180,7 @@ from torch._inductor.utils import run_and_get_code
 
 torch._inductor.config.compile_threads = 1  # no pool of processes for two layers
 torch._inductor.config.force_disable_caches = True
+torch._inductor.config.cpp.enable_kernel_profile = True  # its loops by name
 one, compiled, written_code = torch.randn(1, everyday.model.config.d_model), {}, {}
 if shutil.which("g++") or shutil.which("clang++"):
     compiled = {name: torch.compile(layers[name]) for name in list(layers)[1:]}
@@ -1188,63 +1189,94 @@ with torch.no_grad(), warnings.catch_warnings(action="ignore"):
         _, written_code[name] = run_and_get_code(layer, one)
 
 # %% tags=["hide-input"]
-times, now = {}, {}
-print(f"{tuple(layers['float32'].weight.shape)}", f"{'eagerly':>22}", end="")
-print(f"{'compiled':>14}" if compiled else "   (no C++ compiler here)")
+of_weights, of_products = list(layers)[1:]
+steps = {  # and parts of their names in the profiler, eagerly or compiled
+    of_weights: {
+        "    matrix to float32": ["_to_copy"],
+        "    product": ["::mm"],
+    },
+    of_products: {
+        "    input to int8": ["choose_qparams", "::quantize", "_amax_amin"],
+        "    product of integers": ["_int_mm"],
+        "    sums of the matrix's rows": ["::sum", "_sum_"],
+    },
+}
+
+
+# %% tags=["hide-input"]
+def by_step(name, layer, x):
+    """Microseconds of a call, its steps and the rest: of each the fastest."""
+    whole, parts, fastest = math.inf, {}, {}
+    for _ in range(3):  # in turns, so that a slow moment hits both
+        whole = min(whole, microseconds(layer, x))
+        with torch.autograd.profiler.profile() as profile:
+            for _ in range(40):
+                layer(x)
+        for event in profile.function_events:
+            spent = event.cpu_time_total
+            fastest[event.name] = min(spent, fastest.get(event.name, spent))
+    for step, names in steps[name].items():
+        found = [each for each in fastest if any(part in each for part in names)]
+        parts[step] = sum(fastest[each] for each in found)
+    return {name: whole} | parts | {"    the rest": whole - sum(parts.values())}
+
+
+# %% tags=["hide-input"]
+import os
+
+said, silence = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+os.dup2(silence, 2)  # the profiler tells there of each start and stop
+eager, later = {}, {}
 with torch.no_grad():
-    for name, layer in layers.items():
-        times[name] = microseconds(layer, one)
-        print(f"{name:24}{times[name]:8.0f} µs", end="")
-        if name in compiled:
-            now[name] = microseconds(compiled[name], one)
-            print(f"{now[name]:11.0f} µs", end="")
-        print()
-longer = times["torchao, int8 weights"] / times["float32"]
+    eager["float32"] = {"float32": microseconds(layers["float32"], one)}
+    for name in steps:
+        eager[name] = by_step(name, layers[name], one)
+        if compiled:
+            later[name] = by_step(name, compiled[name], one)
+_ = os.dup2(said, 2)
+
+# %% tags=["hide-input"]
+print("µs for one token", f"{'eagerly':>22}", end="")
+print(f"{'compiled':>13}" if compiled else "   (no C++ compiler here)")
+for name in layers:
+    for step, spent in eager[name].items():
+        print(f"{step:30}{spent:9.0f}", end="")
+        print(f"{later[name][step]:13.0f}" if name in later else "")
+times, now = ({name: each[name] for name, each in of.items()} for of in (eager, later))
+longer = times[of_weights] / times["float32"]
 of_speed.reveal(of_speed.choices[(longer > 0.5) + (longer > 1.3)])
 
-# %% [markdown]
-# On our CPU both int8 layers are *slower* than float32, compiled or not.
-# Why? Each of their calls is more than one product. We count the operators that run eagerly:
-
 # %% tags=["hide-input"]
-from torch.utils._python_dispatch import TorchDispatchMode
-
-
-class Watch(TorchDispatchMode):
-    """Records the name of each operator that runs."""
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        seen.append(str(function).removesuffix(".default"))
-        return function(*args, **(kwargs or {}))
-
-
-operators = {}
-for name, layer in layers.items():
-    seen = operators[name] = []
-    with Watch(), torch.no_grad():
-        layer(one)
-    print(f"{name:24}{len(seen):3} operators")
-
-# %% tags=["hide-input"]
-assert times["torchao, int8 weights"] > 1.3 * times["float32"]
-assert times["torchao, int8 products"] > 1.3 * times["float32"]
-assert len(operators["torchao, int8 products"]) >= 12
-assert any("_to_copy" in each for each in operators["torchao, int8 weights"])
-assert any("mm" in each for each in operators["torchao, int8 weights"])
+assert layers["float32"].weight.shape == (2048, 256)
+assert min(times[name] for name in steps) > 1.3 * times["float32"]
+to_float, product = (eager[of_weights][step] for step in steps[of_weights])
+assert to_float + product > 0.4 * times[of_weights]
 with torch.no_grad():
     for name, layer in compiled.items():
         torch.testing.assert_close(layer(one), layers[name](one), rtol=1e-4, atol=1e-4)
 if compiled:
-    (code,) = written_code["torchao, int8 weights"]
+    (code,) = written_code[of_weights]
     assert "_to_copy" in code and "extern_kernels.mm" in code
-    assert now["torchao, int8 products"] < 0.9 * times["torchao, int8 products"]
+    assert now[of_products] < 0.9 * times[of_products]
     assert min(now.values()) > 1.2 * times["float32"]
 
+# %% tags=["hide-input"]
+to_int8, integers, row_sums = steps[of_products]
+if compiled and later[of_weights]["    matrix to float32"]:  # its loops have names
+    converted = later[of_weights]["    matrix to float32"]
+    assert converted > 0.4 * to_float and now[of_weights] > 0.8 * times[of_weights]
+    assert later[of_products][to_int8] < 0.2 * eager[of_products][to_int8]
+    if eager[of_products][row_sums]:  # not needed on every processor
+        assert later[of_products][row_sums] > 0.4 * now[of_products]
+        assert later[of_products][integers] < 0.5 * times["float32"]
+
 # %% [markdown]
-# - *int8 weights*: each call converts the whole matrix back to float32, as our class does, and then multiplies. The compiled code converts it, too.
-# - *int8 products*: the integers are multiplied directly, but finding a scale for each token takes many small operators. Compiling them saves some time.
+# On our CPU int8 is *slower* here, compiled or not:
 #
-# So in this layer int8 saves bytes and pays for them with time. (A single kernel that did all this might save both.)
+# - *int8 weights*: each call makes the float32 matrix again, and the product is no cheaper. Compiling keeps both steps and adds overhead, such as checks that its code still fits.
+# - *int8 products*: compiled, the product takes a fraction of float32's time. But our CPU multiplies unsigned by signed integers: torchao adds a constant to the input and, to correct that, sums the matrix's rows at every call.
+#
+# So here int8 saves bytes and pays in time. (A single kernel might save both.)
 #
 # ## What does a size bring?
 #
