@@ -421,8 +421,9 @@ most = [record.attention.cross[number][head, 2, 2].item() for number, head in wa
 assert watching[1:] == [(1, 0), (2, 0)] and most[0] < 0.5 < 0.8 < min(most[1:])
 
 # %% [markdown]
-# We switch off the two that give most, so that they add 0, and read the probabilities of three articles (other tokens get the rest).
-# Two controls follow: of 49 other pairs in these layers (one head from each), the most harmful; and all 14 others.
+# We switch off the last two (each layer has its own head 0): they add 0.
+# We read the probabilities of three articles (other tokens get the rest).
+# Two controls: the worst of the others' 49 pairs (one from each layer), and all 14.
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -495,8 +496,8 @@ with ablate_heads(model, [("cross", *head) for head in rest[0] + rest[1]]):
     assert write(model.encode(a_boy), a_boy, begin)[0][0][0] == "▁der"
 
 # %% [markdown]
-# Alone in their layers, these heads suffice for the gender.
-# Without them *girl* gets *die*, but others help: *der* is still twice as likely for *boy* as for *girl*.
+# They bring the gender: with all 14 others off, or any such pair, it stays right.
+# Others help: with both off *girl* gets *die*, yet *der* is twice as likely for *boy* as for *girl*.
 #
 # A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
 #

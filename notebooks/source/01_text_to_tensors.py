@@ -91,7 +91,7 @@ def put_batch(axes):
             put(axes, 21.6 + 0.95 * place, 3.6 + 0.75 * row, "", 0.95, 0.66, color)
     axes.text(19.7, 3.6, "pad →", ha="center", va="center", size=9)
     words = {2.7: "with three more sentences: one batch, 4 × 11"}
-    words |= {6.9: "grey: padding", 7.6: "each cell gets a vector: 4 × 11 × d_model"}
+    words |= {6.9: "gray: padding", 7.6: "each cell gets a vector: 4 × 11 × d_model"}
     for line, text in words.items():
         axes.text(21.6, line, text, va="center", size=9)
 
@@ -190,7 +190,7 @@ assert {w for w in listed["English"] if w.startswith("dirt")} == {"dirty"}
 # One reason why the German list is longer: German words have more forms.
 # For *dirty* it has *schmutzig, schmutzige, schmutzigen* and *schmutziges*.
 #
-# Now two everyday sentences that are not from our corpus.
+# Now two everyday sentences, not from our corpus.
 
 # %%
 from_life = [
@@ -592,7 +592,7 @@ for text in train_texts + test_texts:  # the same cut, of texts seen and unseen
 #
 # For that, both must break ties in the same way.
 # In the tiny text, after merge 1, seven pairs occur three times each.
-# What if, on the sentence pairs, a program takes the first of tied pairs, and then reads our numbers?
+# What if, in the sentence pairs, a program takes the tied pair that comes first, and then reads our numbers?
 
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -629,7 +629,7 @@ assert all(text != came for text, came in misread.items()) and len(misread) == 2
 #
 # A larger vocabulary makes shorter sequences.
 # We start with no merges (61 characters; the four special symbols count too), and end when nothing is left to merge.
-# Each line has the mean number of tokens in a test sentence, and what becomes of *schmutziger*, which is not on our word list.
+# Each line has the mean number of tokens in a test sentence, and what becomes of *schmutziger*, not on our word list.
 
 # %% tags=["nbval-check-output"]
 characters = {c for text in train_texts for c in "".join(marked_words(text))}
@@ -686,7 +686,7 @@ assert {"▁kit", "▁window"} < set(tokenizer.tokens(kitten))
 
 # %% [markdown]
 # In our four pairs every word is one token.
-# And here is the kitten again. The word list lost three words; the subwords lose none.
+# Here is the kitten again: the word list lost three words, the subwords none.
 # Whether the model has learned what `▁kit ten` means is another question.
 #
 # ## The vocabulary
@@ -1184,7 +1184,7 @@ def recognized(sums, rows, right):
 
 
 # %% [markdown]
-# `start`: the size of the table, ours and, for comparison, 1.
+# `start`: the table's size, ours or 1; `factor`: 1 or √512 ≈ 22.6.
 # `right token %`: how many sums have their largest dot product with the row they were made from.
 # `right place %`: the same for the position.
 
@@ -1209,7 +1209,7 @@ assert without[0] < 20 and without[1] > 99 and loud[0] > 99 and loud[1] < 20
 assert min(*good, *large) > 85
 
 # %% [markdown]
-# *cat* at position 1 in lines 1, 2 and 4:
+# Here is *cat* at position 1, as in lines 1, 2 and 4:
 
 # %% tags=["hide-input"]
 by_line, (cat,) = [], tokenizer.encode("cat")
@@ -1234,7 +1234,7 @@ torch.testing.assert_close(off[1], off[2])
 assert off[0].max() < 0.3 and off[1][:6].max() > 0.8 and off[3][:6].max() > 16
 
 # %% [markdown]
-# In line 1 the position's size is sixteen times the row's, and most sums are more similar to another row.
+# In line 1 the position's size is sixteen times the row's, and 98 % of the sums are more similar to another row.
 # The token is not lost (subtract the position, and the row is back), but hard to recognize.
 # In line 2 the factor makes the row's size √512 × 0.044 ≈ 1, and all tokens and most places are recognized.
 #
@@ -1247,7 +1247,7 @@ assert off[0].max() < 0.3 and off[1][:6].max() > 0.8 and off[3][:6].max() > 16
 # The dot product of this vector with a token's row is the token's score, its logit (lesson [08](08_transformer.ipynb)).
 # A score is a sum of d_model = 512 products.
 # If the numbers in the rows are independent, with mean 0 and also of size 1, the products have variance 1 on average, and their sum has 512.
-# So the scores have size √d_model = √512 ≈ 22.6.
+# So the scores have size √d_model ≈ 22.6.
 #
 # What does the softmax make of such scores?
 # Random vectors (`last`) stand in for the decoder's.

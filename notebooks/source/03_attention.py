@@ -880,7 +880,7 @@ def train(model, seed, rates=lambda name: 5e-3, steps=100, every=10):
 # `new_model` (folded) makes a model, here with d_k = 16 and `scaled_dot`, q · k / √d_k.
 # `train` shows it 100 batches of 64 look-ups, with Adam at a learning rate of 0.005.
 # `score_table` gives the scores of every query id with every key id.
-# Before and after training, we ask for each key above.
+# Before and after, we ask for each key printed above.
 
 # %%
 torch.set_flush_denormal(True)  # a CPU is slow with numbers that have almost vanished
@@ -1005,7 +1005,7 @@ assert abs(scaled_weights[3] - 0.5) < 0.01 and (scaled_weights > 0.015).all()
 # Divided by 8, it has half, and the other keys still count.
 #
 # How fast does a weight w move with its q · k?
-# We measure this *rate*: we add 0.1 to one q · k at a time (points).
+# We measure this *rate*: we add 0.1 to one q · k, and divide w's move by 0.1.
 
 # %%
 eight_rates = {}  # by divisor: the weights, and how far each moves per 1 of its q · k
@@ -1044,8 +1044,8 @@ assert eight_rates[8][1].argmax() == 3 and 0.031 < eight_rates[8][1][3] < 0.0315
 assert eight_rates[1][1].max() < 0.002
 
 # %% [markdown]
-# The points lie on the slope of the softmax, w(1 − w), over the divisor: highest at w = 0.5, tiny near w = 0 or 1.
-# With the *scale*, the division by √d_k, the largest weight moves about 22 times as fast: more gradient gets through.
+# The points lie on the curves, the softmax's slope w(1 − w) over the divisor: highest at w = 0.5, tiny at the ends.
+# With the *scale*, the division by √d_k, this largest weight moves about 22 times as fast: more gradient gets through.
 #
 # We call a query **saturated** if one key has more than 0.99 of its weight (the right foot of the curves).
 # How many are? We draw 5,000 queries for each width, with 8 keys each.
@@ -1130,7 +1130,7 @@ def rate_histograms(rates, title):
 # Division by d_k also prevents this, but goes too far: at 1,024 all eight weights are nearly 1/8, whatever the query (folded).
 #
 # The paper (section 3.2.1) suspects that large dot products push the softmax "into regions where it has extremely small gradients".
-# Is that so? Here are the *rates* of the 5,000 queries at d_k = 64.
+# Is that so? Here are the 5,000 largest weights' *rates* at d_k = 64.
 
 # %% tags=["hide-input"]
 # Rates with q · k itself, where the score is q · k divided by something.
@@ -1180,8 +1180,8 @@ by_autograd = torch.autograd.functional.jacobian(lambda each: each.softmax(-1), 
 torch.testing.assert_close(jacobian_size(some.softmax(-1)), by_autograd.norm())
 
 # %% [markdown]
-# It is true of the saturated queries: mean rate 0.002, while with the scale that of all is 0.027.
-# But the others' weights move so much more that the mean of *all* is larger: 0.082.
+# It is true of the saturated queries: mean rate 0.002; with the scale, that of all is 0.027.
+# But the others are so fast (0.129) that the mean of *all* is larger: 0.082.
 # Which matters more? We try it in training.
 #
 # ## Does the scale matter in training?

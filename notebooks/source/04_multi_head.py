@@ -752,8 +752,8 @@ assert max(ended["wrong, 4 heads"]) < 0.8  # and yet it has learned something
 # %% [markdown]
 # With four heads the wrong layer stays behind.
 # With *two* heads it ends as low as the right one. How?
-# Each output is made from two contexts of eight numbers.
-# The table shows which ones `merge` takes; an arrow (→) leads to the key with most of the weight.
+# W_O makes each output from two contexts of eight numbers.
+# The table shows which `merge` takes: head, position of the query, and (→) the key with most of its weight.
 
 
 # %% tags=["hide-input"]
@@ -775,7 +775,7 @@ for name in ("right, 2 heads", "wrong, 2 heads"):
         [f"head {half // 6}, position {half % 6} → key {key}" for half, key in row]
         for row in torch.stack([taken, seen], dim=-1).tolist()
     ]
-title = "Two heads bring both neighbors (right), or two positions of one head (wrong)"
+title = "Right: both heads at one position. Wrong: two positions of one head"
 figure = draw_owners(head_of, title, in_words)
 for axes in figure.axes:
     axes.axvline(0.5, color="white", lw=3)
@@ -797,8 +797,8 @@ assert in_rows[3].unique().tolist() == [6, 7]  # positions of head 0
 
 # %% [markdown]
 # Output 0 should be made from position 0 of both heads; the wrong merge takes positions 0 and 1 of head 0.
-# These have learned to look at 1 and 5, both neighbors of token 0; the other rows work alike.
-# This gets around the bug in sentences of six tokens; with eight, output 3 gets positions 6 and 7 of head 0.
+# Head 0 has learned to look from there at 1 and 5, both neighbors of token 0; the other rows work alike.
+# This gets around the bug for six tokens only: with eight, output 3 gets positions 6 and 7 of head 0, not head 1.
 # (With four heads, output 0 gets head 0 alone, which carries only four of a word's eight numbers.)
 #
 # So neither the right shape nor a low loss shows that the code is right.
@@ -847,7 +847,7 @@ for count, ours_counted, entry in zip(counts, flops, entries, strict=True):
     assert MultiHead(512, count).attend(*[sentence] * 3)[1].numel() == entry
 
 # %% [markdown]
-# `count * (512 // count)` is 512, however many heads there are: twice as many, each half as wide.
+# `count * (512 // count)` is 512, however many heads there are.
 # The parameters do not grow either: four matrices of 512 × 512, with their biases.
 # Only the number of attention weights, heads × queries × keys, grows: more to store, and more exponentials (not counted here).
 #
@@ -1085,12 +1085,11 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 # While the heads are nearly equal they work like one head, and the loss waits near one half.
 # They are close to a **saddle point**: there is a way down, but at first it hardly slopes.
 # Near it the difference grows by a factor of about 1.4 in every step.
-# Once it is large enough to count, the loss falls.
-# Start with 10⁻¹⁰, and it falls later.
+# Once it is large enough to count, the loss falls; from 10⁻¹⁰, later.
 #
-# And the exact twins? Their loss falls, too, last of all: rounding alone drove them apart.
-# A sum depends, in its last digit, on the order of its terms; this makes the first difference, near 10⁻¹⁶.
-# The run "made equal (0)" removes it after every step, and stays at one half. (It is drawn at 10⁻¹⁷. On another machine the twins may stay equal, too.)
+# And the exact twins? Rounding alone can part them: a sum depends, in its last digit, on the order of its terms.
+# If this makes a first difference, near 10⁻¹⁶, their loss falls last of all; where both are rounded alike, they stay equal.
+# The run "made equal (0)" keeps no difference, and stays at one half. (0 is drawn at 10⁻¹⁷.)
 #
 # So parameters start at random: this is called **symmetry breaking**. Two heads that started at random solved the task within 100 steps.
 #
@@ -1118,6 +1117,7 @@ with written_for(other_text, explorer.text):
 
 # %% [markdown]
 # It does here: *The* looks at *dog*, *a* past *small* at *cat*, *the* at *garden*.
+# (Next, for the curious, the last cross-attention: a row for each German token.)
 
 # %% tags=["hide-input", "hide-output"]
 # For the curious: the four heads of the last cross-attention, which lesson 07 builds.
@@ -1272,8 +1272,9 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 # In head 1, determiners and adjectives nearly always look at the next noun, other words rarely.
 # (In brackets: how many words.)
 #
-# We picked head 1 by looking at one sentence. Does a count pick it, too?
-# We choose the best head for the articles on the first half of the sentences, and score it on the second half. The 95 % interval tells how far chance may have moved the score [@wilson1927].
+# We picked head 1 by looking at one sentence.
+# Now the first half of the sentences picks the best head for articles, and the second scores it.
+# The 95 % interval tells how far chance may have moved the score [@wilson1927].
 
 # %% tags=["hide-input"]
 from course_lib.metrics import share_estimate

@@ -249,7 +249,7 @@ assert (no_mask[0, :, 4:] > 0).all() and (share_on_padding(no_mask) > 0.5).all()
 assert share_on_padding(no_mask).mean() > 0.7
 
 # %% [markdown]
-# Every token of this sentence gives more than half of its attention to `<pad>`.
+# Every token here gives more than half to `<pad>`.
 # What is missing is a **mask**: a tensor that says which query may attend to which key.
 #
 # ## Where does the mask go?
@@ -367,7 +367,6 @@ assert (masked[0, :, 4:] == 0).all()
 # %% [markdown]
 # That is the rule: **hidden scores become −∞, before the softmax.**
 # The paper says so of its decoder (3.2.3): "masking out (setting to −∞) all values in the input of the softmax which correspond to illegal connections".
-# Now the four tokens share as if alone.
 
 # %% tags=["hide-input"]
 tried = {
@@ -510,8 +509,8 @@ for number, length in enumerate(lengths):
     assert (difference > 0.01) == (length < 10)
 
 # %% [markdown]
-# With the mask the sentences come out as if alone, up to rounding.
-# Without it only the longest one does, because it has no padding.
+# With the mask each comes out as if alone, up to rounding.
+# Without it only the longest does, which has no padding.
 #
 # A sharper test, *refilled*: we put other numbers into the padding, 1000 times as large.
 # Does any word notice?
@@ -627,7 +626,7 @@ two_layers = [attend, MultiHeadAttention(d_model, num_heads=4).double()]
 vectors = random(tokenizer.vocab_size, d_model)
 other_tgt = torch.tensor([[BOS_ID, *tokenizer.encode("Die Katze sieht den Apfel.")]])
 y, y_apfel = (vectors[ids] + positions[:tgt_len] for ids in (one_tgt, other_tgt))
-print(" " * 16, *(f"{word:>6}" for word in german))
+print("Hund → Apfel    ", *(f"{word:>6}" for word in german))
 for depth, name in enumerate(("input", "first attention", "second attention")):
     layers = two_layers[:depth]
     of_hund, of_apfel = (through(layers, z, causal)[0] for z in (y, y_apfel))
@@ -959,7 +958,7 @@ assert torch.equal(*(each.softmax(dim=-1) for each in hidden))
 # Our library and the widget refuse a fully masked row: "a query has nothing to attend to".
 #
 # **A common mistake**: `-1e9` instead of −∞, to get rid of the NaN.
-# Weights of bare attention under `tril(-1)`, with each as hidden score:
+# Weights of bare attention under `tril(-1)`, with either hidden score:
 
 # %%
 no_diagonal = torch.ones(7, 7, dtype=torch.bool).tril(-1)
@@ -999,7 +998,7 @@ assert left_mask[0, 0].logical_or(torch.eye(7).bool()).any(dim=1).all()
 #
 # Take a mask of shape (batch, keys), without the two axes of size 1, and scores (batch, heads, queries, keys).
 # Lined up from the right, its first axis meets the *queries*.
-# We try six sentences of at most six tokens, and then the first five of them.
+# We try six sentences of at most six tokens, and then the first five.
 
 # %%
 refused = Predict(
@@ -1152,14 +1151,14 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
     torch.testing.assert_close(weights, given["~ours"])
 
 # %% [markdown]
-# The first sentence (line 1) attends to *nothing but* its padding, and no error says so.
+# The first sentence attends to *nothing but* its padding (line 1: its first query), and no error says so.
 # `~ours` is right.
 #
 # ## When you use a library
 #
 # What does True mean, and in which shape does the mask come?
 # A mask of floats is *added* to the scores: 0 for open, −∞ for hidden.
-# We try calls on six keys with equal scores, four of them open.
+# We try calls on six keys with equal scores, and look at query 3, which may see four.
 
 # %%
 keep = torch.tensor([[True] * 4 + [False] * 2])  # (batch, keys): four words, two <pad>
@@ -1169,7 +1168,7 @@ print("may.log() =", may.log().flatten().tolist())
 
 # %%
 as_floats = Predict(
-    "A float mask, but 1 for open and 0 for hidden. How much do the two `<pad>` get?",
+    "A float mask, but 1 for open and 0 for hidden. What do the two `<pad>` get together?",
     ["nothing", "less than a third", "a third", "more than a third"],
     section="When you use a library",
 )
@@ -1240,7 +1239,7 @@ def in_percent(got):  # of query 3, or of the only one
 
 # %% tags=["hide-input"]
 line = "  {:18}{:12}{:21}{:13}{:13}{}".format
-print(line("argument", "True means", "shape", "right", "wrong", "its weights in %"))
+print(line("argument", "True means", "shape", "right", "wrong", "weights (wrong), %"))
 of_right = {in_percent(weights) for weights in right_calls.values()}
 print(f"{'  every right call (four words, two <pad>)':79}{' or '.join(of_right)}")
 calls = zip(about, right_calls, wrong_calls.items(), strict=True)
@@ -1281,10 +1280,11 @@ assert torch.equal(got[:, 0, 3] > 0, two)
 
 # %% [markdown]
 # Only our library refuses the wrong call: `keep` lacks two axes.
+# (Where a shape has a 1, the full axis is right, too.)
 # In `attn_mask`, True opens for `F.scaled_dot_product_attention` and hides for `nn.MultiheadAttention` (where it may also be (batch · heads, queries, keys)).
 # `is_causal` counts from the upper left, so a single query sees key 0 only.
-# And a row without keys gets 0 from `F.scaled_dot_product_attention` (older versions: NaN).
-# (It also stands in for Hugging Face and `flex_attention` [@dong2024], whose `mask_mod` is a function of batch, head, query and key.)
+# `F.scaled_dot_product_attention` gives a row without keys 0 (older versions: NaN).
+# (In the table it stands in for Hugging Face and `flex_attention` [@dong2024], whose `mask_mod` is a function of batch, head, query and key.)
 #
 # ## What a leak does to training
 #

@@ -691,8 +691,8 @@ for best, right in (
 #
 # We intervene (this is activation patching, lesson [12](12_reading_attention.ipynb)).
 # After layer 0 we replace one vector by the vector from the same position in another draw.
-# Does Ada's answer stay, or does it become what the new vector “knows” (at Gil's the name in the input, at Ben's the name that a relay's layer 0 has read)?
-# *Ben* is the child that Ada gives to, *Gil* the next one; of 500 draws we count those where all three differ, as do both possible answers.
+# Does Ada's answer stay, or does it become what the new vector “knows” (at Gil's its input, at Ben's what a relay's layer 0 has read)?
+# *Ben* is the child that Ada gives to, *Gil* the next one; of 500 draws we count those where Ada, Ben and Gil differ, as do both possible answers.
 # Our three seeds stand beside a perfect chain and a perfect relay.
 
 # %% tags=["hide-input"]
@@ -735,6 +735,8 @@ for name, place in at_ada.items():
         kept[name] = [each.float().mean().item() for each in same]
         words = "the answer stays" if kept is stays else "becomes what the vector knows"
         print(f"  {words:29}" + "".join(f"{share:8.0%}" for share in kept[name]))
+    thirds = [1 - a - b for a, b in zip(stays[name], follows[name], strict=True)]
+    print(f"  {'becomes a third name':29}" + "".join(f"{share:8.0%}" for share in thirds))
 
 # %% tags=["hide-input"]
 assert max(stays["Ben's"][2:]) < 0.1 and min(stays["Gil's"][2:]) > 0.9
@@ -961,7 +963,7 @@ for kind, switches in (("", dict(norm=False)), ("pre", dict(residual=False))):
 # %% [markdown]
 # ### The gradient at every depth, before training
 #
-# We send a batch up and the gradient of its loss back down, and record the **gradient norm** at each depth, for five stacks with three seeds each.
+# We send a batch up and the gradient of its loss back down, and record the **gradient norm** at each depth (five stacks, three seeds each).
 # (The answers are random here. With the puzzle's own, the plain stack's vanishes even further; folded.)
 
 # %%
@@ -1116,8 +1118,8 @@ assert ["residual, " + way for way in built[3:]] == list(WAYS)[3:]  # rows fit t
 # Without residuals five layers make them equal, up to rounding: **rank collapse** [@dong2021].
 # Attention replaces the tokens by averages over all of them, and averages of averages soon agree.
 #
-# Residuals carry each token's own vector past every averaging step, and one often reads that this solves the problem.
-# Yet in post-norm the tokens merge, and in pre-norm, too, the own share falls.
+# Residuals carry each token past every averaging step, and one often reads that this solves the problem.
+# Yet with residuals alone and in post-norm the tokens merge, and even in pre-norm the own share falls.
 # Why?
 #
 # Let attention do nothing but average: to both of our tokens it adds (5, 0).
@@ -1163,6 +1165,7 @@ def draw_lengths(title, stacks):
         last.plot(kinds[2], label=name, **look)
     three[0].set_ylabel("length")
     last.set(title="own share (all three)", xlabel="layers passed", yscale="log")
+    last.set_ylim(5e-9, 2)
     _ = three[1].legend(loc="upper left"), last.legend()
     return figure
 
@@ -1229,7 +1232,7 @@ assert measured["residual only"][0][-1] > 1e5
 assert all(abs(each - math.sqrt(32)) < 0.1 for each in measured["post-norm"][0][1:])
 
 # %% [markdown]
-# Post-norm keeps about 0.7 of the own share in each layer, a straight line; pre-norm loses less and less.
+# Post-norm keeps about 0.7 of the own share in each layer (toy: 0.5); pre-norm loses less and less.
 # (Its x grows more slowly than the toy's: not all layers add in one direction.)
 #
 # ### What the parameters get
@@ -1281,7 +1284,7 @@ assert (last["W_Q, post-norm"] < 1e-6).all() and (last["W_Q, pre-norm"] > 1e-3).
 #
 # The paper's post-norm models did learn.
 # They had six layers, not 24, and after six layers more of the own share is left (at 6 in “Tokens merge”).
-# And they had a *warm-up*: the learning rate starts small and grows (lesson [09](09_training.ipynb)), in our runs during the first 100 of the 300 steps.
+# And they had a *warm-up*: the learning rate starts small and grows (lesson [09](09_training.ipynb)), in our runs during the first 100 of 300 steps.
 # At which rates do six layers learn the one look-up, and what does the warm-up change?
 
 # %%
@@ -1316,7 +1319,7 @@ for side in (f"{way}, {rate:g}" for way in ways[:2] for rate in rates):
 
 # %% [markdown]
 # Six layers in the paper's order learn at 0.001; a warm-up allows 0.003, too, but not 0.01.
-# (At 0.001 they learn less well with it, and 24 such layers still do not learn: the folded list.)
+# (At 0.001 they learn less well with it, and 24 such layers still do not learn: folded above “Only pre-norm learns”.)
 # Six pre-norm layers learn at all three rates and need no warm-up.
 #
 # Here, too, failing goes with equal tokens: in the post-norm runs that still guess at the end, the own share at the top is below 0.05, in all others above 0.7 (folded).

@@ -329,7 +329,7 @@ torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 # It does, up to rounding (in float64).
 # (For the gradient we add up the newest predictions' losses, without dropout.)
 # The reason is the causal mask: position *t* cannot tell whether later tokens exist.
-# The answers' probabilities in each pass, with the mask and without (same weights):
+# The answers' probabilities in each pass, with the mask and without (same weights; empty: not reached):
 
 # %% tags=["hide-input"]
 unmasked = []
@@ -379,8 +379,8 @@ for t, column in enumerate(without.T[:-1]):  # each answer falls, once it is see
     assert (column[t + 1 :] < column[t]).all()
 
 # %% [markdown]
-# Without the mask, every answer gets less once its position sees it (`▁sieht`: 0.00): training, with the mask, never showed one.
-# With it, no column changes, and the last row is the one pass: a model can be trained on all positions at once.
+# Without the mask, every answer gets less probable once its position sees it (`▁sieht`: 0.00): training, with the mask, never showed one.
+# With the mask no column changes, and the last row is the one pass: a model can be trained on all positions at once.
 # In translation this does not help: the next token is not known until it is written.
 #
 # Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
@@ -529,7 +529,7 @@ assert out.shape == (1, 3, 16)
 # x comes out with the shape that it had, so layers can be stacked.
 #
 # Source and target have the same width here, as in the paper.
-# Which sizes must agree, and which need not?
+# Which sizes must agree?
 # We try sizes that all differ, with numbers drawn by `random` (folded).
 
 # %% tags=["hide-input"]
@@ -649,7 +649,7 @@ with torch.no_grad():  # without its keys and values, the memory has no way in
 assert not torch.equal(*kept)
 
 # %% [markdown]
-# In evaluation mode it is, up to rounding, as the encoder layer was; its gradients agree, too (folded).
+# In evaluation mode it is, up to rounding, gradients included (folded).
 #
 # ### One memory for all layers
 #
@@ -833,10 +833,9 @@ assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 # **A common mistake**: drawing a map without saying which token labels its rows.
 # Labeled by the token read, `▁Katze` seems to look at *sees*.
 #
-# Does the token predicted fit elsewhere?
 # The course corpus records links: which source and target words belong together.
-# So we check each row: is the source token with the largest weight linked to the token predicted, or to the token read?
-# One sentence first (last layer, mean of heads):
+# So we check other rows: is the source token with the largest weight linked to the token predicted, or to the token read?
+# One sentence first (last layer, mean of heads; `<s>` and `</s>` have no links):
 
 
 # %% tags=["hide-input"]
@@ -886,8 +885,8 @@ assert (links[duck].sum(dim=1) == 1).all()
 
 # %% [markdown]
 # Tokens of one word share its links: both labels fit `▁En → te`.
-# In 200 sentences, we count the rows where both tokens have links.
-# Chance is a source token drawn at random.
+# In 200 sentences, of the rows where both tokens have links, how many look most at a linked one?
+# By chance: at one drawn at random.
 
 
 # %% tags=["hide-input"]

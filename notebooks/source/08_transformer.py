@@ -52,8 +52,7 @@ pairs = [
 
 # %% [markdown]
 # Both languages share one vocabulary of subwords, as in lesson [01](01_text_to_tensors.ipynb) (section 5.1 of the paper).
-# We allow 160 subwords.
-# Merging stops at 135, because by then every word is one token.
+# We allow 160 subwords, but merging stops at 135: by then every word is one token.
 
 # %% tags=["nbval-check-output"]
 from course_lib.data import encode_pairs, make_batch
@@ -290,7 +289,7 @@ assert (queries[0] @ keys.transpose(-2, -1)).shape == (1, 4, 6, 7)
 #
 # One matrix has one gradient.
 # What is it made of?
-# To find out, we give a `course_lib.Transformer` with three separate matrices (`tie_weights=False`) three copies of the tied one.
+# We give a `course_lib.Transformer` with three separate matrices (`tie_weights=False`) three copies of the tied one.
 
 # %% tags=["nbval-check-output"]
 untied = Transformer(replace(small, tie_weights=False)).double()
@@ -387,7 +386,7 @@ def draw_logits(title):
 
 
 # %% [markdown]
-# The logits of both models:
+# The logits of both models (*just read*: in `tgt_in`):
 
 # %% tags=["hide-input"]
 draw_logits("Without initialize the token just read stands far out")
@@ -432,7 +431,8 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # %% [markdown]
 # **Why 226?**
 # A logit is the dot product of the vector that enters the generator with a token's row of the shared matrix.
-# That is length · length · cosine of their angle (1: same direction, 0: right angle); means:
+# That is length · length · cosine of their angle (1: same direction, 0: right angle).
+# Means, in row 2 with only the shared matrix from `initialize`:
 
 
 # %% tags=["hide-input"]
@@ -481,8 +481,8 @@ assert cosines[0] > 0.82 > cosines[1] > 0.7 > 0.3 > cosines[2] > 0.2
 #
 # **Why more than 7.60?**
 # With `initialize` a row's length is 1, not √d_model: the product with unrelated rows is 0 ± 1, for any d_model.
-# The row enters 16 times shorter, beside a position as long as before (cosine 0.76), and Xavier's matrices let the layers turn it farther (0.25).
-# So the token just read gets about as much as the largest other.
+# The row enters 16 times shorter, beside a position as long as before (cosine 0.76), and Xavier's larger numbers let the layers turn it farther (0.25).
+# So the token just read is level with the largest other.
 #
 # Guessing evenly needs equal logits: if all were 0, each e^x would be 1, and the sum 2,000.
 # But they follow the normal curve, e^(−x²/2) up to a factor.
@@ -595,7 +595,7 @@ assert f"{even + 0.5:.1f}" == "5.4"
 
 # %% [markdown]
 # The loss starts where it should, near ln 135 + 0.5 = 5.4, and falls below 0.05 with every seed.
-# But this is the loss under teacher forcing, with the right target to read.
+# But this is under teacher forcing, with the right target to read.
 # Does the model write the sentences when it reads only its own output?
 # This is the loop of lesson 07, for the whole batch.
 
@@ -627,7 +627,7 @@ assert all(number_right(each) == 8 for each in learned)
 
 # %% [markdown]
 # "The dog" becomes *Der Hund*, *den Hund* or *dem Hund*, as the sentence requires.
-# This is memorizing, not translating: lesson [10](10_translation.ipynb) asks for sentences that a model has not seen.
+# This is memorizing, not translating: lesson [10](10_translation.ipynb) asks for unseen sentences.
 #
 # ## Break it: forget the shift
 #
@@ -687,7 +687,7 @@ stuttered = [words in stutters for each in copiers for words in write(each)]
 assert sum(stuttered) > 0.8 * len(stuttered)
 
 # %% [markdown]
-# Compare what the two kinds of model had to learn:
+# What the two kinds of model had to learn:
 
 # %% tags=["hide-input", "nbval-check-output"]
 print(f"{'shifted':34}not shifted")
@@ -703,7 +703,7 @@ for read, predict in zip(one.tgt_in[0].tolist(), one.tgt_out[0].tolist(), strict
 # When such a model writes, it first reads `<s>`, which it never read in training, and writes some token.
 # Then it reads this token, copies it, reads the copy, and so on: *Heute Heute Heute*.
 #
-# If that is so, two things must hold.
+# If so, two things must hold.
 # The loss of such a *copier* stays low with wrong sources, and it repeats even random German tokens.
 
 # %%
@@ -963,8 +963,7 @@ why = "12 networks, each about twice as large as an attention, outweigh 18 atten
 largest.reveal(first_place, because=why)
 
 # %% [markdown]
-# The paper is called *Attention Is All You Need*, but its 18 attentions hold less than a third of base.
-# The shared matrix alone holds about as much.
+# The paper is called *Attention Is All You Need*, but its 18 attentions hold less than a third of base, about as much as the shared matrix.
 #
 # We build both models and count (folded):
 
@@ -1109,7 +1108,7 @@ for n in (30, 300, 3000):
     assert math.isclose(quadratic_share(base, n), n / (n + 2 * base.d_model))
 
 # %% [markdown]
-# So much goes to scores and weighted values. And in the whole model?
+# These shares go to scores and weighted values. And in the whole model?
 
 # %% tags=["hide-input"]
 from course_lib.figures import stacked_bars
@@ -1158,7 +1157,7 @@ assert many["attention"] > 50 > few["attention"]
 # Training keeps four numbers for each parameter: the weight, its gradient, and Adam's two moments.
 # The moments are running averages, one of the gradient and one of its square.
 # In float32 the four take 16 bytes.
-# We look into our small model after one step of training.
+# Our small model after one step of training:
 
 # %% tags=["nbval-check-output"]
 optimizer = torch.optim.Adam(ours.parameters())

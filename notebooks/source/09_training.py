@@ -208,7 +208,7 @@ assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 # %% [markdown]
 # Left of the star both losses fall as p grows. Right of it only the plain one does; the smoothed loss rises again and pushes p back.
 # It is lowest where the model answers with the target itself.
-# This floor is the target's own mean of −log(probability), its *entropy*: 1.085 nats for 2,000 subwords.
+# There is its *floor*, the target's own mean of −log(probability), or *entropy*: 1.085 nats for 2,000 subwords.
 # The translator's loss is just above it: not bad at all.
 # It was trained with ε = 0.1, on sentences like these. What probability does it give to the true subwords of 200 more?
 
@@ -438,7 +438,7 @@ assert root_v[600] > 1.1 and root_v[799] < 1.1
 
 # %% [markdown]
 # In the step of the large gradient √v grows even more than m: the weight moves by less than one learning rate.
-# Then m forgets it far faster than v, and that does the harm: for 242 steps the weight hardly moves (2,374 with PyTorch's default β₂ = 0.999).
+# Then m forgets it faster than v, and that does the harm: m / √v stays small. (PyTorch's default β₂ is 0.999.)
 #
 # **Gradient clipping** [@pascanu2013] prevents this (the dotted line): if the norm of the whole model's gradient is too large, one factor scales all of it, so its direction stays.
 # The paper does not mention clipping. We clip to a norm of 1, and measure below what that changes.
@@ -653,7 +653,7 @@ if device == "cpu" and abs(history.losses[199] - 1.37) < 0.005:  # the run of th
     assert live.translations[2][1] == ["l e s s o n", "n o s s e l", "r e d n o w"]
 
 # %% [markdown]
-# Before step 100, where the table begins, the curve hardly falls for a while.
+# Before step 100, where the table of answers begins, the loss hardly falls for a while.
 # How good is the model there? `by_frequency` (folded) computes the loss of guessing each token by its frequency, without a look at the source.
 
 
@@ -676,7 +676,7 @@ curves(
     title="From step 35 to 80 the loss stays near that of guessing by frequency",
     marks={
         f"guessing by frequency, {guessing:.2f}": (None, guessing.item()),
-        "first row of the table": (100, None),
+        "first row of the table of answers": (100, None),
     },
 )
 
@@ -820,7 +820,7 @@ linear_recipe = replace(recipe, decay="linear")
 shrinking = [learning_rate(linear_recipe, step, **asked) for step in every_step]
 curves(
     {
-        "the run above, the paper's decay": (every_step, history.rates),
+        "the run above, the paper's schedule": (every_step, history.rates),
         "repeated, linear decay": (every_step, shrinking),
     },
     xlabel="step",
@@ -1080,7 +1080,7 @@ assert own["post-norm, without"] < 5e-3
 # So post-norm needs it more. For both it is insurance against too high a rate, though not against every one.
 #
 # What does a failed run look like?
-# We plot the training losses of post-norm without a warm-up. (None of these runs uses smoothing or clipping.)
+# We plot the training losses of post-norm without a warm-up at three rates. (None of these runs uses smoothing or clipping.)
 
 # %% tags=["hide-input"]
 copier, to_copy, _ = copy_pairs()

@@ -154,7 +154,7 @@ print(f"trained for {history.seconds:.0f} seconds on {device}")
 # As in lesson [09](09_training.ipynb), the validation loss is far below the training loss: it is plain, while smoothed labels leave even a perfect model with about 1.1.
 # Besides, the training loss is an average over the epoch, including its poor beginning. (Dropout, elsewhere a third reason, is 0 in `mini`.)
 #
-# The table's first two sentences again, with ✓ if all is right:
+# Then the first two of the three sentences, with ✓ if all is right:
 
 # %%
 for number, pair in enumerate(corpus.valid[:2]):
@@ -171,7 +171,7 @@ assert valid_losses[2] < valid_losses[1]
 # In our run, the model first repeats frequent words, and at step 400 a whole phrase.
 # At step 800 only one form is wrong: *antworten* takes the dative, *deinem*.
 # **At step 1,600 a right translation has turned wrong.** Without *keinen*, it is perfect German that says the opposite of its source: *Their aunts like cheese*.
-# The validation loss, a mean, hides it: over this epoch, the third, it falls from 0.249 to 0.187.
+# The validation loss, a mean, hides it: it falls in every epoch.
 # So we compare whole sentences with their references.
 #
 # ## Does it translate?
@@ -353,7 +353,7 @@ for settings in ({}, dict(lowercase=True), dict(tokenize="char")):
 # So we can ask: of the sentences with a tag, what share is right?
 #
 # But the lowest of thirty shares are low partly by bad luck.
-# In each of two rounds we toss thirty fair coins ten times; we pick the six with the fewest heads in the first:
+# Coins show it: in two rounds we toss each of thirty fair ones ten times, and pick the six with the fewest heads in the first:
 
 # %% tags=["nbval-check-output"]
 chance = torch.Generator().manual_seed(0)
@@ -367,7 +367,7 @@ assert first_round[unlucky].float().mean() < 4 < second_round[unlucky].float().m
 
 # %% [markdown]
 # Their bad luck does not last: in the second round each can expect five heads.
-# So we choose on one part and measure on another: the validation part ranks the tags, and we measure its six lowest and six highest (the rows below, in its order) on the test part.
+# So we choose on one part and measure on another: the validation part ranks the tags, and on the test part we measure its six lowest and six highest (the rows below, lowest first).
 
 
 # %%
@@ -873,7 +873,7 @@ assert of_seeds.low < 39 and of_seeds.high > PUBLISHED
 
 # %% [markdown]
 # **Three seeds of one recipe end almost a point apart.**
-# All three are below 41.02. But three runs say little about the mean of all seeds: its 95 % interval contains 41.02.
+# All three are below 41.02. But three runs say little about the mean of all seeds: its 95 % interval (the bar) contains 41.02.
 # So we cannot tell whether the published recipe is better or its number a lucky one.
 #
 # ### What each ingredient brings

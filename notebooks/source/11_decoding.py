@@ -190,7 +190,7 @@ assert math.isclose(sums[0], sang_greedy.log_prob, abs_tol=1e-4)
 
 # %% [markdown]
 # No: the model prefers the right output, but greedy decoding never saw it.
-# It took `▁drei`, the more probable token, and paid for it later: after *drei Tagen* the full stop costs 1.20, in the right sentence 0.03.
+# It took `▁drei` and paid for it later: after *drei Tagen* the full stop costs 1.20, in the right sentence 0.03.
 #
 # Greedy decoding never looks back.
 # So we need a search that keeps `▁vor` alive for a while.
@@ -329,7 +329,7 @@ assert way[1:] == [parents.index(index) for index in way[:-1]]  # the top row
 # Greedy decoding writes *Er war nicht klug.*, which is right.
 # The beam finds something more probable: *Er war klug.*, "he was clever".
 #
-# So we have seen two wrong outputs, and they are wrong for different reasons:
+# So two outputs are wrong, for different reasons:
 #
 # | source | right output | wrong output | who is to blame? |
 # |---|---|---|---|
@@ -492,8 +492,8 @@ assert tokenizer.decode(top_ids) == "Ich sang vor drei Tagen."
 assert math.isclose(top, -2.28, abs_tol=0.01) and len(asked) == 10
 
 # %% [markdown]
-# It cuts only what is below −2.47, and each call also scores `</s>`: ten calls prove it.
-# Does `exact` translate better than a beam of 8?
+# All cuts are below −2.47, and each call also scores `</s>`: ten calls prove that nothing beats −2.28.
+# Started from the best output so far, does `exact` translate better than a beam of 8?
 
 # %%
 hits, calls = Counter(), []
@@ -535,7 +535,7 @@ assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 # But read what was missed.
 # For *He may invite …* the beam writes the whole sentence, with one word doubled.
 # The most probable output is *Er darf?*, "He may?".
-# Here the beam translates better because its search fails.
+# No: here the beam translates better, because its search fails.
 #
 # With a full-size Transformer, even a beam of 100 missed the most probable output of most sentences, and for more than half of the sentences this output was *empty* [@stahlberg2019].
 # Why can the most probable output be so short?
@@ -544,7 +544,7 @@ assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 #
 # Each token lowers the total, so it pays to leave words out, unless the model charges enough for the gap.
 # For the missing *vor* it did, at the full stop; for the missing *nicht* it did not, nor for all that *Er darf?* leaves out.
-# What do wider and wider beams do to the length (column *tokens*), and to BLEU?
+# What do wider beams do to the length (column *tokens*), and to BLEU?
 #
 # *Gain* is over a beam of 1, with its 95 % interval from **paired bootstrap resampling** [@koehn2004]: we draw the 200 sentences again and again, with replacement, and score both searches on each draw.
 
@@ -674,6 +674,7 @@ of_half = mean(len(tokenizer.encode(text)) for text in references[:half])
 print(f"references{of_half:8.1f}")
 
 # %% [markdown]
+# All α above 0 score alike.
 # The second half reports the gain.
 # What is left of it without the brevity penalty, which lowers BLEU when the outputs are too short?
 
@@ -730,8 +731,8 @@ assert sum(short) / penalty(5, 0.6) < sum(long) / penalty(6, 0.6)
 
 # %% [markdown]
 # The length penalty raises BLEU, and most of the gain is length.
-# The rest is not sure: the lower interval reaches below zero.
-# So the outputs are longer, but a larger share of right n-grams is not shown.
+# The rest may be chance: its interval contains 0.
+# So the outputs are longer, but we cannot say that a larger share of n-grams is right.
 #
 # ## Sampling: draw the next token
 #
@@ -1209,7 +1210,7 @@ assert right == [False, True]
 #
 # ## Two more searches that are wrong
 #
-# These do not crash either, and write sentences all the same.
+# These do not crash either.
 #
 # **A common mistake**: beam search that adds raw logits (`raw_logits`).
 # If all logits of a step grow by 7, the probabilities stay the same, but the sum does not.
@@ -1266,7 +1267,8 @@ for text in (sang, shirt):
 # The outputs look like those of a weak model, and now and then a wrong search finds the right one.
 #
 # The check finds the raw logits, but the search that drops reports a true score.
-# Second check: over those of twenty sentences that greedy decoding finishes, a beam's outputs should be no less probable.
+# Second check: take those of twenty sentences that greedy decoding finishes.
+# A beam's outputs should on average be no less probable.
 
 # %% tags=["hide-input"]
 rows = [row for row in range(20) if by_greedy[row].finished]

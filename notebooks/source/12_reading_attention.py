@@ -517,7 +517,7 @@ for name, found in ways.items():
 # A table gives each *a* the same scores, and the diagonal prefers the wrong pairs: fast_align takes them, the head finds the right ones.
 # Of the links of repeated words the head finds 91 %, fast_align 82 %; of those of single words, both find about 91 % (folded cells).
 #
-# So the first story holds for cross 1.2: it aligns about as well as a tool built for this, and it tells equal words apart.
+# So the first story holds for cross 1.2: it aligns like a tool built for this, and tells equal words apart.
 
 # %% tags=["hide-input"]
 lending = "Now a doctor is lending a coat to a student."
@@ -585,7 +585,7 @@ assert abs(100 * more.sum() / size.sum() - (twice[2] - twice[1])) < 1e-6 and low
 # ### When does a head learn to align?
 #
 # The translator comes with ten checkpoints of its training.
-# Press the button: the explorer plays them as a film of cross 1.2 (the best aligner), always on the same translation.
+# Press the button: the explorer plays them as a film of cross 1.2, always on the same translation.
 
 # %%
 from course_lib.analysis import film
@@ -735,7 +735,7 @@ assert least > 0.55 and pronoun.distance < 0.35
 # - *Determiner → noun*: encoder 1.1 finds nearly every noun, far ahead of any fixed distance, and hardly any control row looks there. Our first question has its answer: yes.
 # - *Pronoun → noun*: the same head finds seven in ten, far more than any distance. (Figure 4 of the paper shows two such heads, in one sentence.)
 # - *Verb → subject*: encoder 1.0 finds three of four, which would make a fine picture. But a fixed distance finds more: not confirmed.
-# - *Prefix → verb*: decoder 0.0 is confirmed. But half of the rows in between (dashed below) look there, too: perhaps the head prefers verbs.
+# - *Prefix → verb*: decoder 0.0 is confirmed. But of the rows in between (dashed below) half look there, too: perhaps the head prefers verbs.
 
 # %% tags=["hide-input"]
 from course_lib.figures import attention_map
@@ -883,7 +883,7 @@ assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs 
 # Without decoder 0.3, about as many; the difference may be chance.
 #
 # In the first explorer, 0.3 mostly looks at the token just read. What for?
-# We look at the tokens that are wrong only without it:
+# Which tokens are wrong only without it? (*repeats*: of all tokens there)
 
 # %% tags=["hide-input"]
 real = [batch.tgt_out != model.config.pad_id for batch in batches]  # no padding
@@ -949,7 +949,9 @@ for row in not_bos.nonzero()[:, 0].tolist():
 fails, again, gain = (each["decoder", 0, 3] for each in (new_mistake, repeat, rise))
 print(f"{fails.sum()} tokens are wrong only without 0.3;")
 print(f"{again.sum()} of them repeat the token just read;")
-print(f"{(again & at_read[3]).sum()} of these are where 0.3 looks at that token.\n")
+there = (again & at_read[3]).sum()
+told = "all of these" if there == again.sum() else f"{there} of these"
+print(f"{told} are where 0.3 looks at that token.\n")
 print(f"{'':14}repeats        for example                 ", end="")
 print("right   without 0.3  rises by*")
 for name in ("inside a word", "after “nicht”", "after a comma", "elsewhere"):
@@ -987,6 +989,7 @@ assert sum(again[rows].sum() for rows in rows_at.values()) == again.sum()
 assert (gain[not_bos].abs() < 1).float().mean() > 0.75
 
 # %% [markdown]
+# Without encoder 1.1, hardly any is a repeat; why here?
 # With tied weights, lesson [08](08_transformer.ipynb#How-does-it-start?), an embedding alone predicts its own token (folded cell).
 # Does 0.3 hold that token's logit down, or does any damage to its layer raise it?
 
@@ -1001,7 +1004,7 @@ mean_rises = torch.stack(in_rows, dim=1).round(decimals=2)
 panels(
     [Panel(mean_rises, row_names, column_names, "")],
     title="Without 0.3, the token just read gains most",
-    words={"signed": "mean change of the logit of the token just read"},
+    words={"signed": "mean change of the logit (minus the mean) of the token just read"},
 )
 
 # %% tags=["hide-input", "hide-output"]
@@ -1019,7 +1022,8 @@ assert (there > elsewhere + 0.1)[[0, 1, 3]].all() and elsewhere[[0, 3]].max() < 
 
 # %% [markdown]
 # Damage alone does not: without 0.2, which costs 11 points, it does not rise.
-# So 0.3 keeps the model from repeating the token just read, and 0.0 and 0.1 help: they hold its logit down, mostly where they look at it. (On average: for most tokens it changes by less than 1.)
+# So 0.3 keeps the model from repeating the token just read, and 0.0 and 0.1 help: they hold its logit down, mostly where they look at it.
+# (For most tokens the change is below 1.)
 #
 # ### One at a time is not the whole story
 #
@@ -1282,7 +1286,7 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 
 # %% [markdown]
 # - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head: the model hardly needs it.
-# - Cross 1.2 (the best aligner): scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
+# - Cross 1.2: scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
 # - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
 #
 # So neither title is the whole truth: the map of cross 0.3 alone hardly matters, but the maps of its layer together do.
@@ -1296,7 +1300,7 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 # How much does a head bring from there?
 # It adds weight times value [@kobayashi2020], and the value may be short.
 # In layer 0 of the cross-attention, where such rows are more frequent, we measured what each head adds when a word is predicted.
-# Where the largest weight is on punctuation or `</s>`, these vectors are on average between a quarter and a half shorter than elsewhere (folded cell).
+# Where the largest weight is on punctuation or `</s>`, these vectors are on average a quarter to a half shorter than elsewhere (folded cell).
 # So the map alone does not tell how much a head brings, nor *what*.
 
 # %% tags=["hide-input"]

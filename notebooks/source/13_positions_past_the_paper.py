@@ -855,7 +855,7 @@ assert math.cos(2 * math.pi * 61 / of_heads[2]) > 0.9  # at -63, 61 words from -
 #
 # - *6 words*, the second hand: five peaks in the grey band. A head that trusts this pair alone makes mistakes *in training*, so it learns not to.
 # - *20 words*, the minute hand: one peak in the grey band. In training, "ten past" means "about two words back" and nothing else. Outside the band it is ten past again, at 18, −22, 38, … No training story has such offsets, so nothing ever corrects it.
-# - *63 words*: high again only at both ends, where few words of a story have a key.
+# - *63 words*: one peak in the grey band; the next at 61, where few words have a key.
 # - *200 words*, the hour hand: one peak in the grey band, and no other in a text of 64 words.
 #
 # So a pair is *suspect* if the preferred offset has no alias among the trained offsets, but one in the longer text.
@@ -1152,8 +1152,8 @@ assert all(abs(one - other) < 0.01 for one, other in both)
 
 # %% [markdown]
 # In test 1's head all three rely on this pair; at its aliases they lose answers.
-# With 40 words a third of the aliases are left, but far less of the loss. Why?
-# That head's scores and weights:
+# With 40 words two of six aliases are left, but far less loss. Why?
+# That head (*near*: in the grey band; *others*: no nouns):
 
 
 # %% tags=["hide-input"]
@@ -1234,10 +1234,14 @@ of_nouns, of_others, on_far, _ = in_heads[40]
 last_noun, next_other = of_nouns[offsets.index(-4)], of_others[offsets.index(-1)]
 assert last_noun + 2 < high[40][2] < next_other - 1
 assert on_far < 0.06 and peaks_of(40) == [-42, preferred, 38]
+for words, (nouns, others, *_) in in_heads.items():
+    before = offsets.index(-1)  # the word right before the query, noun or not
+    outscores = min(nouns[before], others[before]) > high[words][2]
+    assert outscores == (words == 40)
 
 # %% [markdown]
-# At 40 words near others outscore far nouns even where the last noun does not.
-# (Why near others score higher is open, and these readers have one seed.)
+# Only with 40 words does the word right before the query, noun or not, outscore all far nouns.
+# (Why is open; each reader has one seed.)
 #
 # ### What happens at 96 words?
 #
@@ -1426,7 +1430,7 @@ assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 # The longest texts gain, and the shortest lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the usual reader knows.
 #
 # **NTK-by-parts**, the core of YaRN [@peng2023], therefore leaves fast pairs alone: they come round in training and tell near words apart. It stretches slow pairs wholly, and those in between partly.
-# Our crude form, *slow waves*, stretches all pairs but the fastest. Here are the shortest wavelengths, with factor 4; `starred` marks suspects at 64 words. The last line tests slow waves in the usual reader:
+# Our crude form, *slow waves*, stretches all pairs but the fastest. Here are the shortest wavelengths, with factor 4; a star marks suspects at 64 words. The last line tests slow waves in the usual reader:
 
 
 # %% tags=["hide-input"]

@@ -374,7 +374,7 @@ assert of_base[summit] > of_gradients > 0.95 * of_base[summit]
 # %% [markdown]
 # Both figures show one exchange: in the backward pass *activations go and gradients come*.
 # In `mini` more goes than comes, and the curve falls; in base, with two pairs, it rises.
-# With the spikes there are three candidates for the peak. The table says what is held at each, and why.
+# With the spikes there are three candidates for the peak. The table says what is held at each.
 # (Generator and both embeddings share one matrix. Each gives it a gradient, and the three are added up.)
 
 
@@ -408,7 +408,7 @@ reasons = {
         "3 × the shared matrix: two gradients and their sum",
     ],
     "it ends": [
-        "all gradients (of the shared matrix: two, added)",
+        "all gradients; the shared matrix has two, added",
         "1 × the shared matrix: its third gradient",
     ],
 }
@@ -418,6 +418,7 @@ settings = {"mini": (mini, 16, 30), "base": (model_preset("base", 37_000), 2, 24
 found = [candidates(*setting) for setting in settings.values()]
 peaks_at = [max(range(3), key=[*map(sum, each)].__getitem__) for each in found]
 print(f"{'MB, beside weights and moments':56}{'mini':>8}{'base':>16}")
+print(f"{'(pairs × tokens in a batch)':56}{'16 × 30':>8}{'2 × 24':>16}")
 for number, (moment, why) in enumerate(reasons.items()):
     cells = [
         f"{sum(each[number]) / 1e6:8.2f}{'  ← peak' * (number == at):8}"
@@ -889,8 +890,8 @@ assert kept_bytes(three_readers, parts) == in_float32 + copies
 
 # %% [markdown]
 # What norms and the loss keep is still float32. Only the second line is halved.
-# Autocast converts a vector anew for each layer that reads it: query, key and value keep three copies.
-# It keeps copies of the weights, too. (They matter less with a larger batch.)
+# The third: autocast converts a vector anew for each layer that reads it, so query, key and value keep three.
+# The copies of the weights matter less with a larger batch.
 #
 # Nothing so far has made gradients and moments smaller. Where a trained model is only adapted, **LoRA** [@hu2022] does: it freezes a matrix and trains a product of two narrow ones, which is added to it. The frozen matrix needs no gradient and no moments.
 #
@@ -1271,10 +1272,10 @@ if compiled and later[of_weights]["    matrix to float32"]:  # its loops have na
         assert later[of_products][integers] < 0.5 * times["float32"]
 
 # %% [markdown]
-# On our CPU int8 is *slower* here, compiled or not:
+# On our CPU int8 is *slower*, compiled or not (indented: steps of a call):
 #
-# - *int8 weights*: each call makes the float32 matrix again, and the product is no cheaper. Compiling keeps both steps and adds overhead, such as checks that its code still fits.
-# - *int8 products*: compiled, the product takes a fraction of float32's time. But our CPU multiplies unsigned by signed integers: torchao adds a constant to the input and, to correct that, sums the matrix's rows at every call.
+# - *int8 weights*: each call makes the float32 matrix again, as our class does, and the product is no cheaper. Compiling keeps both steps and adds overhead.
+# - *int8 products*: compiled, the input costs next to nothing, the product a fraction of float32's time. But our CPU multiplies unsigned by signed integers: torchao adds a constant to the input and, to correct that, sums the matrix's rows at every call.
 #
 # So here int8 saves bytes and pays in time. (A single kernel might save both.)
 #
@@ -1299,7 +1300,7 @@ of_table = Predict(
 of_table
 
 # %% [markdown]
-# In the figure the letters are those of the paper's rows (F is ours).
+# The letters are those of the paper's rows (F is ours).
 
 # %% tags=["hide-input"]
 from course_lib.experiments import final_results, read_record
@@ -1448,7 +1449,7 @@ assert min(sure) < 0.7 and sorted(sure)[len(sure) // 2] > 0.85
 
 # %% [markdown]
 # Now we compare students after 3,000 steps: with the 250 pairs alone, and with 4,000 more sentences, whose translations are true or the teacher's.
-# Indented lines have the last unindented line's data, and other targets.
+# Indented lines have the data of the unindented line above, but other targets.
 # (Recorded by `python -m course_lib.experiments distillation`; learning rates chosen on the validation part.)
 
 # %%

@@ -356,9 +356,9 @@ class OurStateSpace(nn.Module):
 
 
 # %% [markdown]
-# The two ways agree, as we check below, because every step is linear and the same: how much a token counts depends only on its age.
-# In the figure, a token of 1 has set hand 2 (times its weight) to the arrow 0. Each later token multiplies it by a.
-# The height of its tip, the real part, is what the 1 still adds; the kernel is the sum for four hands. (Hand 0 does not turn.)
+# The two ways agree, as we check below, because every step is linear and the same.
+# The figure follows one token, 1: it sets hand 2 (times its weight) to arrow 0, and each step multiplies the hand by a.
+# The height of its tip, the real part, is what the 1 still adds to the output; the kernel is the sum for four hands. (Hand 0 does not turn.)
 
 # %%
 space, x = OurStateSpace(hands=4), torch.randn(40, generator=generator)
@@ -974,7 +974,7 @@ for name, ways in links.items():
 # | recurrent | n · d² | n | n |
 # | convolutional, width k | k · n · d² | 1 | log_k(n) if dilated, n / k without gaps |
 #
-# In autograd's graph each result points to what it was computed from. The folded `chains` counts PyTorch's calls on two chains:
+# For gradients, PyTorch keeps a graph: each result points to its inputs. The folded `chains` counts calls on two chains:
 #
 # - Sequential steps: the *longest* chain back from the last output of one layer.
 # - Path length: the *shortest* chain from the last output to the first token, in a stack just deep enough to connect them.
@@ -1001,7 +1001,7 @@ def chains(output, tokens):
 
 # %% [markdown]
 # We write the layers in the simplest way, from n separate tokens to n separate outputs.
-# The folded cell adds `convolution` and two forms of the state space with one real a for each feature, `state_space_loop` and `state_space_fourier`.
+# The folded cell adds the convolution, and the state space with one real a for each feature, by loop and by Fourier transform.
 
 # %%
 d, k = 32, 3
@@ -1068,20 +1068,20 @@ longest, shortest, flops = (
 flops["state_space_loop"] = [2 * n * d for n in lengths]
 flops["state_space_fourier"] = [round(15 * n * d * math.log2(2 * n)) for n in lengths]
 formulas = "4 n² d + 6 n d²", "4 n d²", "2 k n d²", "2 n d", "15 n d log₂(2n)"
-print(f"{'':20}{'longest chain,':>15}{'shortest,':>13}")
-print(f"{'n = 16':20}{'one layer':>15}{'end to end':>13}{'operations':>13}", end="")
+print(f"{'':20}{'longest chain,':>15}{'shortest,':>13}{'operations,':>14}")
+print(f"{'n = 16':20}{'one layer':>15}{'end to end':>13}{'one layer':>14}", end="")
 print("  formula (d = 32, k = 3)")
 for name, formula in zip(longest, formulas, strict=True):
     print("\n" if name == "state_space_loop" else "", end="")
     print(f"{name:20}{longest[name][0]:15}{shortest[name][0]:13}", end="")
-    print(f"{flops[name][0]:13,}  {formula}")
+    print(f"{flops[name][0]:14,}  {formula}")
 
 # %% [markdown]
-# - *Attention*: the longest chain is 8 calls, by the key, the shortest 4, by the value.
+# - *Attention*: the longest chain is 8 calls, by the key, the shortest 4, by the value. (6 n d²: three projections, not in table 1.)
 # - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
 # - *Convolution*: for 16 tokens it takes 8 layers of 9 calls, a path of 8 · 9 = 72.
 #
-# How do these numbers grow when the text doubles?
+# How do the numbers grow when the text doubles?
 
 # %% tags=["hide-input"]
 claims = {  # of table 1, as functions of the length
@@ -1142,11 +1142,11 @@ both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fou
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# **Answer.** They hold: measured factors and table 1's agree. (It leaves out attention's projections, with which × 4 becomes × 2.8; we did not measure dilation.)
+# **Answer.** They hold: measured factors and table 1's agree. (With the projections, × 4 becomes × 2.8; we did not measure dilation.)
 # A state space has the choice: fewest operations, or a chain that does not grow.
 #
-# By the terms of the table, n² d against n d², attention is cheaper than a recurrence as long as n < d.
-# The paper says so, and lesson [18](18_errata_lab.ipynb) puts that on trial for the missing projections.
+# By the terms of the table, n² d against n d², attention is cheaper than a recurrence for n < d, as the paper says.
+# With projections it was not: 131,072 operations against 65,536, at n = 16 and d = 32 (lesson [18](18_errata_lab.ipynb)).
 #
 # ## Time per token against length
 #
@@ -1304,7 +1304,7 @@ second.moment = 1
 
 # %% [markdown]
 # The convolutional side leads at first; the LSTM takes over after about 20 % of the time.
-# Why this order? A side can take more steps, or learn more from each.
+# In BLEU the order is that of the steps, but a side can also learn more from each.
 # The last column of the table compares what they have learned after as many steps as the slowest run made.
 #
 # - *GRU*: after equally many steps it has learned as much as the LSTM. But PyTorch computes the LSTM faster on this processor, 511 steps against 357. The LSTM's lead in BLEU comes with these extra steps.

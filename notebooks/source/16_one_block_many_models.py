@@ -811,9 +811,9 @@ assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 
 
 # %% [markdown]
 # On short sentences the parser is well ahead of its baseline.
-# But look at what "unseen" meant. Four of five new short sentences have a tree that occurs in training: only the choice of words is new. A sentence of 11 words has a new tree, of course, and there the model mostly fails.
+# But look at what "unseen" meant. Four of five new short sentences have a tree that occurs in training: only the choice of words is new. A sentence of 11 words has a new tree, and there the model mostly fails.
 #
-# What is wrong? The ends of two trees (10 and 11 tokens), words in place of XX, and a count:
+# What is wrong? The ends of two trees (sentences of 10 and 11 tokens), words for XX, and a count:
 
 
 # %% tags=["hide-input"]
@@ -833,7 +833,7 @@ for name, seed, verb in (("test", 0, "drive"), ("longer", 1, "eat")):
         placed, left_over = with_words(sentence, row)
         unplaced.append(left_over)
         end = placed[placed.index(verb) :]
-        tail = f"   left over: {left_over}" if left_over else ""
+        tail = f"   left over: “{left_over}”" if left_over else ""
         print(f"  {what} … {end}{tail}")
 
 # %% tags=["nbval-check-output", "hide-input"]
@@ -842,17 +842,17 @@ for name, of in (("test", "up to 10 words"), ("longer", "11 words or more")):
     complete = [each.count(0) / len(each) for each in missing]
     perfect = seeds("parser", f"perfect, {name}")
     of_these = [part / whole for part, whole in zip(perfect, complete, strict=True)]
-    print(f"{of:16} one XX for each token: {told(complete)}", end=", ")
+    print(f"{of + ':':17} one XX for each token: {told(complete)}", end=", ")
     print(f"perfect among these: {told(of_these)}")
 too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
-print(f"{of:16} fewer XX than tokens: {told(too_short)}")
+print(f"{of + ':':17} fewer XX than tokens: {told(too_short)}")
 
 # %% tags=["hide-input"]
 assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
 assert unplaced == [".", "", ".", ""]
 
 # %% [markdown]
-# Each tree lacks an XX and its brackets (PP, NP): later words move up, and the period is left over. About four of five trees of longer sentences are too short.
+# Each tree lacks an XX, the first the PP, the second the NP: words move up, and the period is left over. About four of five longer sentences get too few XX.
 # Where every word has its XX, more than four of five trees are perfect.
 # So the parser mostly seems to lose count: it never had to count beyond ten. (It never saw the later positions either, lesson [13](13_positions_past_the_paper.ipynb).)
 #
@@ -1174,7 +1174,7 @@ assert right["new thing"][1] < 0.4
 # - *Probe A* learns from pictures of all 25 things, yellow squares, too. It is tested on other yellow squares. If A succeeds, their shape is in the memory.
 # - *Probe B* learns from the other 24 things. It has met squares, but no yellow one, just like the decoder.
 #
-# We do this for each thing, with three draws of pictures (the decoder gets them, too), and again with an untrained captioner.
+# We do this for each thing, with three draws of pictures (the decoder names them, too), and again with an untrained captioner.
 
 # %%
 of_probe = Predict(
@@ -1286,15 +1286,16 @@ panels(readers, title=title, per_row=3, words={"weights": "share of shapes right
 # %% tags=["hide-input"]
 by_decoder, by_a, by_b = (of.diag() for of in squares.values())
 assert by_a.mean() > 0.6 > 0.45 > max(by_decoder.mean(), by_b.mean())
+assert by_a[3] > 0.6 and by_decoder[3] < 0.2  # the yellow square
 assert (by_a > by_decoder).sum() >= 4 and (by_a > by_b).sum() >= 4
 
 # %% [markdown]
-# Of the new things, *probe A* reads most, more than before training, and the decoder few, from the same memory. Explanation 1 is out for most.
+# *Probe A* reads most new things, more than before training; the decoder, from the same memory, few (in our run, hardly a yellow square). Explanation 1 is out for most.
 #
-# *Probe B*, like the decoder, fails on most new things. Training lifts it on known ones, whose shape has become partly the same code in several colors, but little on new ones.
-# So the shape of a new thing seems to have a code of its own, which a reader must have met: the square gets lost in the reading.
+# *Probe B*, like the decoder, fails on most new things. Training lifts it little on these, more on known things: their shape has become partly the same code in several colors.
+# So the shape of a new thing seems to have a code of its own, which a reader must have met: the square gets lost in the decoder.
 #
-# (The draws vary the pictures, not the captioner: a sign, no proof. B's failure alone says little: having met yellow in every shape but the square, it may learn "yellow, so no square" and fall below 20 %.)
+# (Only the pictures vary, not the captioner: a sign, not a proof. B's failure alone says little: having met yellow in every shape but the square, it may learn "yellow, so no square" and fall below 20 %.)
 #
 # Are these errors a limit of the model, or of its 1,000 steps?
 # The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000 of the same known things.
@@ -1331,7 +1332,7 @@ assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 
 # %% [markdown]
 # Most of these errors were a limit of the training.
-# Look down the right column. Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures, as many steps: perhaps more, 63 %. Three times the steps on these: 74 %, though no training picture shows a new thing.
+# Look down the right column. Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures perhaps help: 63 %. Three times the steps on these: 74 %, though no training picture shows a new thing.
 # A quarter is still wrong; longer trainings we have not measured.
 #
 # By the other two columns, the model was finished after 4,000 steps.

@@ -241,7 +241,7 @@ words = [entry.get_text() for entry in axes.get_legend().get_texts()]
 assert words == list(series) and words[2].endswith("58.2")
 
 # %% [markdown]
-# Whoever has measured only the first three sizes might trust the line.
+# Whoever measured only the first three blue points might trust the line.
 # At 32,000 pairs, its 58.2 are 16 BLEU too high. There was a hint: at 2,000 it passes below all three runs.
 # To test a fit, keep back a point.
 #
@@ -405,7 +405,7 @@ save("ours.py")
 
 # %% [markdown]
 # `average` divides by N, the number of processes.
-# What must each process give, so that the mean is our ten tokens' 1.6? (Losses stand for their gradients.)
+# What must each process give, so that this mean is the 1.6 of our ten tokens? (Losses stand for gradients.)
 
 # %% tags=["nbval-check-output"]
 T, N = 10, 2  # tokens of the batch, processes; the losses of each share add up to 8
@@ -423,7 +423,7 @@ for factor, gap in ((1, 0.5), (N, 0.0)):  # and the gradients of the six pairs
     assert abs((averaged - whole).norm() / whole.norm() - gap) < 1e-9
 
 # %% [markdown]
-# So each process multiplies its loss by N (Lₖ is the sum of share k's losses):
+# So the last is right, N · Lₖ / T (Lₖ is the sum of share k's losses):
 #
 # $$\sum_k \nabla \frac{L_k}{T} \;=\; \frac{1}{N} \sum_k \nabla \frac{N \, L_k}{T}$$
 #
@@ -598,7 +598,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 # A second law shows how little this tells.
 # Suppose that everything is divided, and each further process adds a constant cost of communication: N processes take 1/N + cost · (N − 1).
 # We solve that for the cost.
-# (Four are not measured: they need four free cores.)
+# (Four processes need four free cores: not measured.)
 
 # %%
 times = {count: rates[1] / rate for count, rate in rates.items()}  # all we measured
@@ -694,7 +694,7 @@ assert max(times) < shade.get_x() < max(times) + 1
 # Right, both curves go through our points, and part where nothing is measured.
 # So the two points tell how much two processes lose, on this machine, with this model and batch.
 # They do not tell which law holds, or what eight would take.
-# Again the test is a point not used: N = 4.
+# Again the test would be a new point: N = 4.
 #
 # It also matters how much each process has to do between two exchanges.
 # The paper's batch had about 25,000 target tokens: some 3,100 for each of 8 GPUs, but only 390 for each of 64.
