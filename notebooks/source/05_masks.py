@@ -1168,7 +1168,7 @@ print("may.log() =", may.log().flatten().tolist())
 
 # %%
 as_floats = Predict(
-    "A float mask, but 1 for open and 0 for hidden. What do the two `<pad>` get together?",
+    "As floats: 1 for open, 0 for hidden. What do the two `<pad>` get together?",
     ["nothing", "less than a third", "a third", "more than a third"],
     section="When you use a library",
 )

@@ -689,24 +689,23 @@ for best, right in (
 #
 # So where does layer 1 read: at Gil's position or at Ben's?
 #
-# We intervene (this is activation patching, lesson [12](12_reading_attention.ipynb)).
-# After layer 0 we replace one vector by the vector from the same position in another draw.
-# Does Ada's answer stay, or does it become what the new vector “knows” (at Gil's its input, at Ben's what a relay's layer 0 has read)?
+# We intervene (activation patching, lesson [12](12_reading_attention.ipynb)).
+# After layer 0 we replace one vector by that from the same position in another draw.
+# Does Ada's answer stay, or become what the new vector “knows” (at Gil's its input, at Ben's what a relay's layer 0 has read)?
 # *Ben* is the child that Ada gives to, *Gil* the next one; of 500 draws we count those where Ada, Ben and Gil differ, as do both possible answers.
-# Our three seeds stand beside a perfect chain and a perfect relay.
 
 # %% tags=["hide-input"]
 puzzles = draw_names(500, torch.Generator().manual_seed(5))
 places = {"Ben's": puzzles, "Gil's": look_up(puzzles, 1)}  # as Ada would say
-two_draws = puzzles, draw_names(500, torch.Generator().manual_seed(6))
+new_draws = draw_names(500, torch.Generator().manual_seed(6))
 before, at_ada = look_up(puzzles, 2)[:, 0], {n: at[:, 0] for n, at in places.items()}
 
 
 @torch.no_grad()
-def answers_of_ada(model, place):
-    """With the other draw's vector at `place` after layer 0: (draws,)."""
+def answers_of_ada(model, place, source):
+    """With the vector at `place` after layer 0 from the draws `source`: (draws,)."""
     first, second = model.encoder.layers
-    below, other = (first(model.embedding(each.to(device))) for each in two_draws)
+    below, other = (first(model.embedding(x.to(device))) for x in (puzzles, source))
     rows = torch.arange(len(place))
     below[rows, place] = other[rows, place]
     logits = model.encoder.norm(second(below)) @ model.embedding.table.weight.T
@@ -722,21 +721,31 @@ for seed in (1, 2):
 # %% tags=["hide-input"]
 differ = (at_ada["Ben's"] != 0) & (at_ada["Gil's"] != 0)
 differ &= at_ada["Ben's"] != at_ada["Gil's"]  # three different children
-stays, follows = {}, {}  # shares: of a chain, of a relay, of each model
-print(" " * 31 + " a chain a relay  seed 0  seed 1  seed 2")
-for name, place in at_ada.items():
-    held = look_up(two_draws[1], 1) if name == "Ben's" else two_draws[1]
-    knows = held[torch.arange(500), place]
+
+
+def after_replacing(name, source):
+    """Shares that stay, follow, do neither: of a chain, a relay, each model."""
+    held = look_up(source, 1) if name == "Ben's" else source
+    knows = held[torch.arange(500), at_ada[name]]
     perfect = (before, knows) if name == "Ben's" else (knows, before)
-    got = [*perfect, *(answers_of_ada(model, place) for model in pair)]
+    got = [*perfect, *(answers_of_ada(model, at_ada[name], source) for model in pair)]
+    got = torch.stack(got)[:, differ & (knows != before)]
+    kinds = [got == wanted[differ & (knows != before)] for wanted in (before, knows)]
+    kinds.append(~(kinds[0] | kinds[1]))
+    return [kind.float().mean(dim=1).tolist() for kind in kinds]
+
+
+# %% tags=["hide-input"]
+stays, follows = {}, {}
+print(" " * 31 + " perfect perfect trained trained trained")
+print(" " * 31 + "   chain   relay  seed 0  seed 1  seed 2")
+outcomes = "the answer stays", "becomes what the vector knows", "becomes a third name"
+for name in at_ada:
+    changes = after_replacing(name, new_draws)
+    stays[name], follows[name], _ = changes
     print(f"replaced at {name} position:")
-    for kept, wanted in ((stays, before), (follows, knows)):
-        same = [(each == wanted)[differ & (knows != before)] for each in got]
-        kept[name] = [each.float().mean().item() for each in same]
-        words = "the answer stays" if kept is stays else "becomes what the vector knows"
-        print(f"  {words:29}" + "".join(f"{share:8.0%}" for share in kept[name]))
-    thirds = [1 - a - b for a, b in zip(stays[name], follows[name], strict=True)]
-    print(f"  {'becomes a third name':29}" + "".join(f"{share:8.0%}" for share in thirds))
+    for fate, of_all in zip(outcomes, changes, strict=True):
+        print(f"  {fate:29}" + "".join(f"{share:8.0%}" for share in of_all))
 
 # %% tags=["hide-input"]
 assert max(stays["Ben's"][2:]) < 0.1 and min(stays["Gil's"][2:]) > 0.9
@@ -747,10 +756,44 @@ assert stays["Gil's"][:2] == follows["Ben's"][:2] == [0, 1]
 assert all(chased_share(model, 2) > 0.95 for model in pair)
 
 # %% [markdown]
-# Layer 1 reads at Ben's position, as in a relay: no seed has learned the chain.
-# Nor is it a perfect relay: with Ben's replaced, many answers become a third name.
+# In all seeds layer 1 reads at Ben's position, as in a relay.
+# Why the third names?
+# We replace Ben's again, from draws where Ben gives to Gil, too:
+
+
+# %% tags=["hide-input"]
+def with_gift(names, child, name):
+    """Two names swapped in each draw, so that `child` gives to `name`."""
+    rows, changed = torch.arange(len(names)), names.clone()
+    changed[names == name[:, None]] = names[rows, child]
+    changed[rows, child] = name
+    return changed
+
+
+bens, gils = at_ada["Ben's"], at_ada["Gil's"]
+_, alike, _ = after_replacing("Ben's", with_gift(new_draws, bens, gils))
+of_seeds = (f"seed {seed} {share:4.0%}" for seed, share in enumerate(alike[2:]))
+print("becomes what the vector knows:", *of_seeds, sep="  ")
+
+# %% tags=["hide-input"]
+assert min(alike[2:]) > 0.9 and alike[:2] == [0, 1]
+gap = [now - then for now, then in zip(alike[2:], follows["Ben's"][2:], strict=True)]
+assert min(gap) > 0.05 and sum(gap) > 0.4
+at_first = torch.zeros_like(bens)  # Ada's position
+to_ben = with_gift(new_draws, at_first, bens)  # Ada gives to Ben, he mostly not to Gil
+not_gil = differ & (to_ben[torch.arange(500), bens] != gils)
+other_read, same_read = [], []  # right answers with Ada's vector from such draws
+for model in pair:
+    answered = answers_of_ada(model, at_first, to_ben)
+    other_read.append((answered == before)[not_gil].float().mean())
+    answered = answers_of_ada(model, at_first, with_gift(to_ben, bens, gils))
+    same_read.append((answered == before)[differ].float().mean())
+assert sum(other_read) < 1.8 and min(same_read) > 0.9
+
+# %% [markdown]
+# Nearly all follow: layer 1 looks for Ben's position *and* the name Gil, which Ada has read in layer 0.
 #
-# Depth lets a layer use what the layer below has found, here at another token's position.
+# Depth lets a layer use what the layer below has found, here at both positions.
 #
 # ### The same in a translator: what is "it"?
 #
@@ -1165,8 +1208,7 @@ def draw_lengths(title, stacks):
         last.plot(kinds[2], label=name, **look)
     three[0].set_ylabel("length")
     last.set(title="own share (all three)", xlabel="layers passed", yscale="log")
-    last.set_ylim(5e-9, 2)
-    _ = three[1].legend(loc="upper left"), last.legend()
+    _ = three[1].legend(loc="upper left"), last.legend(), last.set_ylim(5e-9, 2)
     return figure
 
 

@@ -545,11 +545,9 @@ assert darf > found["beam 8"][sources.index(unasked)].log_prob + 1
 # Each token lowers the total, so it pays to leave words out, unless the model charges enough for the gap.
 # For the missing *vor* it did, at the full stop; for the missing *nicht* it did not, nor for all that *Er darf?* leaves out.
 # What do wider beams do to the length (column *tokens*), and to BLEU?
-#
-# *Gain* is over a beam of 1, with its 95 % interval from **paired bootstrap resampling** [@koehn2004]: we draw the 200 sentences again and again, with replacement, and score both searches on each draw.
 
 
-# %%
+# %% tags=["hide-input"]
 def output(tree, index):
     """Ids of the output that ends at this node, without </s>."""
     return [token for token in tree.tokens(index) if token != eos_id]
@@ -561,6 +559,67 @@ for size in (1, 2, 4, 8):
     trees[size] = decode_all(lambda m, s, o=options: record_beam(m, s, **o), sources)
 
 # %% tags=["hide-input"]
+facts, texts_of = {}, {}
+rows = [row for row, each in enumerate(by_greedy) if each.finished]
+print("beam  unfinished  log-prob.  tokens*  BLEU")
+for size, grown in trees.items():
+    ends = [tree.nodes[tree.best[0]] for tree in grown]
+    texts_of[size] = [tokenizer.decode(output(tree, tree.best[0])) for tree in grown]
+    cut_off = sum(end.fate == "unfinished" for end in ends)
+    length = mean(ends[row].step - 1 for row in rows)  # without </s>
+    score = bleu(texts_of[size], references).score
+    facts[size] = mean(end.total for end in ends), length, cut_off, score
+    print(f"{size:4}{cut_off:12}{facts[size][0]:11.2f}{length:9.1f}{score:6.1f}")
+wanted = mean(len(tokenizer.encode(references[row])) for row in rows)
+print(f"references{wanted:26.1f}\n* of the {len(rows)} sentences that all beams finish")
+
+# %% tags=["hide-input"]
+totals, tokens, unfinished, bleus = zip(*facts.values(), strict=True)
+assert sorted(totals) == [*totals] and sorted(tokens, reverse=True) == [*tokens]
+assert tokens[0] < wanted - 0.2 and tokens[1] < wanted - 0.5
+assert unfinished[0] == num_pairs - len(rows) >= 2 and not any(unfinished[1:])
+assert bleus[1] > bleus[0] + 1 and bleus[3] < bleus[1] + 0.8
+
+# %% [markdown]
+# With wider beams the outputs become more probable, and shorter.
+# BLEU does not follow: a beam of 8 gains no more than a beam of 2.
+#
+# How sure is a gain?
+# **Paired bootstrap resampling** [@koehn2004] draws the 200 sentences again and again, with replacement, and scores both searches on each draw.
+# The middle 95 % of these gains are its interval.
+
+# %% tags=["hide-input"]
+import numpy as np
+from sacrebleu import BLEU, corpus_bleu
+
+
+def counts_of(outputs, references):
+    """Both lengths, the right n-grams (n = 1 to 4), and all: (sentences, 10)."""
+    both = zip(outputs, references, strict=True)
+    scores = [corpus_bleu([one], [[reference]]) for one, reference in both]
+    return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in scores])
+
+
+def whole(counts):
+    """BLEU of sentences that are given by their counts."""
+    ours, theirs, *ngrams = counts.sum(axis=0).tolist()
+    return BLEU.compute_bleu(ngrams[:4], ngrams[4:], ours, theirs).score
+
+
+# %%
+def draws_of(size):
+    """1,000 draws of `size` sentences, with replacement."""
+    return np.random.default_rng(0).integers(size, size=(1000, size))
+
+
+def redrawn(score, ours, theirs):
+    """Our gain on each draw; ours and theirs: the n-gram counts of each sentence."""
+    draws = draws_of(len(ours))
+    return np.array([score(ours[rows]) - score(theirs[rows]) for rows in draws])
+
+
+# %% tags=["hide-input"]
+from course_lib.figures import new_figure, styled
 from course_lib.metrics import bleu_difference
 
 
@@ -568,53 +627,58 @@ def told(gain):
     return f"{gain.value:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
 
 
-def gain_on(rows, size):
-    """Gain in BLEU of a beam of this size over one of 1, on these sentences."""
-    sides = texts_of[size], texts_of[1], references
-    return bleu_difference(*([side[row] for row in rows] for side in sides))
+def gain_of_4(rows):
+    """Of a beam of 4 over one of 1, on these sentences: in all, and on each draw."""
+    sides = texts_of[4], texts_of[1], references
+    *both, right = ([side[row] for row in rows] for side in sides)
+    counts = (counts_of(outputs, right) for outputs in both)
+    return bleu_difference(*both, right), redrawn(whole, *counts)
 
-
-texts_of = {}
-rows = [row for row, each in enumerate(by_greedy) if each.finished]
 
 # %% tags=["hide-input"]
-facts = {}
-print("beam  unfinished  log-prob.  tokens*  BLEU  gain               gain*")
-for size, grown in trees.items():
-    ends = [tree.nodes[tree.best[0]] for tree in grown]
-    texts_of[size] = [tokenizer.decode(output(tree, tree.best[0])) for tree in grown]
-    cut_off = sum(end.fate == "unfinished" for end in ends)
-    length = mean(ends[row].step - 1 for row in rows)  # without </s>
-    gains = [gain_on(each, size) for each in (range(num_pairs), rows)]
-    facts[size] = mean(end.total for end in ends), length, cut_off, *gains
-    print(f"{size:4}{cut_off:12}{facts[size][0]:11.2f}{length:9.1f}", end="")
-    print(f"{bleu(texts_of[size], references).score:6.1f}", end="  ")
-    cells = map(told, gains) if size > 1 else ["baseline".ljust(17), "baseline"]
-    print(*cells, sep="  ")
-wanted = mean(len(tokenizer.encode(references[row])) for row in rows)
-print(f"references{wanted:26.1f}\n* of the {len(rows)} sentences that all beams finish")
+@styled
+def draw_gains(panels, title):
+    """For each name a gain and its draws, in named sorts; the first has them all."""
+    figure = new_figure(title, 7.5, 4.4)
+    two = figure.subplots(2, sharex=True, sharey=True)
+    for panel, (name, (gain, sorts)) in zip(two, panels.items(), strict=True):
+        look = dict(color=["#a6d3f0", "C0", "k"][: len(sorts)], label=[*sorts])
+        panel.hist([*sorts.values()], np.arange(-3, 15, 0.25), stacked=True, **look)
+        panel.axvspan(gain.low, gain.high, fc="0.9", zorder=0, label="95 % interval")
+        panel.axvline(0, color="C6", ls="--", label="no gain")
+        panel.set(title=f"{name}: {told(gain)}", ylabel="draws")
+    panel.set(xlabel="gain in BLEU of beam 4 over beam 1", xticks=range(-2, 15, 2))
+    named = two[0].get_legend_handles_labels()
+    figure.legend(*named, loc="outside lower center", ncols=3)
+    return figure
+
 
 # %% tags=["hide-input"]
-totals, tokens, unfinished, over_all, over_rows = zip(*facts.values(), strict=True)
-assert sorted(totals) == [*totals] and sorted(tokens, reverse=True) == [*tokens]
-assert tokens[0] < wanted - 0.2 and tokens[1] < wanted - 0.5
-assert unfinished[0] == num_pairs - len(rows) >= 2 and not any(unfinished[1:])
-runaways = [tokenizer.decode(each.ids) for each in by_greedy if not each.finished]
-assert any(text.endswith("p" * 20) for text in runaways)
-assert facts[2][3].value > 1 and facts[4][3].low > -0.3 and facts[2][3].low > 0
-assert facts[8][3].value < facts[2][3].value + 0.8
-assert all(0 < each.value < 3 and each.low < 0.4 for each in over_rows[1:])
-lost = [
-    1 - each.value / whole.value
-    for whole, each in zip(over_all[1:], over_rows[1:], strict=True)
-]
-assert all(0.2 < each < 0.5 for each in lost)
+runaways = {*range(num_pairs)} - {*rows}
+longest = max(runaways, key=lambda row: len(texts_of[1][row].split()))
+times = (draws_of(num_pairs) == longest).sum(axis=1)  # in each draw
+over_all, drawn_all = gain_of_4(range(num_pairs))
+over_rows, drawn_rows = gain_of_4(rows)
+sorts = {
+    "“… und wusch sich …” not drawn": drawn_all[times == 0],
+    "drawn once": drawn_all[times == 1],
+    "drawn twice or more": drawn_all[times > 1],
+}
+panels = {"all 200 sentences": (over_all, sorts)}
+panels[f"the {len(rows)} that all beams finish"] = over_rows, {"not drawn": drawn_rows}
+draw_gains(panels, "Draws that hold one sentence twice or more stretch the interval")
+
+# %% tags=["hide-input"]
+assert texts_of[1][longest].count("und wusch sich") > 8
+for gain, drawn in ((over_all, drawn_all), (over_rows, drawn_rows)):
+    assert np.allclose(np.quantile(drawn, [0.025, 0.975]), [gain.low, gain.high])
+    assert ((-3 < drawn) & (drawn < 14.7)).mean() > 0.99
+assert 0.2 < 1 - over_rows.value / over_all.value < 0.5 and over_rows.low < 0.2
+assert over_all.high > over_rows.high + 2 and over_all.high > 6
+assert (times[drawn_all > 6] > 1).mean() > 0.8
 
 # %% [markdown]
-# With wider beams the outputs become more probable, and shorter.
-# BLEU does not follow: a beam of 8 gains no more than a beam of 2.
-#
-# And about a third of each gain comes from three sentences whose greedy output runs to the limit (such as *Sppp…*); without them (last column), the intervals reach below zero.
+# About a third of this gain comes from three sentences whose greedy output runs to the limit (one repeats *und wusch sich*); without them, the interval reaches below zero.
 #
 # ### The length penalty
 #
@@ -678,30 +742,19 @@ print(f"references{of_half:8.1f}")
 # The second half reports the gain.
 # What is left of it without the brevity penalty, which lowers BLEU when the outputs are too short?
 
+
 # %% tags=["hide-input"]
-from sacrebleu import BLEU, corpus_bleu
-
-
-def ngrams_of(outputs, references):
-    """The right n-grams (n = 1 to 4) of each output, and all: (sentences, 8)."""
-    both = zip(outputs, references, strict=True)
-    scores = [corpus_bleu([one], [[reference]]) for one, reference in both]
-    return torch.tensor([[*each.counts, *each.totals] for each in scores])
-
-
-def bare(ngrams):
+def bare(counts):
     """BLEU without its brevity penalty: as if both lengths were the same."""
-    counts = ngrams.sum(dim=0).tolist()
-    return BLEU.compute_bleu(counts[:4], counts[4:], sys_len=1, ref_len=1).score
+    _, _, *ngrams = counts.sum(axis=0).tolist()
+    return BLEU.compute_bleu(ngrams[:4], ngrams[4:], sys_len=1, ref_len=1).score
 
 
 # %% tags=["hide-input"]
 reports = [texts[a][half:] for a in (best_alpha, 0)]
 gain = bleu_difference(*reports, references[half:])
-ours, theirs = (ngrams_of(each, references[half:]) for each in reports)
-draws = torch.randint(half, (1000, half), generator=torch.Generator().manual_seed(0))
-redrawn = torch.tensor([bare(ours[each]) - bare(theirs[each]) for each in draws])
-low, high = redrawn.quantile(torch.tensor([0.025, 0.975])).tolist()
+ours, theirs = (counts_of(each, references[half:]) for each in reports)
+low, high = np.quantile(redrawn(bare, ours, theirs), [0.025, 0.975])
 left = bare(ours) - bare(theirs), low, high
 intervals(
     {"BLEU": (gain.value, gain.low, gain.high), "without brevity penalty": left},

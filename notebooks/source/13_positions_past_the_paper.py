@@ -1430,7 +1430,7 @@ assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 # The longest texts gain, and the shortest lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the usual reader knows.
 #
 # **NTK-by-parts**, the core of YaRN [@peng2023], therefore leaves fast pairs alone: they come round in training and tell near words apart. It stretches slow pairs wholly, and those in between partly.
-# Our crude form, *slow waves*, stretches all pairs but the fastest. Here are the shortest wavelengths, with factor 4; a star marks suspects at 64 words. The last line tests slow waves in the usual reader:
+# Our crude form, *slow waves*, stretches all pairs but the fastest. Here are the shortest wavelengths, with factor 4; `starred` marks suspects at 64 words. The last line tests slow waves in the usual reader:
 
 
 # %% tags=["hide-input"]

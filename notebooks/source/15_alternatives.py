@@ -966,7 +966,7 @@ for name, ways in links.items():
     assert set(zip(ROUTES[name], ROUTES[name][1:], strict=False)) <= set(ways)
 
 # %% [markdown]
-# For n tokens, table 1 has orders of growth: 2n − 1 arrows count as n, 3n − 3 as k · n, and a path of (n − 1) / (k − 1), rounded up, as n / k.
+# Table 1 has orders of growth: 2n − 1 arrows count as n, 3n − 3 as k · n, a path of (n − 1) / (k − 1), rounded up, as n / k.
 #
 # | layer | operations | sequential steps | path length |
 # |---|---|---|---|
@@ -974,10 +974,10 @@ for name, ways in links.items():
 # | recurrent | n · d² | n | n |
 # | convolutional, width k | k · n · d² | 1 | log_k(n) if dilated, n / k without gaps |
 #
-# For gradients, PyTorch keeps a graph: each result points to its inputs. The folded `chains` counts calls on two chains:
+# For gradients, PyTorch keeps a graph: each result points to its inputs. The folded `chains` counts calls, several to an arrow, on two chains:
 #
-# - Sequential steps: the *longest* chain back from the last output of one layer.
-# - Path length: the *shortest* chain from the last output to the first token, in a stack just deep enough to connect them.
+# - Sequential steps: the *longest* chain from the last output of one layer.
+# - Path length: the *shortest* chain from the last output to the first token, in the smallest stack that connects them.
 
 
 # %% tags=["hide-input"]
@@ -1000,8 +1000,8 @@ def chains(output, tokens):
 
 
 # %% [markdown]
-# We write the layers in the simplest way, from n separate tokens to n separate outputs.
-# The folded cell adds the convolution, and the state space with one real a for each feature, by loop and by Fourier transform.
+# Each layer leads from n separate tokens to n separate outputs.
+# The folded cell adds attention without projections, the convolution, and the state space (one real a per feature), by loop and by Fourier transform.
 
 # %%
 d, k = 32, 3
@@ -1021,6 +1021,11 @@ def recurrence(tokens):
 
 
 # %% tags=["hide-input"]
+def without_projections(tokens):
+    x = torch.cat(tokens)  # (n, d): query, key and value
+    return ((x @ x.T / d**0.5).softmax(dim=-1) @ x).split(1)
+
+
 def convolution(tokens):
     x = F.pad(torch.cat(tokens).T, (k - 1, 0))  # (d, n + k - 1)
     return F.conv1d(x, matrices.permute(1, 2, 0)).tanh().T.split(1)
@@ -1039,15 +1044,15 @@ def state_space_fourier(tokens):
 
 
 # %% [markdown]
-# Operations are counted by PyTorch, two for multiplying and adding.
-# (The state space is counted by hand: PyTorch ignores its three Fourier transforms.)
+# PyTorch counts two operations for multiplying and adding.
+# (We count the state space by hand, each of three Fourier transforms per feature as 5 n log₂(2n).)
 
 # %% tags=["hide-input"]
 from torch.utils.flop_counter import FlopCounterMode
 
-lengths, measured = (16, 32, 64), {}
+lengths, measured = (6, 12, 24), {}
 for layer in (
-    *(self_attention, recurrence, convolution),
+    *(self_attention, without_projections, recurrence, convolution),
     *(state_space_loop, state_space_fourier),
 ):
     for n in lengths:
@@ -1066,59 +1071,46 @@ longest, shortest, flops = (
     for which in range(3)
 )
 flops["state_space_loop"] = [2 * n * d for n in lengths]
-flops["state_space_fourier"] = [round(15 * n * d * math.log2(2 * n)) for n in lengths]
-formulas = "4 n² d + 6 n d²", "4 n d²", "2 k n d²", "2 n d", "15 n d log₂(2n)"
-print(f"{'':20}{'longest chain,':>15}{'shortest,':>13}{'operations,':>14}")
-print(f"{'n = 16':20}{'one layer':>15}{'end to end':>13}{'one layer':>14}", end="")
-print("  formula (d = 32, k = 3)")
-for name, formula in zip(longest, formulas, strict=True):
-    print("\n" if name == "state_space_loop" else "", end="")
-    print(f"{name:20}{longest[name][0]:15}{shortest[name][0]:13}", end="")
-    print(f"{flops[name][0]:14,}  {formula}")
-
-# %% [markdown]
-# - *Attention*: the longest chain is 8 calls, by the key, the shortest 4, by the value. (6 n d²: three projections, not in table 1.)
-# - *Recurrence*: one step is three calls (product, sum, tanh), so 16 tokens make a chain of 3 · 16 = 48.
-# - *Convolution*: for 16 tokens it takes 8 layers of 9 calls, a path of 8 · 9 = 72.
-#
-# How do the numbers grow when the text doubles?
+transforms = [3 * 5 * n * math.log2(2 * n) for n in lengths]  # of one feature
+flops["state_space_fourier"] = [round(d * each) for each in transforms]
+del longest["without_projections"], shortest["without_projections"]  # not shown
 
 # %% tags=["hide-input"]
-claims = {  # of table 1, as functions of the length
-    "n² d": lambda n: n**2 * d,
-    "n d²": lambda n: n * d**2,
-    "k n d²": lambda n: k * n * d**2,
-    "n / k": lambda n: n / k,
-    "n": lambda n: n,
-    "1": lambda n: 1,
+powers = {"n² d": 2, "n d²": 1, "k n d²": 1, "n": 1, "n / k": 1, "1": 0}  # of n
+table = {  # table 1's formulas for the three layers of the figure
+    "operations": dict(
+        without_projections="n² d", recurrence="n d²", convolution="k n d²"
+    ),
+    "sequential steps (calls on the longest chain)": dict(
+        self_attention="1", recurrence="n", convolution="1"
+    ),
+    "path length (calls on the shortest chain)": dict(
+        self_attention="1", recurrence="n", convolution="n / k"
+    ),
 }
-table = {"self_attention": ("", "1", "1"), "without projections": ("n² d",)}
-table |= {"recurrence": ("n d²", "n", "n"), "convolution": ("k n d²", "1", "n / k")}
-tallies = dict.fromkeys(("self_attention", "without projections"))  # in this order
-tallies |= {name: (flops[name], longest[name], shortest[name]) for name in longest}
-whole = flops["self_attention"]
-alone = [total - 6 * n * d**2 for total, n in zip(whole, lengths, strict=True)]
-tallies["without projections"] = (alone,)
 
 # %% tags=["hide-input"]
-heads = ("operations", "sequential steps", "path length")
-print(f"{'':19}", *(f"| {head:20}" for head in heads))
-print(f"{'n from 32 to 64':19}", *(f"| {'table 1':>11} {'measured':>8}" for _ in heads))
-for name, triple in tallies.items():
-    print("\n" if name == "state_space_loop" else "", end=f"{name:19}")
-    for formula, numbers in zip(table.get(name, ("",) * 3), triple, strict=True):
-        by = claims[formula](64) / claims[formula](32) if formula else 0
-        claimed = f"{formula}: × {by:.0f}" if formula else "–"
-        print(f" | {claimed:>11} {f'× {numbers[2] / numbers[1]:.1f}':>8}", end="")
-    print()
+print(f"{'':21}{'figure':>9}{'counted':>11}{'when the text doubles':>27}")
+print(f"{'d = 32, k = 3':21}{'n = 6':>9}{'n = 6':>11}{'counted':>12}{'table 1':>15}")
+for part, (head, rows) in enumerate(table.items()):
+    print(f"\n{head}")
+    layers = dict(zip(rows, links, strict=True))
+    for name, (first, second, _) in (flops, longest, shortest)[part].items():
+        drawn = claimed = "–"
+        if name in rows:
+            unit = "" if part else " · d" if name == "without_projections" else " · d²"
+            drawn = f"{table_1(layers[name])[part]}{unit}"
+            claimed = f"{rows[name]}: × {2 ** powers[rows[name]]}"
+        print(f"  {name:19}{drawn:>9}{first:11,}", end="")
+        print(f"{f'× {second / first:.1f}':>12}{claimed:>15}")
 
 # %% tags=["hide-input"]
 checked = 0
-for name, row in table.items():
-    for formula, numbers in zip(row, tallies[name], strict=True):
-        for early, late in ((0, 1), (1, 2)) if formula else ():  # both doublings
-            by = claims[formula](lengths[late]) / claims[formula](lengths[early])
-            assert math.isclose(numbers[late] / numbers[early], by, rel_tol=0.05), name
+for rows, counts in zip(table.values(), (flops, longest, shortest), strict=True):
+    for name, formula in rows.items():
+        for late, early in ((1, 0), (2, 1)):  # both doublings
+            by = counts[name][late] / counts[name][early]
+            assert math.isclose(by, 2 ** powers[formula], rel_tol=0.05), (name, formula)
             checked += 1
 assert checked == 2 * 9
 
@@ -1129,24 +1121,35 @@ for name, steps in longest.items():
     assert steps[2] > 1.9 * steps[1] if grows else len(set(steps)) == 1, name
     far = grows or name == "convolution"
     assert 1.8 < path[2] / path[1] < 2.2 if far else len(set(path)) == 1, name
-assert [measured["recurrence", n][0] for n in lengths] == [3 * n for n in lengths]
-assert measured["self_attention", 64][:2] == (8, 4)
-assert [measured["convolution", n][:2] for n in (16, 32)] == [(9, 72), (9, 144)]
+for n in lengths:
+    assert measured["recurrence", n][:2] == (3 * n, 3 * n)
+    assert measured["state_space_loop", n][:2] == (2 * n - 1, 2 * n - 1)
+assert measured["self_attention", 6][:2] == (8, 4)
+assert [measured["convolution", n][:2] for n in (6, 12)] == [(9, 3 * 9), (9, 6 * 9)]
 
 # %% tags=["hide-input"]
-assert whole == [4 * n**2 * d + 6 * n * d**2 for n in lengths]
-assert flops["recurrence"] == [4 * n * d**2 for n in lengths]
-assert flops["convolution"] == [2 * k * n * d**2 for n in lengths]
-assert 2 < whole[1] / whole[0] < whole[2] / whole[1] < 4
+whole, alone = flops["self_attention"], flops["without_projections"]
+assert alone == [n**2 * 4 * d for n in lengths] and table_1("attention")[0] == 6**2
+assert flops["recurrence"] == [2 * n * 2 * d**2 for n in lengths]
+assert flops["convolution"] == [k * n * 2 * d**2 for n in lengths]
+more = [total - 6 * n * d**2 for total, n in zip(whole, lengths, strict=True)]
+assert more == alone and whole[0] == 41_472 > flops["recurrence"][0] == 24_576
+assert 2 < whole[1] / whole[0] < 2.25 < whole[2] / whole[1] < 4
+fewest = {name: each[0] for name, each in flops.items()}
+assert min(fewest, key=fewest.get) == "state_space_loop"
 both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fourier))
 assert apart(*both) < 1e-3
 
 # %% [markdown]
-# **Answer.** They hold: measured factors and table 1's agree. (With the projections, × 4 becomes × 2.8; we did not measure dilation.)
+# - *Operations*: an arrow is 4 d in attention (36 · 4 d = 4,608), elsewhere 2 d². PyTorch also multiplies the zeros before the first token: 12 and 18 arrows, not 11 and 15.
+# - *Sequential steps*: a step of the recurrence is three calls (product, sum, tanh), 6 · 3 = 18; of the state-space loop two, the first only one: 11.
+# - *Path length*: attention's arrow is 4 calls by the value (8 by the key, the longest chain), one of the convolution 9: 3 · 9 = 27.
+#
+# **Answer.** They hold: counted factors and table 1's agree. (With attention's projections, which table 1 omits, × 4 becomes × 2.2; we did not measure dilation.)
 # A state space has the choice: fewest operations, or a chain that does not grow.
 #
-# By the terms of the table, n² d against n d², attention is cheaper than a recurrence for n < d, as the paper says.
-# With projections it was not: 131,072 operations against 65,536, at n = 16 and d = 32 (lesson [18](18_errata_lab.ipynb)).
+# By table 1, n² d against n d², attention is cheaper than a recurrence for n < d.
+# With projections it is not: 41,472 operations against 24,576 (lesson [18](18_errata_lab.ipynb)).
 #
 # ## Time per token against length
 #
