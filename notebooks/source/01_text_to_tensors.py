@@ -1015,7 +1015,7 @@ assert lengths != sorted(lengths)
 #
 # An id is a name, not a quantity: adding two of them would mean nothing.
 # So the fourth step looks up a vector of **d_model** numbers for each token, its **embedding**: a row of a table that the model learns.
-# We take d_model = 128, as in the small course translator, and a table of random numbers.
+# We take d_model = 128, as in the small course translator (the paper has 512), and a random table.
 # One token at a time:
 
 # %% tags=["nbval-check-output"]
@@ -1154,8 +1154,7 @@ assert all((drawn[0][2] - each[2])[:6].abs().min() > 0.1 for each in drawn[1:])
 # The paper does not say.
 # A likely reason begins at the other end of the model: the same table serves English, German and the output's scores.
 #
-# By the *size* of numbers we mean their root mean square.
-# The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have size 1.
+# The decoder's last step is a layer normalization (lesson 06). Before training, it gives a vector whose numbers have *size* (root mean square) 1.
 # The dot product of this vector with a token's row is the token's score, its logit (lesson [08](08_transformer.ipynb)).
 # A score is a sum of d_model = 128 products.
 # If the numbers in the rows are independent, with mean 0 and size 1, the products have variance 1 on average, and their sum has 128.
@@ -1185,10 +1184,10 @@ assert tied.tgt_embedding.table.weight is tied.generator.weight
 
 # %% [markdown]
 # A model that has learned nothing should be sure of nothing.
-# With a table of size 1 it is far too sure of some random token; with ours the scores have size 1, and no token stands out.
+# With a table of size 1 it is far too sure of some token; with ours the scores have size 1: none stands out.
 # So the output wants small rows.
 #
-# And the input? With small rows and no factor, is the token recognized in the sum?
+# And the input? With small rows and no factor, is the token recognized in its sum with a position?
 # The paper's positions are sines and cosines, so their size is √½ ≈ 0.71; each row gets one of the first 100, at random.
 
 # %%
@@ -1222,14 +1221,17 @@ def recognized(sums, rows, right):
 
 # %%
 results = {}
-print("line    start   factor  right token %  right place %")
+print("line    start   factor  right token %  right place %  place ± 1 %")
 for start in (small, 1.0):
     for factor in (1.0, math.sqrt(d_model)):
         rows = start * table  # (vocab, d_model)
         sums = factor * rows + position[places]
         token, place = recognized(sums, rows, every), recognized(sums, position, places)
+        off_by = (sums @ position.T).argmax(dim=1) - places
+        near = 100 * (off_by.abs() <= 1).float().mean()
         results[start, factor] = token, place
-        print(f"{len(results):4}{start:9.3g}{factor:9.3g}{token:15.0f}{place:15.0f}")
+        print(f"{len(results):4}{start:9.3g}{factor:9.3g}", end="")
+        print(f"{token:15.0f}{place:15.0f}{near:13.0f}")
 of_factor.reveal(round(results[small, 1.0][0]))
 
 # %% tags=["hide-input"]
@@ -1243,7 +1245,7 @@ guessed = ((table + position[places]) @ position.T).argmax(dim=1)
 assert 100 * ((guessed - places).abs() <= 1).float().mean() > 95
 
 # %% [markdown]
-# Here is *cat* at position 1, as in lines 1, 2 and 4:
+# Here is *cat* (its random row) at position 1, in lines 1, 2 and 4:
 
 # %% tags=["hide-input"]
 by_line, (cat,) = [], tokenizer.encode("cat")

@@ -758,7 +758,7 @@ assert all(chased_share(model, 2) > 0.95 for model in pair)
 # %% [markdown]
 # In all seeds layer 1 reads at Ben's position, as in a relay.
 # Why the third names?
-# We replace Ben's again, from draws where Ben gives to Gil, too:
+# We replace Ben's again, only from draws where Ben gives to Gil:
 
 
 # %% tags=["hide-input"]
@@ -772,13 +772,10 @@ def with_gift(names, child, name):
 
 bens, gils = at_ada["Ben's"], at_ada["Gil's"]
 _, alike, _ = after_replacing("Ben's", with_gift(new_draws, bens, gils))
-of_seeds = (f"seed {seed} {share:4.0%}" for seed, share in enumerate(alike[2:]))
-print("becomes what the vector knows:", *of_seeds, sep="  ")
+print("replaced at Ben's position:            seed 0  seed 1  seed 2")
+print("  becomes what the vector knows      ", *(f"{x:7.0%}" for x in alike[2:]))
 
 # %% tags=["hide-input"]
-assert min(alike[2:]) > 0.9 and alike[:2] == [0, 1]
-gap = [now - then for now, then in zip(alike[2:], follows["Ben's"][2:], strict=True)]
-assert min(gap) > 0.05 and sum(gap) > 0.4
 at_first = torch.zeros_like(bens)  # Ada's position
 to_ben = with_gift(new_draws, at_first, bens)  # Ada gives to Ben, he mostly not to Gil
 not_gil = differ & (to_ben[torch.arange(500), bens] != gils)
@@ -788,12 +785,20 @@ for model in pair:
     other_read.append((answered == before)[not_gil].float().mean())
     answered = answers_of_ada(model, at_first, with_gift(to_ben, bens, gils))
     same_read.append((answered == before)[differ].float().mean())
+print("replaced at Ada's, the answer stays:")
+print("  where she has read another name    ", *(f"{x:7.0%}" for x in other_read))
+print("  where she has read Gil, too        ", *(f"{x:7.0%}" for x in same_read))
+
+# %% tags=["hide-input"]
+assert min(alike[2:]) > 0.9 and alike[:2] == [0, 1]
+gap = [now - then for now, then in zip(alike[2:], follows["Ben's"][2:], strict=True)]
+assert min(gap) > 0.05 and sum(gap) > 0.4
 assert sum(other_read) < 1.8 and min(same_read) > 0.9
 
 # %% [markdown]
-# Nearly all follow: layer 1 looks for Ben's position *and* the name Gil, which Ada has read in layer 0.
+# Nearly all follow: layer 1 looks for Ben's position *and* the name Gil, read at Ada's in layer 0.
 #
-# Depth lets a layer use what the layer below has found, here at both positions.
+# Depth lets a layer use what the layer below found, here at Ada's and Ben's.
 #
 # ### The same in a translator: what is "it"?
 #

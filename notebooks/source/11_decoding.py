@@ -584,9 +584,9 @@ assert bleus[1] > bleus[0] + 1 and bleus[3] < bleus[1] + 0.8
 # With wider beams the outputs become more probable, and shorter.
 # BLEU does not follow: a beam of 8 gains no more than a beam of 2.
 #
-# How sure is a gain?
-# **Paired bootstrap resampling** [@koehn2004] draws the 200 sentences again and again, with replacement, and scores both searches on each draw.
-# The middle 95 % of these gains are its interval.
+# How sure is beam 4's gain over beam 1?
+# **Paired bootstrap resampling** [@koehn2004] draws the 200 sentences again and again, with replacement, and scores both on each draw.
+# The interval holds the middle 95 % of the gains.
 
 # %% tags=["hide-input"]
 import numpy as np
@@ -639,18 +639,18 @@ def gain_of_4(rows):
 @styled
 def draw_gains(panels, title):
     """For each name a gain and its draws, in named sorts; the first has them all."""
-    figure = new_figure(title, 7.5, 4.4)
-    two = figure.subplots(2, sharex=True, sharey=True)
+    two = new_figure(title, 7.5, 4.4).subplots(2, sharex=True, sharey=True)
     for panel, (name, (gain, sorts)) in zip(two, panels.items(), strict=True):
-        look = dict(color=["#a6d3f0", "C0", "k"][: len(sorts)], label=[*sorts])
+        inks = ["#a6d3f0", "C0", "k"] if len(sorts) > 1 else ["C2"]
+        look = dict(color=inks, label=[*sorts])
         panel.hist([*sorts.values()], np.arange(-3, 15, 0.25), stacked=True, **look)
         panel.axvspan(gain.low, gain.high, fc="0.9", zorder=0, label="95 % interval")
         panel.axvline(0, color="C6", ls="--", label="no gain")
         panel.set(title=f"{name}: {told(gain)}", ylabel="draws")
     panel.set(xlabel="gain in BLEU of beam 4 over beam 1", xticks=range(-2, 15, 2))
     named = two[0].get_legend_handles_labels()
-    figure.legend(*named, loc="outside lower center", ncols=3)
-    return figure
+    panel.figure.legend(*named, loc="outside lower center", ncols=3)
+    return panel.figure
 
 
 # %% tags=["hide-input"]
@@ -660,12 +660,12 @@ times = (draws_of(num_pairs) == longest).sum(axis=1)  # in each draw
 over_all, drawn_all = gain_of_4(range(num_pairs))
 over_rows, drawn_rows = gain_of_4(rows)
 sorts = {
-    "“… und wusch sich …” not drawn": drawn_all[times == 0],
-    "drawn once": drawn_all[times == 1],
-    "drawn twice or more": drawn_all[times > 1],
+    "draws without “… und wusch sich …”": drawn_all[times == 0],
+    "with it once": drawn_all[times == 1],
+    "with it twice or more": drawn_all[times > 1],
 }
 panels = {"all 200 sentences": (over_all, sorts)}
-panels[f"the {len(rows)} that all beams finish"] = over_rows, {"not drawn": drawn_rows}
+panels[f"the {len(rows)} that all beams finish"] = over_rows, {"without": drawn_rows}
 draw_gains(panels, "Draws that hold one sentence twice or more stretch the interval")
 
 # %% tags=["hide-input"]
@@ -678,11 +678,11 @@ assert over_all.high > over_rows.high + 2 and over_all.high > 6
 assert (times[drawn_all > 6] > 1).mean() > 0.8
 
 # %% [markdown]
-# About a third of this gain comes from three sentences whose greedy output runs to the limit (one repeats *und wusch sich*); without them, the interval reaches below zero.
+# About a third of the gain comes from three sentences whose greedy output runs to the limit (one repeats *und wusch sich*); without them, the interval contains 0.
 #
 # ### The length penalty
 #
-# With every beam, our outputs are shorter than their references (last row of the table).
+# With every beam, our outputs are shorter than their references (end of the beam table).
 # To make up for the cost of each token, @wu2016 divide the log-probability by a number that grows with the length, the **length penalty**:
 #
 # score(Y) = log p(Y | X) / lp(Y), with lp(Y) = ((5 + |Y|) / 6)^α

@@ -971,7 +971,7 @@ for name in ("inside a word", "after “nicht”", "after a comma", "elsewhere")
     after, copy = (tokenizer.token(each).lstrip("▁") for each in ids)
     print(f"{name:14}{count:3} of {len(rows_at[name]):4}", end="")
     print(f"{median_at[name]:9.1f}       {so_far(row):25}{after:11}{copy}")
-print("* of the logit of the token just read, minus the mean;", end=" ")
+print("* of the logit of the token just read, minus the mean logit;", end=" ")
 print(f"all other tokens: {usual:.1f}")
 
 # %% tags=["hide-input", "hide-output"]
@@ -1003,7 +1003,7 @@ assert min(median_at.values()) > 3 and usual.abs() < 0.5
 # Without encoder 1.1, hardly any is a repeat; why here?
 # With tied weights, lesson [08](08_transformer.ipynb#How-does-it-start?), an embedding alone predicts its own token (folded cell).
 # Does 0.3 hold that token's logit down, or does any damage to its layer raise it?
-# (A point is a token.)
+# (Points: tokens; dashed: no change.)
 
 # %% tags=["hide-input"]
 from course_lib.figures import new_figure, styled
@@ -1055,10 +1055,13 @@ assert margin_on[again].max() < -1 and at_words[3, moved[3] > 4].float().mean() 
 beats = [(margin["decoder", 0, n][not_bos] > 0).sum() for n in range(4)]
 assert beats[3] > 1.5 * sum(beats[:3])
 
-# %% tags=["hide-input", "hide-output"]
-print("mean rise where the head looks at the token just read, elsewhere, of all tokens")
+# %% tags=["hide-input"]
+print("mean rise* of the logit of the token just read,")
+print("where the head looks:   at that token  elsewhere   all tokens")
 for number, each in enumerate(zip(*in_rows, strict=True)):
-    print(f"without decoder 0.{number}:", *(f"{value:6.2f}" for value in each))
+    print(f"without decoder 0.{number}", *(f"{value:14.2f}" for value in each), sep="")
+
+# %% tags=["hide-input", "hide-output"]
 tokens_read = [batch.tgt_in > model.config.unk_id for batch in batches]
 sizes = [row.sum().item() for each in tokens_read for row in each]  # of each sentence
 ahead_by = (rise["decoder", 0, 3] - rise["decoder", 0, 0])[not_bos]
@@ -1072,8 +1075,8 @@ assert rise["encoder", 1, 1][not_bos].mean().abs() < 0.08
 assert (there > elsewhere + 0.1)[[0, 1, 3]].all() and elsewhere[[0, 3]].max() < 0
 
 # %% [markdown]
-# Damage alone does not: without 0.2, which costs 11 points, almost all tokens stay near the diagonal.
-# So 0.3 keeps the model from repeating the token just read, and 0.0 and 0.1 help: they hold its logit down, mostly where they look at it.
+# Damage alone does not: without 0.2 (cost: 11 points) almost all stay near the dashed line.
+# So 0.3 keeps the model from repeating the token just read, and 0.0 and 0.1 help: they hold its logit down, most where they look at it.
 #
 # ### One at a time is not the whole story
 #

@@ -976,7 +976,7 @@ for name, ways in links.items():
 #
 # For gradients, PyTorch keeps a graph: each result points to its inputs. The folded `chains` counts calls, several to an arrow, on two chains:
 #
-# - Sequential steps: the *longest* chain from the last output of one layer.
+# - Sequential steps: the *longest* chain from a layer's last output to a token.
 # - Path length: the *shortest* chain from the last output to the first token, in the smallest stack that connects them.
 
 
@@ -1000,8 +1000,8 @@ def chains(output, tokens):
 
 
 # %% [markdown]
-# Each layer leads from n separate tokens to n separate outputs.
-# The folded cell adds attention without projections, the convolution, and the state space (one real a per feature), by loop and by Fourier transform.
+# Each layer leads from n tokens to n outputs, all separate.
+# The folded cell adds attention without projections (as in table 1), convolution and state space (one real a per feature), by loop and by Fourier transform.
 
 # %%
 d, k = 32, 3
@@ -1044,8 +1044,8 @@ def state_space_fourier(tokens):
 
 
 # %% [markdown]
-# PyTorch counts two operations for multiplying and adding.
-# (We count the state space by hand, each of three Fourier transforms per feature as 5 n log₂(2n).)
+# PyTorch counts products and sums, in matrix products and convolutions only.
+# (By hand, state space: 2 n d by loop, else three transforms per feature, each 5 n log₂(2n).)
 
 # %% tags=["hide-input"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -1098,10 +1098,10 @@ for part, (head, rows) in enumerate(table.items()):
     for name, (first, second, _) in (flops, longest, shortest)[part].items():
         drawn = claimed = "–"
         if name in rows:
-            unit = "" if part else " · d" if name == "without_projections" else " · d²"
+            unit = "" if part else " · 4 d" if "without" in name else " · 2 d²"
             drawn = f"{table_1(layers[name])[part]}{unit}"
             claimed = f"{rows[name]}: × {2 ** powers[rows[name]]}"
-        print(f"  {name:19}{drawn:>9}{first:11,}", end="")
+        print(f"  {name.replace('_', ' '):19}{drawn:>9}{first:11,}", end="")
         print(f"{f'× {second / first:.1f}':>12}{claimed:>15}")
 
 # %% tags=["hide-input"]
@@ -1145,11 +1145,11 @@ assert apart(*both) < 1e-3
 # - *Sequential steps*: a step of the recurrence is three calls (product, sum, tanh), 6 · 3 = 18; of the state-space loop two, the first only one: 11.
 # - *Path length*: attention's arrow is 4 calls by the value (8 by the key, the longest chain), one of the convolution 9: 3 · 9 = 27.
 #
-# **Answer.** They hold: counted factors and table 1's agree. (With attention's projections, which table 1 omits, × 4 becomes × 2.2; we did not measure dilation.)
+# **Answer.** They hold: counted factors and table 1's agree. (With projections, × 4 becomes × 2.2; we did not measure dilation.)
 # A state space has the choice: fewest operations, or a chain that does not grow.
 #
-# By table 1, n² d against n d², attention is cheaper than a recurrence for n < d.
-# With projections it is not: 41,472 operations against 24,576 (lesson [18](18_errata_lab.ipynb)).
+# The paper compares n² d with n d²: for n < d attention is cheaper than recurrence.
+# With projections it never is: they take 6 n d², our recurrence 4 n d² (lesson [18](18_errata_lab.ipynb)).
 #
 # ## Time per token against length
 #
