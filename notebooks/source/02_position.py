@@ -941,7 +941,7 @@ assert with_evened < with_random + 5 and with_evened < with_trained / 2
 # 96 leave a quarter, 2,000 random words none.
 # Sentences are easier, being short: a guess finds about one word in ten.
 # There trained rows do better, as they leave more room: in a third of all directions they are smaller than the positions.
-# Made equally large in all directions, they lose this lead (folded).
+# Made equally large in all directions, they lose this lead.
 # (Lesson [13](13_positions_past_the_paper.ipynb) builds the distance into the comparison.)
 #
 # ## Add, or put side by side?

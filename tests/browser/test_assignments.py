@@ -1,5 +1,6 @@
 """Assignments in JupyterLab: a check answers a student at once; nbgrader's formgrader takes a teacher's points."""
 
+import re
 from collections.abc import Iterator
 
 import nbformat
@@ -100,6 +101,7 @@ def test_a_teacher_grades_the_words_in_formgrader(course: Classroom, teachers: s
     page.goto(teachers.format(f"formgrader/submissions/{submission_id}/"))
     (words,) = (name for name in course.points if not name.endswith("-check"))
     points = page.locator(f"input.score[id='{words}']")
+    expect(points).to_have_class(re.compile("needs_manual_grade"))  # before, formgrader hears no change
     points.fill(str(course.points[words]))
     points.press("Tab")
     kept_all_points(points, course, before + course.points[words])
