@@ -1159,6 +1159,7 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 # What does True mean, and in which shape does the mask come?
 # A mask of floats is *added* to the scores: 0 for open, −∞ for hidden.
 # We try calls on six keys with equal scores, and look at query 3, which may see four.
+# First the right calls, then wrong ones.
 
 # %%
 keep = torch.tensor([[True] * 4 + [False] * 2])  # (batch, keys): four words, two <pad>
@@ -1166,19 +1167,15 @@ may = keep[:, None, None]  # (batch, 1, 1, keys)
 past = causal_mask(6)[0, 0]  # (queries, keys); query 3 sees the four words
 print("may.log() =", may.log().flatten().tolist())
 
-# %%
-as_floats = Predict(
-    "As floats: 1 for open, 0 for hidden. What do the two `<pad>` get together?",
-    ["nothing", "less than a third", "a third", "more than a third"],
-    section="When you use a library",
-)
-as_floats
-
 # %% tags=["hide-input"]
 from torch.nn.attention.flex_attention import create_mask
 
 six_queries, six_keys = torch.zeros(1, 1, 6, 6), torch.ones(1, 1, 6, 6)
 layer = nn.MultiheadAttention(6, num_heads=1, batch_first=True)
+
+
+def in_course(mask):
+    return attention_weights(six_queries, six_keys, mask)
 
 
 def sdpa(query=six_queries, **given):  # unit vectors as values: context = weights
@@ -1190,99 +1187,96 @@ def of_layer(**given):
     return layer(six_queries[0], six_keys[0], six_keys[0], **given)[1][None]
 
 
-def by_mod(table):
-    return create_mask(lambda batch, head, q, k: table[batch, k], 1, 1, 6, 6, "cpu")
-
-
 # %% tags=["hide-input"]
-right_calls = {  # (argument, what it gets) to weights
-    ("mask", "may"): attention_weights(six_queries, six_keys, mask=may),
-    ("attn_mask", "may"): sdpa(attn_mask=may),
-    ("attn_mask", "may.log()"): sdpa(attn_mask=may.log()),
-    ("is_causal", "6 queries"): sdpa(is_causal=True),
-    ("mask_mod", "keep[b, k]"): sdpa(attn_mask=by_mod(keep)),
-    ("key_padding_mask", "~keep"): of_layer(key_padding_mask=~keep),
-    ("attn_mask", "~past"): of_layer(attn_mask=~past),
-    ("attention_mask", "keep.long()"): sdpa(attn_mask=keep.long()[:, None, None] == 1),
-}
+def by_mod(mask_mod):
+    made = create_mask(lambda batch, head, q, k: mask_mod[batch, k], 1, 1, 6, 6, "cpu")
+    return sdpa(attn_mask=made)
 
-# %% tags=["hide-input"]
-wrong_calls = {
-    ("mask", "keep"): refuses(attention_weights, six_queries, six_keys, keep),
-    ("attn_mask", "~may"): sdpa(attn_mask=~may),
-    ("attn_mask", "may.float()"): sdpa(attn_mask=may.float()),
-    ("is_causal", "1 query"): sdpa(six_queries[:, :, 3:4], is_causal=True),
-    ("mask_mod", "~keep[b, k]"): sdpa(attn_mask=by_mod(~keep)),
-    ("key_padding_mask", "keep"): of_layer(key_padding_mask=keep),
-    ("attn_mask", "past"): of_layer(attn_mask=past),
-    ("attention_mask", "None"): sdpa(),
-}
 
-# %% tags=["hide-input"]
-about = [  # library, what True means there, the mask's shape: in the order of the calls
-    ("attention_weights of this course", "open", "(batch, 1, 1, keys)"),
-    ("F.scaled_dot_product_attention", "open", "(batch, 1, 1, keys)"),
-    ("", "(is added)", "(batch, 1, 1, keys)"),
-    ("", "causal", "no mask"),
-    ("flex_attention", "open", "a function"),
-    ("nn.MultiheadAttention, nn.Transformer", "hidden", "(batch, keys)"),
-    ("", "hidden", "(queries, keys)"),
-    ("Hugging Face models", "1: open", "(batch, keys)"),
+def hugging(attention_mask):
+    return sdpa(attn_mask=attention_mask[:, None, None] == 1)
+
+
+wants = [  # library, argument, our mask's name, the mask, the call that gets it
+    ("attention_weights (ours)", "mask", "may", may, in_course),
+    ("F.scaled_dot_product_attention", "attn_mask", "may", may, sdpa),
+    ("", "attn_mask", "may.log()", may.log(), sdpa),
+    ("flex_attention", "mask_mod", "keep[b, k]", keep, by_mod),
+    ("nn.MultiheadAttention", "key_padding_mask", "~keep", ~keep, of_layer),
+    ("", "attn_mask", "~past", ~past, of_layer),
+    ("Hugging Face models", "attention_mask", "keep.long()", keep.long(), hugging),
 ]
 
-
-def in_percent(got):  # of query 3, or of the only one
-    if got is True:
-        return "an error"
-    return "".join(f"{100 * share:3.0f}" for share in got[0, 0, -3:][0])
-
-
 # %% tags=["hide-input"]
-line = "  {:18}{:12}{:21}{:13}{:13}{}".format
-print(line("argument", "True means", "shape", "right", "wrong", "weights (wrong), %"))
-of_right = {in_percent(weights) for weights in right_calls.values()}
-print(f"{'  every right call (four words, two <pad>)':79}{' or '.join(of_right)}")
-calls = zip(about, right_calls, wrong_calls.items(), strict=True)
-for (library, meaning, shape), (argument, right), ((_, wrong), got) in calls:
-    if library:
-        print(library)
-    print(line(argument, meaning, shape, right, wrong, in_percent(got)))
-on_pads = wrong_calls["attn_mask", "may.float()"][0, 0, 3, 4:].sum()
-as_much = f"{'less' if on_pads < 0.33 else 'more'} than a third"
-why = "a hidden score is only 1 below an open one"
-as_floats.reveal(as_much if on_pads else "nothing", because=why)
+axes_of = {(1, 6): "(batch, keys)", (6, 6): "(queries, keys)"}
+axes_of[1, 1, 1, 6] = "(batch, 1, 1, keys)"
+line = "{:31}{:17}{:8}{:20}{:6}{:6}{}".format
+print(line("library", "argument", "dtype", "shape", "opens", "hides", "our mask"))
+right_weights = []  # of query 3
+for library, argument, name, mask, call in wants:
+    right_weights.append(call(**{argument: mask})[0, 0, 3])
+    is_open = right_weights[-1] > 0
+    of_three = mask.reshape(-1, 6).expand(6, 6)[3]  # the mask's row of query 3
+    values = [str(of_three[keys].unique().item()) for keys in (is_open, ~is_open)]
+    dtype = str(mask.dtype).removeprefix("torch.")
+    shape = "a function" if argument == "mask_mod" else axes_of[tuple(mask.shape)]
+    print(line(library, argument, dtype, shape, *values, name))
 
 # %% tags=["hide-input"]
 four_shares, two_shares = torch.tensor([[3.0] * 4 + [0] * 2, [0] * 4 + [6] * 2]) / 12
-for weights in right_calls.values():
-    torch.testing.assert_close(weights[0, 0, 3], four_shares)
-inverses = ("attn_mask", "~may"), ("key_padding_mask", "keep"), ("attn_mask", "past")
-for name in inverses:
-    torch.testing.assert_close(wrong_calls[name][0, 0, 3], two_shares)
-of_floats = wrong_calls["attn_mask", "may.float()"][0, 0, 3]
-torch.testing.assert_close(of_floats[0] / of_floats[5], torch.tensor(math.e))
-assert wrong_calls["mask", "keep"] is True  # refused
-assert wrong_calls["is_causal", "1 query"].flatten().tolist() == [1, 0, 0, 0, 0, 0]
-assert not sdpa(attn_mask=may & False).any()  # older versions: NaN
-
-# %% tags=["hide-input"]
-axes_of = {"may": "(batch, 1, 1, keys)", "keep": "(batch, keys)"}
-axes_of["past"] = "(queries, keys)"
-for (_, _, shape), (_, right) in zip(about, right_calls, strict=True):
-    name = right.strip("~").split(".")[0]  # the tensor in the call, if there is one
-    assert shape == axes_of.get(name, shape)
-assert (may.shape, keep.shape, past.shape) == ((1, 1, 1, 6), (1, 6), (6, 6))
+for weights in right_weights:
+    torch.testing.assert_close(weights, four_shares)
 assert refuses(lambda: of_layer(attn_mask=~keep))  # (batch, keys) where it wants past's
 two = torch.cat([keep, ~keep])  # two sentences: (batch, keys)
 inputs = [t.expand(2, 1, 6, 6) for t in (six_queries, six_keys, torch.eye(6))]
 got = F.scaled_dot_product_attention(*inputs, attn_mask=two[:, None, None])
 assert torch.equal(got[:, 0, 3] > 0, two)
 
+# %%
+as_floats = Predict(
+    "As floats: 1 for open, 0 for hidden. What do the two `<pad>` get together?",
+    ["nothing", "less than a third", "a third", "more than a third"],
+    section="When you use a library",
+)
+as_floats
+
+# %% tags=["hide-input"]
+single = sdpa(six_queries[:, :, 3:4], is_causal=True)  # (1, 1, 1, keys)
+calls = {  # to the weights of query 3
+    "any right call": right_weights[0],
+    "F.scaled_dot_product_attention: attn_mask=~may": sdpa(attn_mask=~may)[0, 0, 3],
+    "nn.MultiheadAttention: attn_mask=past": of_layer(attn_mask=past)[0, 0, 3],
+    "F.scaled_dot_product_attention: attn_mask=may.float()": (
+        sdpa(attn_mask=may.float())[0, 0, 3]
+    ),
+    "F.scaled_dot_product_attention: is_causal=True, one query": single[0, 0, 0],
+    "no mask": sdpa()[0, 0, 3],
+}
+inverse, of_past, of_floats, of_single, of_none = [*calls.values()][1:]
+as_much = f"{'less' if of_floats[4:].sum() < 0.33 else 'more'} than a third"
+why = "a hidden score is only 1 below an open one"
+as_floats.reveal(as_much if of_floats[5] > 0 else "nothing", because=why)
+
+# %% tags=["hide-input"]
+should_be = ["open"] * 4 + ["hidden"] * 2
+shares = torch.stack([*calls.values()]).detach()  # (calls, keys)
+axes = dict(kind="weights", xlabel="what each key should be", ylabel="call")
+title = "These wrong calls raise no error: one must look at the weights"
+panels([Panel(shares, [*calls], should_be, "", **axes)], title=title)
+
+# %% tags=["hide-input"]
+for weights in (inverse, of_past, of_layer(key_padding_mask=keep)[0, 0, 3]):
+    torch.testing.assert_close(weights, two_shares)
+torch.testing.assert_close(of_floats[0] / of_floats[5], torch.tensor(math.e))
+torch.testing.assert_close(of_none, torch.full((6,), 1 / 6))
+assert of_single.tolist() == [1, 0, 0, 0, 0, 0]
+torch.testing.assert_close(sdpa(is_causal=True)[0, 0, 3], four_shares)  # six queries
+assert not sdpa(attn_mask=may & False).any()  # older versions: NaN
+
 # %% [markdown]
-# Only our library refuses the wrong call: `keep` lacks two axes.
 # (Where a shape has a 1, the full axis is right, too.)
 # In `attn_mask`, True opens for `F.scaled_dot_product_attention` and hides for `nn.MultiheadAttention` (where it may also be (batch · heads, queries, keys)).
-# `is_causal` counts from the upper left, so a single query sees key 0 only.
+# `is_causal=True` makes the causal mask, from the upper left, so a single query sees key 0 only.
 # `F.scaled_dot_product_attention` gives a row without keys 0 (older versions: NaN).
 # (In the table it stands in for Hugging Face and `flex_attention` [@dong2024], whose `mask_mod` is a function of batch, head, query and key.)
 #

@@ -413,22 +413,39 @@ why = f"it moves by less than 0.1 learning rates in {nearly_still} steps for β�
 why += f" ({by_slow:,} for 0.999)"
 spike.reveal("it jumps far" if far else told, because=why)
 
+
+# %% tags=["hide-input"]
+@styled
+def draw_spike(means, moves, still, title):
+    """Above the running means, below the moves, in the first 800 steps."""
+    figure, steps = new_figure(title, 7.5, 4.8), range(1, 801)
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.plot(101, 1000, "k*", ms=10, label="gradient of 1,000")
+    for panel, looks in ((above, ("C0-", "C1--")), (below, ("C2-", "C3:"))):
+        lines = means if panel is above else moves
+        for look, (name, line) in zip(looks, lines.items(), strict=True):
+            panel.plot(steps, line[:800], look, label=name)
+    below.axvspan(still[0], still[-1], fc="0.9", label=f"below 0.1: {len(still)} steps")
+    above.set(yscale="log", ylabel="m and √v")
+    below.set(xlabel="step", ylabel="move (learning rates)", ylim=(0, 1.1))
+    _ = above.grid(True), below.grid(True), above.legend(), below.legend()
+    return figure
+
+
 # %% tags=["hide-input"]
 m = running_mean(broken, 0.9)
 root_v = [math.sqrt(v) for v in running_mean([g * g for g in broken], 0.98)]
-spiked = {"m": m, "√v, β₂ = 0.98": root_v}
-spiked |= {"move: m / √v": quick, "move, if clipped to 1": clipped}
-curves(
-    {name: (range(1, 801), each[:800]) for name, each in spiked.items()},
-    xlabel="step",
-    ylabel="m, √v, and moves (learning rates)",
-    title="One gradient of 1,000: m forgets it soon, √v after hundreds of steps",
-    log_y=True,
-    marks={"gradient of 1,000": (101, None)},
+still = [step for step, move in enumerate(quick, start=1) if move < 0.1]
+draw_spike(
+    {"m": m, "√v, β₂ = 0.98": root_v},
+    {"m / √v": quick, "if clipped to 1": clipped},
+    still,
+    "One gradient of 1,000: m forgets it soon, √v after hundreds of steps",
 )
 
 # %% tags=["hide-input"]
 assert (nearly_still, by_slow) == (242, 2374)
+assert still == [*range(still[0], still[0] + nearly_still)] and 101 < still[0] < 130
 assert max(quick) < 1.001 and max(slow) < 1.001 and min(clipped) > 0.99
 quotients = zip(m, root_v, quick, strict=True)
 assert all(math.isclose(a / b, move, rel_tol=1e-6) for a, b, move in quotients)

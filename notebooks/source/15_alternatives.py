@@ -898,22 +898,25 @@ assert list(smaller_from.values()) == [None, 1, 1, 2, 17]
 #
 # ## Table 1, measured
 #
-# **Question.** Do the counts of the paper's table 1 hold? The paper compares layers by three numbers, here for six tokens, d features, windows of 3, attention unmasked:
+# **Question.** Do the counts of the paper's table 1 hold? The paper compares layers by three numbers, here for n = 6 tokens, d features, windows of k = 3, attention unmasked:
 #
-# - *Operations*: each arrow of a layer takes about d in attention (a score, a weighted value), elsewhere d² (a matrix).
+# - *Operations*: each arrow of a layer takes about d in attention (a score, a weighted value), elsewhere d² (a matrix). Hollow dots are zeros before the text.
 # - **Sequential steps**: the steps of one layer that must wait for one another. A dot's number is its step in its layer.
 # - **Path length**: the fewest arrows from first token to last output, in blue. The paper argues that short ones ease learning such links.
 
 # %% tags=["hide-input"]
 links = {name: ways_of(name)[1] for name in ("attention", "recurrence", "convolution")}
 links["attention"] = [((ago, 0), (now, 1)) for now in range(6) for ago in range(6)]
+links["recurrence"].append(((-1, 1), (0, 1)))  # from a state of zeros
+zeros = ((-2, 0), (-1, 0), (-1, 1))  # from places before the text to tokens
+links["convolution"] += [((a, row), (b, row + 1)) for row in range(3) for a, b in zeros]
 
 
 def steps_of(ways):
     """For each output, the step of its layer in which it can be computed."""
     number = {}
     for end in sorted({end for _, end in ways}):  # from left to right
-        waits = [number[a] for a, b in ways if b == end and a[1] == end[1]]
+        waits = [number.get(a, 0) for a, b in ways if b == end and a[1] == end[1]]
         number[end] = 1 + max(waits, default=0)
     return number
 
@@ -927,6 +930,8 @@ def table_1(name):
 
 def draw_layer(axes, name):
     draw_ways(axes, links[name], ROUTES[name], gap=8)
+    for place in {start for start, _ in links[name] if start[0] < 0}:
+        axes.plot(*place, "o", mfc="white", mec="0.7", ms=13)
     axes.plot(range(6), [0] * 6, "o", color="0.7", ms=13)
     axes.axis("off")
     look = dict(color="white", fontsize=9, ha="center", va="center_baseline")
@@ -936,26 +941,39 @@ def draw_layer(axes, name):
 
 
 # %% tags=["hide-input"]
+IN_N = {  # the figure's numbers, for any n and k
+    "attention": ("n² · d", "", ""),
+    "recurrence": ("2 n · d²", " = n", " = n"),
+    "convolution": ("k n · d²", "", ", about n / (k − 1)"),
+}
+
+
+def caption(name):
+    (arrows, steps, path), (all_n, steps_n, path_n) = table_1(name), IN_N[name]
+    words = f"operations of one layer: {arrows} · {all_n.split()[-1]} = {all_n}\n"
+    words += f"its sequential steps: {steps}{steps_n}\n"
+    return words + f"path length: {path}{path_n}"
+
+
+# %% tags=["hide-input"]
 @styled
 def three_layers():
     title = "A layer of attention: most arrows, but one step and the shortest path"
     figure = new_figure(title, 9.0, 2.9)
     for place, name in enumerate(links):
-        top, costs = ways_of(name)[0] - 1, "d" if name == "attention" else "d²"
+        top, left = ways_of(name)[0] - 1, min(start[0] for start, _ in links[name])
         axes = figure.add_subplot(1, 3, place + 1, title=name)
-        axes.set(xlim=(-0.4, 5.4), ylim=(-0.15 * top, 1.15 * top))
+        axes.set(xlim=(left - 0.4, 5.4), ylim=(-0.15 * top, 1.15 * top))
         draw_layer(axes, name)
-        arrows, steps, path = table_1(name)
-        words = f"operations of one layer: {arrows} · {costs}\n"
-        words += f"its sequential steps: {steps}\npath length: {path}"
-        axes.text(2.5, -0.15 * top, words, ha="center", va="top", fontsize=9)
+        look = dict(ha="center", va="top", fontsize=9)
+        axes.text(left / 2 + 2.5, -0.15 * top, caption(name), **look)
     return figure
 
 
 three_layers()
 
 # %% tags=["hide-input"]
-assert [table_1(name) for name in links] == [(36, 1, 1), (2 * 6 - 1, 6, 6), (15, 1, 3)]
+assert [table_1(name) for name in links] == [(6**2, 1, 1), (2 * 6, 6, 6), (3 * 6, 1, 3)]
 assert math.ceil((6 - 1) / (3 - 1)) == table_1("convolution")[2]
 for name, ways in links.items():
     reached, arrows = {(FIRST, 0)}, 0
@@ -966,13 +984,8 @@ for name, ways in links.items():
     assert set(zip(ROUTES[name], ROUTES[name][1:], strict=False)) <= set(ways)
 
 # %% [markdown]
-# Table 1 has orders of growth: 2n − 1 arrows count as n, 3n − 3 as k · n, a path of (n − 1) / (k − 1), rounded up, as n / k.
-#
-# | layer | operations | sequential steps | path length |
-# |---|---|---|---|
-# | self-attention | n² · d | 1 | 1 |
-# | recurrent | n · d² | n | n |
-# | convolutional, width k | k · n · d² | 1 | log_k(n) if dilated, n / k without gaps |
+# Table 1 has orders of growth: 2 n counts as n, and n / (k − 1) as n / k.
+# Now we count in PyTorch: as operations, the products and sums in matrix products and convolutions.
 #
 # For gradients, PyTorch keeps a graph: each result points to its inputs. The folded `chains` counts calls, several to an arrow, on two chains:
 #
@@ -1001,16 +1014,16 @@ def chains(output, tokens):
 
 # %% [markdown]
 # Each layer leads from n tokens to n outputs, all separate.
-# The folded cell adds attention without projections (as in table 1), convolution and state space (one real a per feature), by loop and by Fourier transform.
+# The folded cell adds the convolution.
 
 # %%
 d, k = 32, 3
-matrices, a = torch.randn(3, d, d, generator=generator) * d**-0.5, torch.rand(d)
+matrices = torch.randn(3, d, d, generator=generator) * d**-0.5
 
 
-def self_attention(tokens):
-    query, key, value = (torch.cat(tokens) @ matrix for matrix in matrices)  # (n, d)
-    return ((query @ key.T / d**0.5).softmax(dim=-1) @ value).split(1)
+def attention(tokens):
+    x = torch.cat(tokens)  # (n, d): query, key and value; table 1 has no projections
+    return ((x @ x.T / d**0.5).softmax(dim=-1) @ x).split(1)
 
 
 def recurrence(tokens):
@@ -1021,40 +1034,16 @@ def recurrence(tokens):
 
 
 # %% tags=["hide-input"]
-def without_projections(tokens):
-    x = torch.cat(tokens)  # (n, d): query, key and value
-    return ((x @ x.T / d**0.5).softmax(dim=-1) @ x).split(1)
-
-
 def convolution(tokens):
     x = F.pad(torch.cat(tokens).T, (k - 1, 0))  # (d, n + k - 1)
     return F.conv1d(x, matrices.permute(1, 2, 0)).tanh().T.split(1)
 
 
-def state_space_loop(tokens):
-    states = [torch.zeros(1, d)]
-    for token in tokens:
-        states.append(a * states[-1] + token)
-    return states[1:]
-
-
-def state_space_fourier(tokens):
-    x, kernel = torch.cat(tokens), a ** torch.arange(len(tokens))[:, None]  # (n, d)
-    return by_fourier(kernel.T, x.T, 2 * len(x)).T.split(1)
-
-
-# %% [markdown]
-# PyTorch counts products and sums, in matrix products and convolutions only.
-# (By hand, state space: 2 n d by loop, else three transforms per feature, each 5 n log₂(2n).)
-
 # %% tags=["hide-input"]
 from torch.utils.flop_counter import FlopCounterMode
 
 lengths, measured = (6, 12, 24), {}
-for layer in (
-    *(self_attention, without_projections, recurrence, convolution),
-    *(state_space_loop, state_space_fourier),
-):
+for layer in (attention, recurrence, convolution):
     for n in lengths:
         tokens = [torch.randn(1, d).requires_grad_() for _ in range(n)]
         with FlopCounterMode(display=False) as counter:
@@ -1063,90 +1052,61 @@ for layer in (
         for _ in range(math.ceil((n - 1) / (k - 1)) - 1 if layer is convolution else 0):
             outputs = layer(outputs)  # until the first token is seen
         path = chains(outputs[-1], tokens[:1])[0]
-        measured[layer.__name__, n] = steps, path, counter.get_total_flops()
+        measured[layer.__name__, n] = counter.get_total_flops(), steps, path
 
 # %% tags=["hide-input"]
-longest, shortest, flops = (
-    {name: [measured[name, n][which] for n in lengths] for name, _ in measured}
-    for which in range(3)
-)
-flops["state_space_loop"] = [2 * n * d for n in lengths]
-transforms = [3 * 5 * n * math.log2(2 * n) for n in lengths]  # of one feature
-flops["state_space_fourier"] = [round(d * each) for each in transforms]
-del longest["without_projections"], shortest["without_projections"]  # not shown
-
-# %% tags=["hide-input"]
-powers = {"n² d": 2, "n d²": 1, "k n d²": 1, "n": 1, "n / k": 1, "1": 0}  # of n
 table = {  # table 1's formulas for the three layers of the figure
-    "operations": dict(
-        without_projections="n² d", recurrence="n d²", convolution="k n d²"
-    ),
-    "sequential steps (calls on the longest chain)": dict(
-        self_attention="1", recurrence="n", convolution="1"
-    ),
-    "path length (calls on the shortest chain)": dict(
-        self_attention="1", recurrence="n", convolution="n / k"
-    ),
+    "operations": ("n² · d", "n · d²", "k · n · d²"),
+    "sequential steps, in calls on the longest chain": ("1", "n", "1"),
+    "path length, in calls on the shortest chain": ("1", "n", "n / k"),
 }
 
+
+def factor(name, part):
+    """What one arrow or step of the figure takes in PyTorch."""
+    takes, rest = divmod(measured[name, 6][part], table_1(name)[part])
+    assert rest == 0
+    power, sign = (1, "d") if name == "attention" else (2, "d²")
+    return f"{takes} calls" if part else f"{takes // d**power} {sign}"
+
+
 # %% tags=["hide-input"]
-print(f"{'':21}{'figure':>9}{'counted':>11}{'when the text doubles':>27}")
-print(f"{'d = 32, k = 3':21}{'n = 6':>9}{'n = 6':>11}{'counted':>12}{'table 1':>15}")
-for part, (head, rows) in enumerate(table.items()):
+print(f"{'d = 32, k = 3':13}{'figure':>9} × {'each':7} = counted", end="")
+print(f"{'when the text doubles':>24}   table 1")
+for part, (head, formulas) in enumerate(table.items()):
     print(f"\n{head}")
-    layers = dict(zip(rows, links, strict=True))
-    for name, (first, second, _) in (flops, longest, shortest)[part].items():
-        drawn = claimed = "–"
-        if name in rows:
-            unit = "" if part else " · 4 d" if "without" in name else " · 2 d²"
-            drawn = f"{table_1(layers[name])[part]}{unit}"
-            claimed = f"{rows[name]}: × {2 ** powers[rows[name]]}"
-        print(f"  {name.replace('_', ' '):19}{drawn:>9}{first:11,}", end="")
-        print(f"{f'× {second / first:.1f}':>12}{claimed:>15}")
+    for name, formula in zip(links, formulas, strict=True):
+        first, second = (measured[name, n][part] for n in lengths[:2])
+        print(f"  {name:11}{table_1(name)[part]:9} × {factor(name, part):7}", end="")
+        print(f" = {first:7,}{f'× {second / first:g}':>24}   {formula}")
 
 # %% tags=["hide-input"]
-checked = 0
-for rows, counts in zip(table.values(), (flops, longest, shortest), strict=True):
-    for name, formula in rows.items():
-        for late, early in ((1, 0), (2, 1)):  # both doublings
-            by = counts[name][late] / counts[name][early]
-            assert math.isclose(by, 2 ** powers[formula], rel_tol=0.05), (name, formula)
-            checked += 1
-assert checked == 2 * 9
-
-# %% tags=["hide-input"]
-for name, steps in longest.items():
-    path = shortest[name]
-    grows = name in ("recurrence", "state_space_loop")
-    assert steps[2] > 1.9 * steps[1] if grows else len(set(steps)) == 1, name
-    far = grows or name == "convolution"
-    assert 1.8 < path[2] / path[1] < 2.2 if far else len(set(path)) == 1, name
 for n in lengths:
-    assert measured["recurrence", n][:2] == (3 * n, 3 * n)
-    assert measured["state_space_loop", n][:2] == (2 * n - 1, 2 * n - 1)
-assert measured["self_attention", 6][:2] == (8, 4)
-assert [measured["convolution", n][:2] for n in (6, 12)] == [(9, 3 * 9), (9, 6 * 9)]
+    expected = {  # arrows or steps, times what each takes
+        "attention": (n**2 * 4 * d, 7, 3),
+        "recurrence": (2 * n * 2 * d**2, n * 3, n * 3),
+        "convolution": (k * n * 2 * d**2, 9, math.ceil((n - 1) / (k - 1)) * 9),
+    }
+    assert {name: measured[name, n] for name in links} == expected
+assert [factor(name, 0) for name in links] == ["4 d", "2 d²", "2 d²"]
+for part, formulas in enumerate(table.values()):
+    for name, formula in zip(links, formulas, strict=True):
+        power = 2 if "n²" in formula else int("n" in formula)
+        for n in lengths[:2]:  # both doublings
+            assert measured[name, 2 * n][part] == 2**power * measured[name, n][part]
 
 # %% tags=["hide-input"]
-whole, alone = flops["self_attention"], flops["without_projections"]
-assert alone == [n**2 * 4 * d for n in lengths] and table_1("attention")[0] == 6**2
-assert flops["recurrence"] == [2 * n * 2 * d**2 for n in lengths]
-assert flops["convolution"] == [k * n * 2 * d**2 for n in lengths]
-more = [total - 6 * n * d**2 for total, n in zip(whole, lengths, strict=True)]
-assert more == alone and whole[0] == 41_472 > flops["recurrence"][0] == 24_576
-assert 2 < whole[1] / whole[0] < 2.25 < whole[2] / whole[1] < 4
-fewest = {name: each[0] for name, each in flops.items()}
-assert min(fewest, key=fewest.get) == "state_space_loop"
-both = (torch.cat(layer(tokens)) for layer in (state_space_loop, state_space_fourier))
-assert apart(*both) < 1e-3
+with FlopCounterMode(display=False) as counter:
+    projected = [torch.cat(tokens) @ matrix for matrix in matrices]  # of 24 tokens
+assert counter.get_total_flops() == 6 * 24 * d**2 > measured["recurrence", 24][0]
 
 # %% [markdown]
-# - *Operations*: an arrow is 4 d in attention (36 · 4 d = 4,608), elsewhere 2 d². PyTorch also multiplies the zeros before the first token: 12 and 18 arrows, not 11 and 15.
-# - *Sequential steps*: a step of the recurrence is three calls (product, sum, tanh), 6 · 3 = 18; of the state-space loop two, the first only one: 11.
-# - *Path length*: attention's arrow is 4 calls by the value (8 by the key, the longest chain), one of the convolution 9: 3 · 9 = 27.
+# - *Operations*: products and sums both count: 2 d² for a matrix, 2 d each for a score and a weighted value.
+# - *Sequential steps*: a step of the recurrence is three calls: product, sum, tanh.
+# - *Path length*: attention's arrow is 3 calls by the value (7 by the key, the longest chain).
 #
-# **Answer.** They hold: counted factors and table 1's agree. (With projections, × 4 becomes × 2.2; we did not measure dilation.)
-# A state space has the choice: fewest operations, or a chain that does not grow.
+# **Answer.** They hold: what an arrow takes does not depend on n, so the counts grow as table 1 says.
+# (For dilated convolutions it has a path of log_k(n), which we did not measure.)
 #
 # The paper compares n² d with n d²: for n < d attention is cheaper than recurrence.
 # With projections it never is: they take 6 n d², our recurrence 4 n d² (lesson [18](18_errata_lab.ipynb)).
