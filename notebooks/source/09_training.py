@@ -402,19 +402,6 @@ def running_mean(numbers, share):
 
 
 # %% tags=["hide-input"]
-broken = [1.0] * 100 + [1000.0] + [1.0] * 9000
-quick, slow = step_sizes(broken), step_sizes(broken, beta2=0.999)
-clipped = step_sizes([min(g, 1.0) for g in broken])
-nearly_still = sum(move < 0.1 for move in quick)
-hardly, far = nearly_still > 200, max(quick) > 2
-told = "it hardly moves for hundreds of steps" if hardly else "nothing special"
-by_slow = sum(move < 0.1 for move in slow)
-why = f"it moves by less than 0.1 learning rates in {nearly_still} steps for β₂ = 0.98"
-why += f" ({by_slow:,} for 0.999)"
-spike.reveal("it jumps far" if far else told, because=why)
-
-
-# %% tags=["hide-input"]
 @styled
 def draw_spike(means, moves, still, title):
     """Above the running means, below the moves, in the first 800 steps."""
@@ -431,6 +418,18 @@ def draw_spike(means, moves, still, title):
     _ = above.grid(True), below.grid(True), above.legend(), below.legend()
     return figure
 
+
+# %% tags=["hide-input"]
+broken = [1.0] * 100 + [1000.0] + [1.0] * 9000
+quick, slow = step_sizes(broken), step_sizes(broken, beta2=0.999)
+clipped = step_sizes([min(g, 1.0) for g in broken])
+nearly_still = sum(move < 0.1 for move in quick)
+hardly, far = nearly_still > 200, max(quick) > 2
+told = "it hardly moves for hundreds of steps" if hardly else "nothing special"
+by_slow = sum(move < 0.1 for move in slow)
+why = f"it moves by less than 0.1 learning rates in {nearly_still} steps for β₂ = 0.98"
+why += f" ({by_slow:,} for 0.999)"
+spike.reveal("it jumps far" if far else told, because=why)
 
 # %% tags=["hide-input"]
 m = running_mean(broken, 0.9)
