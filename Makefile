@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help lab update test check test-lowest test-newest .at-an-end test-browser test-book notebooks assignments new book elsewhere bench lint teach release autograde feedback personal inventory test-class clean .moved
+.PHONY: help lab setup update test check test-lowest test-newest .at-an-end test-browser test-book notebooks assignments new book elsewhere bench lint teach release autograde feedback personal inventory test-class clean .moved
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -52,9 +52,11 @@ START_LAB = set --; \
 # What JupyterLab shows: tests and teachers' tools add to it, which a learner sees nothing of.
 SHOWN := notebooks/source/jupyter
 # nbgrader would go on with its defaults, and grade uncontained, if its configuration could not be read.
-NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR=1 $(CURDIR)/$(PY) -m nbgrader
-FOR_ASSIGNMENT = @cd notebooks/assignments && name=$$(basename source/$(ASSIGNMENT)*) && \
-	{ [ -n "$(ASSIGNMENT)" ] && [ -d "source/$$name" ] || { echo "Say which: make $@ ASSIGNMENT=03" >&2; exit 1; }; } && $(1)
+NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR=1 "$(CURDIR)/$(PY)" -m nbgrader
+# The one assignment whose name begins so; without ASSIGNMENT all of them do.
+FOR_ASSIGNMENT = @cd notebooks/assignments && set -- source/$(ASSIGNMENT)* && \
+	{ [ -d "$$1" ] && [ -z "$$2" ] || { echo "Say which: make $@ ASSIGNMENT=03" >&2; exit 1; }; } && \
+	name=$$(basename "$$1") && $(1)
 COPIES := my_course
 LESSONS := $(sort $(wildcard notebooks/[0-9][0-9]_*.ipynb))
 CORE := $(patsubst %,tests/test_%.py,config masks tokenizer position attention blocks transformer recording translator)
@@ -91,16 +93,19 @@ endef
 
 help: ## Show this list
 	@echo "make TARGET [ARGS=\"...\"]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
-lab: $(VENV)/.lab-ready ## Open your copies of the lessons in JupyterLab; ARGS="--no-browser" goes to JupyterLab
-	@$(if $(LESSONS),$(PY) -m notebooks.copies $(COPIES))
+lab: setup ## Open your copies of the lessons in JupyterLab; ARGS="--no-browser" goes to JupyterLab
 	@$(call START_LAB,$(CURDIR),$(if $(LESSONS),/tree/$(COPIES)/$(notdir $(firstword $(LESSONS)))))
 
+setup: $(VENV)/.lab-ready ## The same without JupyterLab, as for VS Code: set up, and bring your copies
+	@$(if $(LESSONS),$(PY) -m notebooks.copies $(COPIES))
+
 update: ## Get a new edition of the course; what you have written in your copies stays
+	@[ -e .git ] || { echo "This folder is no clone of the repository, so git cannot bring a new edition." >&2; \
+		echo "Download and unpack the new one, move $(COPIES) into it, and run make lab there." >&2; exit 1; }
 	git pull --ff-only
-	@$(MAKE) --no-print-directory $(VENV)/.lab-ready
-	@$(PY) -m notebooks.copies $(COPIES)
+	@$(MAKE) --no-print-directory setup
 
 test: $(VENV)/.test-ready ## Lint, unit tests, every notebook; ARGS="-k attention" goes to pytest
 	$(PY) -m ruff check
@@ -147,6 +152,8 @@ book: $(VENV)/.book-ready ## The course as web pages, in build/book; runs no les
 	@echo "build/book/index.html"
 
 elsewhere: $(VENV)/.test-ready ## Lessons that install the course where it is not, as on Colab; ADDRESS=https://github.com/OWNER/REPOSITORY
+	@[ -n "$(ADDRESS)" ] || \
+		{ echo "Say where the repository is: make elsewhere ADDRESS=https://github.com/OWNER/REPOSITORY" >&2; exit 1; }
 	$(PY) -m notebooks.source.elsewhere $(ADDRESS) build/elsewhere
 
 teach: $(VENV)/.teach-ready ## For teachers: JupyterLab on the assignments, with nbgrader's menus
@@ -156,18 +163,18 @@ teach: $(VENV)/.teach-ready ## For teachers: JupyterLab on the assignments, with
 release: $(VENV)/.teach-ready ## For teachers: put ASSIGNMENT=03 into the gradebook and make what students get
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_assignment --force "$$name")
 
-autograde: $(VENV)/.teach-ready ## For teachers: grade what is new in submitted/ of ASSIGNMENT=03; ARGS=--again all
-	$(call FOR_ASSIGNMENT,$(CURDIR)/$(PY) -m course_lib.grading $(ARGS) "$$name")
+autograde: $(VENV)/.teach-ready ## For teachers: grade what is new in submitted/ of ASSIGNMENT=03; ARGS="--again" grades all again
+	$(call FOR_ASSIGNMENT,"$(CURDIR)/$(PY)" -m course_lib.grading $(ARGS) "$$name")
 
 feedback: $(VENV)/.teach-ready ## For teachers: a page for each student of ASSIGNMENT=03, grades.csv, the leaderboard of 19
 	$(call FOR_ASSIGNMENT,$(NBGRADER) generate_feedback --force "$$name" && $(NBGRADER) export \
-		&& $(CURDIR)/$(PY) -m course_lib.grading.leaderboard "$$name")
+		&& "$(CURDIR)/$(PY)" -m course_lib.grading.leaderboard "$$name")
 
 personal: $(VENV)/.teach-ready ## For teachers: a notebook of ASSIGNMENT=05 for each student; ARGS="--students class.txt"
-	$(call FOR_ASSIGNMENT,$(CURDIR)/$(PY) -m course_lib.grading personal "$$name" $(ARGS))
+	$(call FOR_ASSIGNMENT,"$(CURDIR)/$(PY)" -m course_lib.grading personal "$$name" $(ARGS))
 
 inventory: $(VENV)/.teach-ready ## For teachers: what the course moved, as a page, from both sets of the twelve questions
-	@cd notebooks/assignments && $(CURDIR)/$(PY) -m course_lib.grading inventory $(ARGS)
+	@cd notebooks/assignments && "$(CURDIR)/$(PY)" -m course_lib.grading inventory $(ARGS)
 
 test-class: $(VENV)/.test-ready ## Grade a class of thirty for every assignment
 	$(PY) -m pytest tests/grading --all-assignments -rP $(ARGS)

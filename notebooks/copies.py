@@ -1,8 +1,8 @@
-"""The reader's own copies of the course: lessons and assignments without answers, kept when a new edition comes.
+"""The reader's own copies: lessons and assignments without answers, terms, questions; kept when a new edition comes.
 
     notebooks/NN_topic.ipynb -> bring -> my_course/NN_topic.ipynb, to be run and written in
 
-What the reader has written in is never written over: a new edition of that notebook is put beside it.
+What the reader has written in is never written over: a new edition of that notebook or page is put beside it.
 
 Usage: python -m notebooks.copies FOLDER
 """
@@ -21,33 +21,34 @@ from nbformat.reader import NotJSONError
 from course_lib.storage import replacing
 
 EDITION = Path(__file__).resolve().parent
-DELIVERED = ".delivered.json"  # in the reader's folder: for each notebook the fingerprint that it came with
+DELIVERED = ".delivered.json"  # in the reader's folder: for each notebook and page the fingerprint that it came with
+WRITTEN_IN = ("[0-9][0-9]_*.ipynb", "assignments/release/*/*.ipynb", "*.md")
 
 
 def bring(folder: Path, edition: Path = EDITION) -> list[str]:
-    """Brings every notebook of the edition into the reader's folder, as far as it is not there yet.
+    """Brings every notebook and page of the edition into the reader's folder, as far as it is not there yet.
 
     A notebook in which only outputs differ from how it came counts as not written in: the new edition takes its place.
 
     Args:
         folder: the reader's; is made where there is none.
-        edition: with the executed lessons, their records and the assignments for students.
+        edition: with the executed lessons, their pages and records, and the assignments for students.
 
     Returns:
-        a line for each notebook of the reader's that is kept although the edition has a newer one.
+        a line for each notebook or page of the reader's that is kept although the edition has a newer one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     memory = folder / DELIVERED
     delivered = json.loads(memory.read_text(encoding="utf-8")) if memory.exists() else {}
     kept = []
-    for source in sorted([*edition.glob("[0-9][0-9]_*.ipynb"), *edition.glob("assignments/release/*/*.ipynb")]):
+    for source in sorted(path for pattern in WRITTEN_IN for path in edition.glob(pattern)):
         name = source.relative_to(edition).as_posix()
-        notebook = nbformat.read(source, as_version=4)
-        if delivered.get(name) == fingerprint(notebook) and (folder / name).exists():
+        came_with = fingerprint(source)
+        if delivered.get(name) == came_with and (folder / name).exists():
             continue
         place = _free_place(folder, name, delivered)
-        _write(folder / place, without_answers(notebook))
-        delivered |= {name: fingerprint(notebook), place: fingerprint(notebook)}
+        _copy(source, folder / place)
+        delivered |= {name: came_with, place: came_with}
         if place != name:
             kept.append(f"{folder / name} is yours and stays as it is; the new edition is beside it: {place}")
     _bring_what_is_shown(folder, edition)
@@ -56,10 +57,13 @@ def bring(folder: Path, edition: Path = EDITION) -> list[str]:
     return kept
 
 
-def fingerprint(notebook: NotebookNode) -> str:
-    """Of what is written in the cells; outputs and metadata do not count."""
-    cells = [[cell.cell_type, cell.source] for cell in notebook.cells]
-    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+def fingerprint(path: Path) -> str:
+    """Of a page, or of what is written in a notebook's cells; outputs and metadata do not count."""
+    if path.suffix == ".ipynb":
+        text = json.dumps([[cell.cell_type, cell.source] for cell in nbformat.read(path, as_version=4).cells])
+    else:
+        text = path.read_text(encoding="utf-8")
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def without_answers(notebook: NotebookNode) -> NotebookNode:
@@ -82,15 +86,18 @@ def _free_place(folder: Path, name: str, delivered: dict[str, str]) -> str:
 
 def _written_in(path: Path, came_with: str | None) -> bool:
     try:
-        return fingerprint(nbformat.read(path, as_version=4)) != came_with
+        return fingerprint(path) != came_with
     except (NotJSONError, nbformat.ValidationError, AttributeError, UnicodeDecodeError):
         return True  # whatever it is, it is not ours
 
 
-def _write(path: Path, notebook: NotebookNode) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        nbformat.write(notebook, temporary)
+def _copy(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(place) as temporary:
+        if source.suffix == ".ipynb":
+            nbformat.write(without_answers(nbformat.read(source, as_version=4)), temporary)
+        else:
+            shutil.copyfile(source, temporary)
 
 
 def _bring_what_is_shown(folder: Path, edition: Path) -> None:

@@ -2,9 +2,11 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from notebooks.source.readme import render
 from tests.bench.__main__ import table
@@ -59,6 +61,59 @@ def test_the_map_of_lessons_comes_soon(root: Path) -> None:
     law_the_map_of_lessons_comes_soon(page)
     with pytest.raises(AssertionError, match="two screens"):
         law_the_map_of_lessons_comes_soon("\n" * 60 + page)
+
+
+def law_the_hours_are_those_of_the_table(page: str) -> None:
+    minutes = {number: int(told) for number, told in re.findall(r"^\| \[(\d\d) [^|]*\| (\d+) \|", page, flags=re.M)}
+    core, first, without, whole = re.search(
+        r"lessons 00 to 10, (\d+) hours of reading \((\d+) for .* without (.*)\); all of them take (\d+)", page
+    ).groups()
+    left_out = re.findall(r"\d\d", without)
+    for said, numbers in (
+        (core, [number for number in minutes if number <= "10"]),
+        (first, [number for number in minutes if number <= "10" and number not in left_out]),
+        (whole, list(minutes)),
+    ):
+        hours = sum(minutes[number] for number in numbers) / 60
+        assert abs(int(said) - hours) <= 0.75, f"{said} hours are told, and {hours:.1f} are in the table"
+
+
+def test_the_hours_are_those_of_the_table(root: Path) -> None:
+    page = (root / "README.md").read_text(encoding="utf-8")
+    law_the_hours_are_those_of_the_table(page)
+    with pytest.raises(AssertionError, match="are in the table"):
+        law_the_hours_are_those_of_the_table(page.replace("| 55 |", "| 95 |"))
+
+
+def law_brackets_are_quoted(page: str) -> None:
+    """A shell such as zsh takes bare ones for a pattern; PowerShell does not."""
+    page = re.sub(r"\nIn PowerShell.*?\n```\n.*?```", "", page, flags=re.S)
+    bare = re.findall(r"pip install[^`\n]* \.\[\w+\]", page)
+    assert not bare, f"brackets without quotes: {bare}"
+
+
+def test_brackets_are_quoted(root: Path) -> None:
+    for page in (root / "README.md", *(root / "docs").glob("*.md")):
+        law_brackets_are_quoted(page.read_text(encoding="utf-8"))
+    with pytest.raises(AssertionError, match="without quotes"):
+        law_brackets_are_quoted("`pip install -e .[course]`")
+
+
+def law_the_citation_is_that_of_the_package(citation: dict, package: dict) -> None:
+    for part in ("version", "keywords"):
+        assert citation[part] == package[part], f"{part}: {citation[part]} is cited, and it is {package[part]}"
+    code, weights = package["license"].split(" AND LicenseRef-")  # the format of citations has no AND
+    told = citation["license"] == code and weights.replace("-", " ") in citation.get("abstract", "").replace("-", " ")
+    assert told, f"{code} and {weights} are not both cited"
+
+
+def test_the_citation_is_that_of_the_package(root: Path) -> None:
+    citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    package = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    law_the_citation_is_that_of_the_package(citation, package)
+    for part, wrong in (("version", "9"), ("keywords", []), ("abstract", ""), ("license", "")):
+        with pytest.raises(AssertionError, match="cited"):
+            law_the_citation_is_that_of_the_package(citation | {part: wrong}, package)
 
 
 def law_the_tree_names_what_is_there(page: str, library: Path) -> None:

@@ -31,6 +31,17 @@ def test_make_help_lists_every_target(root: Path, make: Callable, tmp_path: Path
         check_help_lists_every_target(broken, make(tmp_path, "help").stdout)
 
 
+def law_help_is_in_columns(shown: str) -> None:
+    starts = {len(re.match(r"  [\w-]+ +", line)[0]) for line in shown.splitlines() if line.startswith("  ")}
+    assert len(starts) == 1, f"descriptions begin in columns {sorted(starts)}"
+
+
+def test_help_is_in_columns(root: Path, make: Callable) -> None:
+    law_help_is_in_columns(make(root, "help").stdout)
+    with pytest.raises(AssertionError, match="descriptions begin in columns"):
+        law_help_is_in_columns(make(root, "help").stdout.replace("  lab ", "  laboratory "))
+
+
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Path:
     """A copy of what make needs, in a folder with spaces and umlauts, with an environment that looks installed."""
@@ -71,6 +82,14 @@ def test_lab_opens_the_first_lesson_and_hands_arguments_on(checkout: Path, make:
     assert planned.rstrip().endswith("--no-browser --port 9000")
 
 
+def test_setup_brings_copies_and_opens_nothing(checkout: Path, make: Callable) -> None:
+    (checkout / "notebooks").mkdir()
+    (checkout / "notebooks" / "00_a.ipynb").touch()
+    for target, opens in (("setup", False), ("lab", True)):
+        planned = make(checkout, "-n", target).stdout
+        assert "-m notebooks.copies my_course" in planned and ("jupyterlab" in planned) == opens
+
+
 def test_only_a_teachers_jupyterlab_has_the_menus_of_nbgrader(root: Path, make: Callable) -> None:
     lab, teach = (make(root, "-n", target).stdout for target in ("lab", "teach"))
     assert "teacher" in teach and "teacher" not in lab
@@ -80,10 +99,79 @@ def test_only_a_teachers_jupyterlab_has_the_menus_of_nbgrader(root: Path, make: 
 
 
 def test_update_pulls_installs_and_brings_copies_in_that_order(checkout: Path, make: Callable) -> None:
+    (checkout / "notebooks").mkdir()
+    (checkout / "notebooks" / "00_a.ipynb").touch()
+    os.utime(checkout / "constraints.txt")
+    os.utime(checkout / ".venv" / ".lab-ready", (1.1e9, 1.1e9))
     planned = make(checkout, "-n", "update").stdout
-    steps = ("git pull --ff-only", ".lab-ready", "-m notebooks.copies my_course")
+    steps = ("git pull --ff-only", "pip install", "-m notebooks.copies my_course")
     places = [planned.find(step) for step in steps]
     assert -1 < places[0] < places[1] < places[2], planned
+
+
+def law_update_says_what_to_do_without_git(checkout: Path, make: Callable) -> None:
+    refused = make(checkout, "update")
+    assert refused.returncode != 0 and "git pull" not in refused.stdout
+    assert "no clone" in refused.stderr and "move my_course into it" in refused.stderr, refused.stderr
+
+
+def test_update_says_what_to_do_without_git(checkout: Path, make: Callable) -> None:
+    law_update_says_what_to_do_without_git(checkout, make)
+    makefile = checkout / "Makefile"
+    makefile.write_text(makefile.read_text().replace("[ -e .git ]", "true"))
+    with pytest.raises(AssertionError):
+        law_update_says_what_to_do_without_git(checkout, make)
+
+
+def test_elsewhere_says_what_it_lacks(checkout: Path, make: Callable) -> None:
+    (checkout / ".venv" / ".test-ready").write_text(f"{checkout.resolve()}\n")
+    refused = make(checkout, "elsewhere")
+    assert refused.returncode != 0 and not refused.stdout
+    assert "make elsewhere ADDRESS=https://github.com/OWNER/REPOSITORY" in refused.stderr
+
+
+@pytest.fixture
+def classroom(checkout: Path) -> Path:
+    """That copy with assignments, and with a Python that only says how it was called."""
+    for name in ("01_a", "03_attention", "10_b", "11_c"):
+        (checkout / "notebooks" / "assignments" / "source" / name).mkdir(parents=True)
+    (checkout / ".venv" / "bin" / "python").write_text('#!/bin/sh\necho "python $*"\n')
+    (checkout / ".venv" / "bin" / "python").chmod(0o755)
+    (checkout / ".venv" / ".teach-ready").write_text(f"{checkout.resolve()}\n")
+    return checkout
+
+
+def law_a_teachers_commands_run_in_any_folder(classroom: Path, make: Callable) -> None:
+    for target in ("release", "autograde", "feedback", "personal", "inventory"):
+        done = make(classroom, target, "ASSIGNMENT=03")
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        assert "python -m " in done.stdout and (target == "inventory" or "03_attention" in done.stdout)
+
+
+def law_a_teachers_commands_say_which_assignment_they_lack(classroom: Path, make: Callable) -> None:
+    for target in ("release", "autograde", "feedback", "personal"):
+        for none_or_many in ("", "0", "1", "99", "03 10"):
+            refused = make(classroom, target, f"ASSIGNMENT={none_or_many}")
+            assert refused.returncode != 0 and not refused.stdout
+            assert refused.stderr.startswith(f"Say which: make {target} ASSIGNMENT=03\n"), refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("law", "old", "new"),
+    [
+        (law_a_teachers_commands_run_in_any_folder, '"$(CURDIR)/$(PY)" -m', "$(CURDIR)/$(PY) -m"),
+        (law_a_teachers_commands_say_which_assignment_they_lack, '[ -d "$$1" ] && ', ""),
+        (law_a_teachers_commands_say_which_assignment_they_lack, ' && [ -z "$$2" ]', ""),
+    ],
+)
+def test_a_teachers_commands_run_or_say_what_they_lack(
+    classroom: Path, make: Callable, law: Callable, old: str, new: str
+) -> None:
+    law(classroom, make)
+    makefile = classroom / "Makefile"
+    makefile.write_text(makefile.read_text().replace(old, new))
+    with pytest.raises(AssertionError):
+        law(classroom, make)
 
 
 def test_what_a_reader_writes_is_not_tracked(root: Path) -> None:

@@ -26,10 +26,12 @@ import subprocess
 import sys
 
 if importlib.util.find_spec("course_lib") is None:
-    subprocess.run(["git", "clone", "--quiet", "--depth", "1", "@ADDRESS@", "course"], check=True)
+    if not os.path.isdir("course"):
+        subprocess.run(["git", "clone", "--quiet", "--depth", "1", "@ADDRESS@", "course"], check=True)
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "./course[course]"], check=True)
     importlib.invalidate_caches()
-    os.chdir("course/notebooks")  # where the records are that lessons plot
+if os.path.isdir("course/notebooks"):
+    os.chdir("course/notebooks")  # where the records are that lessons plot; a kernel that starts again forgets it
 """
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|attachment:)([^)\s]+)\)")
 

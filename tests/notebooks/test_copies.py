@@ -1,6 +1,7 @@
 """The reader's copies: no answers in them, and nothing that the reader has written is ever lost."""
 
 import json
+import re
 from pathlib import Path
 from unittest import mock
 
@@ -12,14 +13,16 @@ from notebooks import copies
 from tests.helpers.laws import patched, tells_apart
 
 LESSON, ASSIGNMENT = "01_a.ipynb", "assignments/release/01_a/01_a.ipynb"
+ASIDE = r"```.*?```|`[^`]*`|\$[^$]*\$"  # code and formulas: no link is in them
 
 
 def publish(edition: Path, text: str) -> None:
-    """An edition of one lesson, one assignment and one record."""
+    """An edition of one lesson, one assignment, one page and one record."""
     for name in (LESSON, ASSIGNMENT):
         answer = new_code_cell("6 * 7", outputs=[new_output("stream", text="42\n")], execution_count=1)
         (edition / name).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(new_notebook(cells=[new_markdown_cell(text), answer]), edition / name)
+    (edition / "terms.md").write_text(text)
     (edition / "records").mkdir(exist_ok=True)
     (edition / "records" / "run.json").write_text(json.dumps(text))
 
@@ -112,6 +115,48 @@ def test_a_file_of_the_readers_under_that_name_stays(edition, mine):
     (mine / LESSON).write_text("no notebook")
     assert len(copies.bring(mine, edition)) == 1
     assert (mine / LESSON).read_text() == "no notebook" and nbformat.read(mine / "01_a-edition-2.ipynb", 4).cells
+
+
+def test_a_page_is_kept_like_a_notebook(edition, mine):
+    copies.bring(mine, edition)
+    assert (mine / "terms.md").read_text() == "first"
+    publish(edition, "second")
+    assert copies.bring(mine, edition) == [] and (mine / "terms.md").read_text() == "second"
+    (mine / "terms.md").write_text("mine")
+    publish(edition, "third")
+    assert [line.endswith("terms-edition-2.md") for line in copies.bring(mine, edition)] == [True]
+    assert ((mine / "terms.md").read_text(), (mine / "terms-edition-2.md").read_text()) == ("mine", "third")
+
+
+def law_no_link_of_the_copies_is_dead(bring, checkout):
+    mine = checkout / "my_course"
+    bring(mine)
+    pages = {path: path.read_text(encoding="utf-8") for path in mine.rglob("*.md")}
+    for path in mine.rglob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        pages[path] = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    found = 0
+    for path, text in pages.items():
+        for target in re.findall(r"\]\(([^)#\s]+)", re.sub(ASIDE, "", text, flags=re.S)):
+            if not target.startswith(("http://", "https://", "attachment:")):
+                assert (path.parent / target).exists(), f"{path.relative_to(mine)}: {target} is not there"
+                found += 1
+    assert found > 500
+
+
+def test_no_link_of_the_copies_is_dead(root, tmp_path):
+    checkouts = iter(tmp_path / f"{number}" for number in range(4))
+
+    def law(bring):
+        checkout = next(checkouts)
+        checkout.mkdir()
+        for name in ("course_lib", "docs"):
+            (checkout / name).symlink_to(root / name)
+        law_no_link_of_the_copies_is_dead(bring, checkout)
+
+    without_maps = patched(copies.bring, mock.patch.object(copies, "_bring_what_is_shown", lambda *folders: None))
+    without_pages = patched(copies.bring, mock.patch.object(copies, "WRITTEN_IN", copies.WRITTEN_IN[:2]))
+    tells_apart(law, copies.bring, without_maps, without_pages)
 
 
 def test_a_deleted_copy_comes_back(edition, mine):

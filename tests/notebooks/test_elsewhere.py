@@ -74,6 +74,9 @@ def test_the_first_cell_brings_the_course_where_there_is_only_the_notebook(
     where, found, records = json.loads(done.stdout.splitlines()[-1])
     assert Path(where) == folder.resolve() / "course" / "notebooks" and records
     assert Path(found).is_relative_to(site)
+    again = run(away + setup + setup + AFTER, folder, **alone)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)[0] == where, "a kernel that starts again finds the records too"
 
 
 def law_links_lead_to_the_repository(notebook: nbformat.NotebookNode, root: Path) -> None:
