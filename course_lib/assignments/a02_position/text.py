@@ -4,7 +4,7 @@
 # You write a test for what a layer knows about order, and three ways to tell it more.
 # Each exercise ends with a cell that checks your answer at once and says what is wrong with it.
 #
-# **You need** lesson [02](../../../02_position.ipynb); for ALiBi and rotary positions also lesson [13](../../../13_positions_past_the_paper.ipynb), so leave what asks for them until then if you like.
+# **You need** lesson [02](../../../02_position.ipynb). All that you need of ALiBi and rotary positions stands here; lesson [13](../../../13_positions_past_the_paper.ipynb) has more.
 # As in the lesson a sentence is `x`, (length, d_model); scores are (batch, heads, queries, keys).
 #
 # Tensors in the tests may be on any device, and in float32 or float64.
@@ -95,7 +95,7 @@ def sinusoids(max_len, d_model):
 check("02.sinusoids", sinusoids)
 
 # %% [markdown] exercise="02.alibi" title="From four loops to tensors" minutes=12 points=3 difficulty=2
-# ALiBi takes from each score the distance between query and key, times the slope of the head.
+# ALiBi adds nothing to the embeddings: it takes from each score the distance between query and key, times the slope of the head.
 # A decoder that writes word by word asks with its newest words alone, while all words so far are keys.
 # So the queries are the **last** of the keys' positions: with 7 keys and 3 queries they stand at 4, 5 and 6.
 # There are at most as many queries as keys.
@@ -146,8 +146,8 @@ def alibi(scores):
 check("02.alibi", alibi)
 
 # %% [markdown] exercise="02.rotary" title="Rotary, wherever a sentence begins" minutes=14 points=3 difficulty=3
-# Lesson 13's `rotate` gives consecutive positions to the rows of all sentences.
-# Here each token of a batch brings its own position: its sentence may continue a text that was read before, or leave places out.
+# Rotary positions are not added either: each pair of features of a query or key is turned like the hand of a clock, by an angle that grows with the position.
+# Each token of a batch brings its own position: its sentence may continue a text that was read before, or leave places out.
 #
 # `x` is (batch, heads, length, d_k) with an even d_k, `position` is (batch, length), whole numbers in any order.
 # `frequency` is (d_k / 2,), the angle by which each pair turns in one word: $10000^{-2i/d_k}$.
@@ -188,7 +188,7 @@ check("02.rotary", rotate)
 # 4. How much larger is the dot product PE(3)·PE(10) than PE(103)·PE(110)?
 # 5. The words of a sentence are shuffled. No positions are added. Does the mean over the outputs of a self-attention layer stay the same (`True` or `False`)?
 # 6. The same question, for self-attention with a causal mask.
-# 7. Rotary: a query at position 5 and a key at position 1 have some score. Now the same query stands at 105. At which position does the same key get the same score, whatever the two vectors are?
+# 7. Rotary, queries and keys turned as above: a query at position 5 and a key at position 1 have some score. Now the same query stands at 105. At which position does the same key get the same score, whatever the two vectors are?
 
 # %% tags=["planted"]
 prediction = {
@@ -224,10 +224,10 @@ check("02.facts", prediction)
 # It is right that the table has a row for each position, so the model runs on 40 tokens without an error.
 # But training has shown no row beyond 20, and nothing says what the learned matrices make of those rows.
 # The paper says that sinusoids *may* allow longer sentences; in lesson 02, accuracy beyond the trained length was hardly better than without positions.
-# Rotary is no guarantee either: in lesson 13 it depended on whether a wavelength lies between the trained and the tested length.
+# With rotary positions, distances beyond 20 are as new: slow pairs meet angles between query and key that they never met in training. (Lesson 13 measures what comes of it.)
 # I would score sentences of 20, 30 and 40 tokens separately.
 #
 # === BEGIN MARK SCHEME ===
-# 1 point: a row exists, but it was never trained with ("may" in the paper; measured, it fails); rotary depends on wavelengths and lengths.
+# 1 point: a row exists, but it was never trained with ("may" in the paper; measured, it fails); with rotary, distances beyond the trained ones are as new, or: "in any case" was never measured.
 # 1 point: a measurement that separates lengths or positions beyond the trained length.
 # === END MARK SCHEME ===

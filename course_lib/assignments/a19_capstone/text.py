@@ -34,7 +34,7 @@ PARTS = (
 
 # %% [markdown] exercise="19.parts" title="Your parts" minutes=5 points=5 difficulty=1
 # Ten functions of yours go into the next cell, as you wrote them: `targets` (assignment 01), `scores` (03), `contributions` (04), `masked_softmax` and `decoder_masks` (05), `layer_norm` and `encoder_layer` (06), `decoder_layer` and `generate` (07), `ends` (08).
-# `python -m notebooks.parts my_course`, in the folder of the course, brings them from your notebooks; close this notebook first.
+# `.venv/bin/python -m notebooks.parts my_course`, in the folder of the course, brings them from your notebooks; close this notebook first.
 # You may also copy them by hand.
 #
 # A part that did not work out is taken from the solutions: the command puts it into a cell below the check.
