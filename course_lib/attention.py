@@ -46,7 +46,7 @@ def attention_weights(
         query: (..., queries, d_k).
         key: (..., keys, d_k).
         mask: bool, True = may attend, as many dimensions as the weights; None lets all attend to all.
-        bias: added to the scores, broadcastable to (..., queries, keys); see position.ALiBi.
+        bias: added to the scores, broadcastable to (..., queries, keys), never -inf; see position.ALiBi.
 
     Returns:
         (..., queries, keys); rows sum to 1.

@@ -36,7 +36,7 @@ def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, *, eps: float = 1e-5) ->
 class Dropout(nn.Dropout):
     """torch's dropout; in training on a CPU with cheaper random bits, which makes it three times as fast.
 
-    There the probability is rounded to a multiple of 2⁻¹⁶.
+    There the probability is rounded to a multiple of 2⁻¹⁶, unless that is 0 or 1.
     """
 
     def __init__(self, p: float = 0.5):
@@ -46,12 +46,12 @@ class Dropout(nn.Dropout):
 
     def forward(self, x: Tensor) -> Tensor:
         """A tensor of any shape: each number becomes 0 with probability p, or is divided by 1 - p."""
-        if not self.training or self.p in (0, 1) or x.device.type != "cpu":
+        steps = round(self.p * 2**16)
+        if not self.training or steps in (0, 2**16) or x.device.type != "cpu":
             return super().forward(x)
         words = torch.empty(x.numel() // 4 + 1, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits are random
         bits = words.view(torch.int16)[: x.numel()].view(x.shape)  # even over -2¹⁵ … 2¹⁵ - 1
-        kept = bits >= round(self.p * 2**16) - 2**15
-        return x * kept.to(x.dtype).div_(1 - self.p)
+        return x * (bits >= steps - 2**15).to(x.dtype).div_(1 - self.p)
 
 
 class LayerNorm(nn.Module):
@@ -65,6 +65,7 @@ class LayerNorm(nn.Module):
         super().__init__()
         check_sizes(d_model=d_model)
         check_numbers(eps=eps)
+        require(0 <= eps < 1e30, f"expected eps from 0 on, got {eps}")
         self.eps = eps
         self.scale = nn.Parameter(torch.ones(d_model))
         self.shift = nn.Parameter(torch.zeros(d_model))
@@ -178,6 +179,15 @@ class LayerCache:
             setattr(self, name, tensor[rows])
 
 
+def attend_memory(attention: MultiHeadAttention, x: Tensor, memory: Tensor, mask: Tensor | None, cache) -> Tensor:
+    """As attention(x, memory, memory, mask); a cache keeps the projected memory, which is that of all steps."""
+    if cache is None:
+        return attention(x, memory, memory, mask)
+    if cache.memory_keys is None:
+        cache.memory_keys, cache.memory_values = attention.keys_values(memory, memory)
+    return attention.attend(x, cache.memory_keys, cache.memory_values, mask)
+
+
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention to the encoder's memory, feed-forward network, each in a residual path.
 
@@ -230,7 +240,7 @@ class DecoderLayer(nn.Module):
         check_tensor(x, "x")
         check_tensor(memory, "memory")
         x = self.self_attn_path(x, lambda x: self._attend_self(x, tgt_mask, cache))
-        x = self.cross_attn_path(x, lambda x: self._attend_memory(x, memory, memory_mask, cache))
+        x = self.cross_attn_path(x, lambda x: attend_memory(self.cross_attn, x, memory, memory_mask, cache))
         return self.feed_forward_path(x, self.feed_forward)
 
     def _attend_self(self, x, mask, cache):
@@ -238,10 +248,3 @@ class DecoderLayer(nn.Module):
         if cache is not None:
             keys, values = cache.append(keys, values)
         return self.self_attn.attend(x, keys, values, mask)
-
-    def _attend_memory(self, x, memory, mask, cache):
-        if cache is None:
-            return self.cross_attn(x, memory, memory, mask)
-        if cache.memory_keys is None:  # the memory stays the same for all steps: project it once
-            cache.memory_keys, cache.memory_values = self.cross_attn.keys_values(memory, memory)
-        return self.cross_attn.attend(x, cache.memory_keys, cache.memory_values, mask)

@@ -1,5 +1,7 @@
 """Masks: boolean tensors, True where a query may attend to a key, broadcastable to (batch, heads, queries, keys)."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -43,12 +45,12 @@ def causal_mask(length: int, *, device: torch.device | None = None) -> Tensor:
         (1, 1, length, length) bool, True on and below the diagonal.
 
     Raises:
-        ValueError: if length is less than 1, or so large that no memory could hold the mask.
+        ValueError: if length is no whole number from 1 on, or so large that no memory could hold the mask.
 
     Paper: section 3.2.3, third use of attention.
     """
-    if not 1 <= length <= LONGEST:
-        raise ValueError(f"expected a length of at least 1, got {length}; {LONGEST:,} is the most")
+    if not isinstance(length, int | torch.SymInt) or isinstance(length, bool) or not 1 <= length <= LONGEST:
+        raise ValueError(f"expected a length of at least 1, got {length!r}; {LONGEST:,} is the most")
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 
 
@@ -82,7 +84,7 @@ def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:
-    """Raises ValueError unless the bias can be added to scores of this shape and leaves the shape as it is."""
+    """Raises ValueError unless the bias can be added to scores of this shape, leaves it as it is, and hides no key."""
     check_tensor(bias, "bias")
     pairs = zip(bias.shape[::-1], shape[::-1], strict=False)
     if bias.dim() > len(shape) or any(got not in (1, want) for got, want in pairs) or not bias.is_floating_point():
@@ -90,6 +92,10 @@ def check_bias(bias: Tensor, shape: tuple[int, ...]) -> None:
             f"expected a bias of floating-point numbers, each dimension 1 or as in the scores {tuple(shape)}; "
             f"got {bias.dtype} {tuple(bias.shape)}"
         )
+    if bias.device.type != "cpu" or torch.compiler.is_compiling():  # a GPU would be waited for
+        return
+    if bias.numel() and bias.amin() == -math.inf:
+        raise ValueError("a bias must not hold -inf: to whom a query may attend is for the mask to say")
 
 
 def check_tensor(x: Tensor, name: str) -> None:

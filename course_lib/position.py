@@ -129,13 +129,11 @@ class RelativeBias(nn.Module):
         farthest: the largest offset that has a number of its own, in words, on either side of the query.
 
     Raises:
-        ValueError: if farthest is below 1, where before, here and after could not be told apart.
+        ValueError: if a size is no whole number from 1 on: with 0, before, here and after could not be told apart.
     """
 
     def __init__(self, num_heads: int, farthest: int):
         super().__init__()
-        if farthest < 1:
-            raise ValueError(f"farthest must be 1 or more, got {farthest}")
         check_sizes(num_heads=num_heads, farthest=farthest)
         self.farthest = farthest
         self.table = nn.Parameter(torch.zeros(num_heads, 2 * farthest + 1))

@@ -376,6 +376,20 @@ def test_a_bias_fits_the_scores():
             attention_weights(query, key, bias=bias)
 
 
+def test_a_bias_hides_no_key():
+    """A row of -inf would leave nothing to attend to; also where bias and mask close it together only."""
+    query, key, value = heads()
+    bias = noise(5, 5)
+    bias[2, 1:] = -math.inf
+    mask = torch.ones(1, 1, 5, 5, dtype=torch.bool)
+    mask[..., 2, 0] = False
+    for bad, beside in ((torch.full((5, 5), -math.inf), None), (bias, mask), (bias, None)):
+        with pytest.raises(ValueError, match="a bias must not hold -inf"):
+            attention_weights(query, key, beside, bias=bad)
+        with pytest.raises(ValueError, match="a bias must not hold -inf"):
+            FusedAttention()(query, key, value, beside, bad)
+
+
 def test_dtypes_must_be_the_same():
     query, key, value = heads()
     refuses("of one dtype and device", query.float(), key, value)

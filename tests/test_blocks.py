@@ -1,6 +1,7 @@
 """The layers: equal to torch.nn's in both norm orders with the weights copied, and laws of their parts."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from course_lib.blocks import (
     LayerCache,
     LayerNorm,
     Residual,
+    attend_memory,
     layer_norm,
 )
 from course_lib.masks import causal_mask, padding_mask
@@ -185,7 +187,7 @@ class MemoryFirst(DecoderLayer):
     """Encoder-decoder attention before the masked self-attention."""
 
     def forward(self, x, memory, tgt_mask=None, memory_mask=None, *, cache=None):
-        x = self.cross_attn_path(x, lambda x: self._attend_memory(x, memory, memory_mask, cache))
+        x = self.cross_attn_path(x, lambda x: attend_memory(self.cross_attn, x, memory, memory_mask, cache))
         x = self.self_attn_path(x, lambda x: self._attend_self(x, tgt_mask, cache))
         return self.feed_forward_path(x, self.feed_forward)
 
@@ -264,6 +266,12 @@ def test_dropout_follows_the_seed_and_the_mode():
     assert repr(dropout) == repr(nn.Dropout(0.5))
 
 
+def test_dropout_of_almost_all_drops_almost_all():
+    for p in (1 - 1e-5, 1 - 1e-9):  # of 2¹⁶ steps one or none is left
+        torch.manual_seed(0)
+        assert (Dropout(p)(torch.ones(1000)) == 0).double().mean() > 0.99
+
+
 def law_selected_rows_go_on_as_those_sentences(select):
     layer, x, memory = scrambled(DecoderLayer(**SIZES)), noise(3, 4, 12), noise(3, 6, 12, seed=1)
     rows, cache = torch.tensor([2, 0, 0, 1]), LayerCache()
@@ -311,6 +319,13 @@ def unchecked(x, scale, shift, *, eps=1e-5):
 
 def test_features_have_a_scale_and_a_shift_each():
     tells_apart(law_features_have_a_scale_and_a_shift_each, layer_norm, unchecked)
+
+
+@pytest.mark.parametrize("eps", [-1.0, 1e31])
+def test_a_norm_has_an_eps_from_0_on(eps):
+    for norm in (partial(LayerNorm, 12), partial(layer_norm, noise(2, 12), torch.ones(12), torch.zeros(12))):
+        with pytest.raises(ValueError, match="eps from 0 on"):
+            norm(eps=eps)
 
 
 @pytest.mark.parametrize("module", [LayerNorm(12), FeedForward(12, 20)])

@@ -85,9 +85,9 @@ def test_padding_mask_names_the_empty_sentences():
         padding_mask(torch.tensor([[5, 0], [0, 0], [7, 8], [0, 0]]), 0)
 
 
-@pytest.mark.parametrize("length", [0, -1])
+@pytest.mark.parametrize("length", [0, -1, 2.5, True, "3", None])
 def test_causal_mask_needs_a_position(length):
-    with pytest.raises(ValueError, match=f"expected a length of at least 1, got {length}"):
+    with pytest.raises(ValueError, match=f"expected a length of at least 1, got {length!r}"):
         causal_mask(length)
 
 

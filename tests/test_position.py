@@ -464,5 +464,6 @@ def test_relative_positions_refuse_what_does_not_fit():
         Rotary(12, 8).rotate(noise(1, 4, 3, 6))
     with pytest.raises(ValueError, match="must be even, got 7"):
         Rotary(12, 7)
-    with pytest.raises(ValueError, match="farthest must be 1 or more, got 0"):
-        RelativeBias(4, 0)
+    for farthest, message in ((0, "farthest must be at least 1, got 0"), ("3", "farthest must be an int, got '3'")):
+        with pytest.raises(ValueError, match=message):
+            RelativeBias(4, farthest)

@@ -40,8 +40,8 @@ class DiagonalStateSpace(nn.Module):
         """x (batch, length, d_model) to y of that shape, by the convolution, through the Fourier transform."""
         length = x.shape[1]
         size = 2 * length  # zeros behind, so that nothing comes round
-        spectrum = torch.fft.rfft(x, n=size, dim=1) * torch.fft.rfft(self.kernel(length), n=size, dim=0)
-        return torch.fft.irfft(spectrum, n=size, dim=1)[:, :length] + self.skip * x
+        spectrum = torch.fft.rfft(_wide(x), n=size, dim=1) * torch.fft.rfft(self.kernel(length), n=size, dim=0)
+        return (torch.fft.irfft(spectrum, n=size, dim=1)[:, :length] + self.skip * x).to(x.dtype)
 
     def scan(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The same by the recurrence, one token after another.
@@ -59,7 +59,7 @@ class DiagonalStateSpace(nn.Module):
         for token in x.unbind(dim=1):  # (batch, d_model)
             state = turn * state + token[:, :, None]
             outputs.append(2 * (weights * state).sum(dim=-1).real)
-        return torch.stack(outputs, dim=1) + self.skip * x, state
+        return (torch.stack(outputs, dim=1) + self.skip * x).to(x.dtype), state
 
     def kernel(self, length: int) -> Tensor:
         """What a token adds to the outputs 0, 1, … length - 1 tokens later, (length, d_model); without the skip."""
@@ -70,9 +70,14 @@ class DiagonalStateSpace(nn.Module):
 
     def _discrete(self) -> tuple[Tensor, Tensor]:
         """log a, and w; (d_model, d_state) complex each."""
-        step, decay = self.log_step.exp(), self.log_decay.exp()
+        step, decay, output = _wide(self.log_step).exp(), _wide(self.log_decay).exp(), _wide(self.output)
         size = (-torch.expm1(-2 * step * decay)).sqrt()  # 1 - |a|², without a difference of almost equal numbers
-        return torch.complex(-step * decay, step * self.frequency), torch.view_as_complex(self.output) * size
+        return torch.complex(-step * decay, step * self.frequency), torch.view_as_complex(output) * size
+
+
+def _wide(x: Tensor) -> Tensor:
+    """In float32 at least: of half precision torch has no complex numbers."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 class StateSpaceMixing(nn.Module):

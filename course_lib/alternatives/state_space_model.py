@@ -14,10 +14,10 @@ from course_lib.alternatives.shared import (
 )
 from course_lib.alternatives.state_space import StateSpaceMixing
 from course_lib.attention import MultiHeadAttention
-from course_lib.blocks import FeedForward, LayerNorm, Residual
+from course_lib.blocks import FeedForward, LayerNorm, Residual, attend_memory
 from course_lib.config import ModelConfig, check_shared, from_values, require
 from course_lib.masks import padding_mask
-from course_lib.transformer import Embedding
+from course_lib.transformer import Embedding, initialize
 
 
 @dataclass(frozen=True)
@@ -163,19 +163,12 @@ class StateSpaceDecoderLayer(nn.Module):
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor, cache: StateSpaceCache | None = None) -> Tensor:
         """As DecoderLayer.forward; with a cache by the recurrence, without one by the convolution."""
         x = self.mixing_path(x, lambda x: self.mixing(x) if cache is None else self._go_on(x, cache))
-        x = self.cross_attn_path(x, lambda x: self._attend(x, memory, mask, cache))
+        x = self.cross_attn_path(x, lambda x: attend_memory(self.cross_attn, x, memory, mask, cache))
         return self.feed_forward_path(x, self.feed_forward)
 
     def _go_on(self, x, cache):
         y, cache.state = self.mixing.from_left.scan(x, cache.state)
         return self.mixing.mix(y)
-
-    def _attend(self, x, memory, mask, cache):
-        if cache is None:
-            return self.cross_attn(x, memory, memory, mask)
-        if cache.memory_keys is None:  # the memory stays the same for all steps: project it once
-            cache.memory_keys, cache.memory_values = self.cross_attn.keys_values(memory, memory)
-        return self.cross_attn.attend(x, cache.memory_keys, cache.memory_values, mask)
 
 
 class StateSpaceModel(nn.Module):
@@ -193,7 +186,7 @@ class StateSpaceModel(nn.Module):
         self.decoder = nn.ModuleList(StateSpaceDecoderLayer(config) for _ in range(config.num_layers))
         self.encoder_norm, self.decoder_norm = LayerNorm(config.d_model), LayerNorm(config.d_model)
         self.generator = nn.Linear(config.d_model, config.vocab_size, bias=False)
-        self._initialize()
+        initialize(self, config.d_model)
         tie_embeddings(self)
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
@@ -221,13 +214,3 @@ class StateSpaceModel(nn.Module):
     def new_cache(self) -> list[StateSpaceCache]:
         """An empty cache for `decode`, one part for each decoder layer."""
         return [StateSpaceCache() for _ in self.decoder]
-
-    def _initialize(self) -> None:
-        """As the Transformer; the state spaces start as they are made."""
-        for name, parameter in self.named_parameters():
-            if name.endswith("table.weight") or name.startswith("generator"):
-                nn.init.normal_(parameter, std=self.config.d_model**-0.5)
-            elif name.endswith(("proj.weight", "up.weight", "down.weight")):
-                nn.init.xavier_uniform_(parameter)
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)

@@ -134,7 +134,7 @@ def error_rate_estimate(
         predicted, gold: as of `corpus_error_rate`.
         against: other links of the same sentences; then the estimate is of the difference, these links minus those. The
             same sentences are drawn for both, so what is hard for both does not blur it.
-        draws: how often.
+        draws: how often; those without a link do not count.
         seed: of the draws.
 
     Raises:
@@ -148,9 +148,10 @@ def error_rate_estimate(
     for side in sides:
         found = zip(side, gold, strict=True)
         right, total = np.array([(len(ours & true), len(ours) + len(true)) for ours, true in found]).T
-        rates.append(1 - 2 * right[picked].sum(axis=1) / total[picked].sum(axis=1))
+        with np.errstate(invalid="ignore"):  # 0 / 0: the drawn sentences have no links to compare
+            rates.append(1 - 2 * right[picked].sum(axis=1) / total[picked].sum(axis=1))
     drawn = rates[0] if against is None else rates[0] - rates[1]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
     return Estimate(value[0] if against is None else value[0] - value[1], float(low), float(high))
 
 

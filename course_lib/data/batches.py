@@ -43,7 +43,7 @@ def pad(rows: Sequence[list[int]]) -> Tensor:
     if not rows:
         raise ValueError("no sentences to pad")
     longest = max(map(len, rows))
-    return torch.tensor([row + [PAD_ID] * (longest - len(row)) for row in rows])
+    return torch.tensor([row + [PAD_ID] * (longest - len(row)) for row in rows], dtype=torch.long)
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence) -> list[IdPair]:

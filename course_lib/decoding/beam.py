@@ -205,8 +205,9 @@ class _Beam:
             for parent, ((_, before), row) in enumerate(zip(self.live, best, strict=True))
             for log_prob, token in row
         ]
+        first = heapq.nlargest(2 * self.size, totals, key=lambda each: (each[0], -each[1], -each[2]))  # ties: as argmax
         live, considered = [], []
-        for rank, (total, parent, token, log_prob) in enumerate(heapq.nlargest(2 * self.size, totals)):
+        for rank, (total, parent, token, log_prob) in enumerate(first):
             if total == -math.inf:
                 break
             ids, fate = self.live[parent][0], DROPPED

@@ -31,8 +31,8 @@ def greedy(
         one hypothesis for each row.
 
     Raises:
-        ValueError: on bad ids, max_len beyond the model's positions, or a prefix that leaves no room, or holds <pad>,
-            <s> or </s>; if the model's output is NaN.
+        ValueError: on bad ids, max_len beyond the model's positions, or none for a src that is not ids; on a prefix
+            that leaves no room, or holds <pad>, <s> or </s>; if the model's output is NaN.
     """
     config, prefix = model.config, [operator.index(i) for i in prefix]  # of a tensor, too
     unusable = {config.pad_id, config.bos_id, config.eos_id}
@@ -64,7 +64,7 @@ def sample(
     Args:
         model, src, max_len: as in greedy.
         temperature: divides the log-probabilities; below 1 sharpens.
-        top_k: draw among the k most probable tokens only.
+        top_k: draw among the k most probable tokens only, and those that are as probable as the k-th.
         top_p: draw among the fewest most probable tokens whose probabilities reach p.
         generator: source of randomness, on the model's device.
 
@@ -178,7 +178,7 @@ def cut(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
     if top_k is not None:
         smallest = log_probs.topk(min(top_k, log_probs.shape[-1])).values[:, -1:]  # (rows, 1)
         log_probs = log_probs.masked_fill(log_probs < smallest, -math.inf)
-    if top_p is not None:
+    if top_p not in (None, 1):  # 1 is all, but for rounding
         probs, order = log_probs.softmax(dim=-1).sort(dim=-1, descending=True)
         beyond = probs.cumsum(dim=-1) - probs >= top_p  # p was reached before this token
         beyond[:, 0] = False  # also where p is so small that it is rounded to 0

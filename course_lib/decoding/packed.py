@@ -37,12 +37,13 @@ def first_step(model: nn.Module, src: Tensor) -> Steps:
 
 def fits(model: nn.Module) -> bool:
     """Whether the model computes what PackedSteps does: a float32 Transformer on a CPU, watched by no hook."""
+    modules = _modules(model)
     return (
         type(model) is Transformer
         and model.config.key_width is None
         and not torch.is_autocast_enabled("cpu")
-        and all(type(module) in KNOWN and not _watched(module) for module in _modules(model))
-        and all(_is_plain(weight) for weight in _packed_weights(model))
+        and all(type(module) in KNOWN and not _watched(module) for module in modules)
+        and all(_is_plain(weight) for weight in _packed_weights(modules))
         and model.generator.weight.device.type == "cpu"
     )
 
@@ -57,7 +58,7 @@ def _modules(module: nn.Module) -> list[nn.Module]:
     """As module.modules(), in a fifth of the time."""
     found = [module]
     for parent in found:
-        found += parent._modules.values()
+        found += filter(None, parent._modules.values())  # a part may be None
     return found
 
 
@@ -83,7 +84,7 @@ class PackedModel:
     """A model of the same function and the same classes, with packed weights.
 
     Args:
-        model: of KNOWN modules; its weights as they are now.
+        model: of KNOWN modules; its parts and weights as they are now.
     """
 
     def __init__(self, model: Transformer):
@@ -92,13 +93,15 @@ class PackedModel:
             PackedLinear(own.query_proj, own.key_proj, own.value_proj)
             for own in (layer.self_attn for layer in model.decoder.layers)
         ]
-        self._sources = [weight.detach() for weight in _packed_weights(model)]  # held: their address stays theirs
-        self._state = _state(self._sources)
+        modules = _modules(model)
+        self._sources = [weight.detach() for weight in _packed_weights(modules)]  # held: their address stays theirs
+        self._state, self._parts = _state(self._sources), _parts(modules)
 
     def is_of(self, model: Transformer) -> bool:
-        """Whether the model's weights are still those."""
-        (addresses, sample), (now, other) = self._state, _state(_packed_weights(model))
-        return addresses == now and torch.equal(sample, other)
+        """Whether the model's parts and weights are still those."""
+        modules = _modules(model)
+        (addresses, sample), (now, other) = self._state, _state(_packed_weights(modules))
+        return self._parts == _parts(modules) and addresses == now and torch.equal(sample, other)
 
 
 def _packed(module: nn.Module) -> nn.Module:
@@ -106,13 +109,18 @@ def _packed(module: nn.Module) -> nn.Module:
     if type(module) is nn.Linear:
         return PackedLinear(module)
     clone = copy.copy(module)
-    clone._modules = {name: _packed(child) for name, child in module._modules.items()}
+    clone._modules = {name: child if child is None else _packed(child) for name, child in module._modules.items()}
     return clone
 
 
-def _packed_weights(model: Transformer) -> list[Tensor]:
-    maps = (module for module in _modules(model) if type(module) is nn.Linear)
+def _packed_weights(modules: list[nn.Module]) -> list[Tensor]:
+    maps = (module for module in modules if type(module) is nn.Linear)
     return [weight for one in maps for weight in one._parameters.values() if weight is not None]
+
+
+def _parts(modules: list[nn.Module]) -> list:
+    """All but the first, the model, which would never be gone; and the settings that their copies hold."""
+    return modules[1:] + [vars(module).get(name) for module in modules for name in ("norm_first", "eps")]
 
 
 def _state(weights: list[Tensor]) -> tuple[list[tuple[int, int]], Tensor]:
@@ -128,7 +136,7 @@ _PACKED: WeakKeyDictionary[Transformer, PackedModel] = WeakKeyDictionary()  # pa
 
 
 def packed(model: Transformer) -> PackedModel:
-    """The packed model; it is kept until the model is gone or has other weights."""
+    """The packed model; it is kept until the model is gone or has other parts or weights."""
     found = _PACKED.get(model)
     if found is None or not found.is_of(model):
         found = _PACKED[model] = PackedModel(model)
@@ -146,13 +154,13 @@ class PackedSteps(Steps):
         self.model, self.packed, config = model, packed(model), model.config
         self.heads = (config.num_heads, config.d_k)
         self.rows, self.length, self.capacity = len(src), 0, 0
-        self.store = self.spare = torch.empty(0)
         self.origin, self.beams = torch.arange(len(src)), 1  # each row's sentence in the memory; rows of each sentence
         memory = self.packed.model.encode(src)
+        self.store = self.spare = memory.new_empty(0)
         layers = self.packed.model.decoder.layers
         self.memory = [[x.contiguous() for x in layer.cross_attn.keys_values(memory, memory)] for layer in layers]
         padding = (src == config.pad_id)[:, None, None]  # (sentences, 1, 1, src_len)
-        self.mask = torch.zeros(padding.shape).masked_fill(padding, -math.inf) if padding.any() else None
+        self.mask = memory.new_zeros(padding.shape).masked_fill(padding, -math.inf) if padding.any() else None
 
     def logits(self, last: Tensor) -> Tensor:
         """As Steps.logits."""
@@ -184,7 +192,7 @@ class PackedSteps(Steps):
         kept = self._cache()
         self.rows, self.store, self.spare = len(rows), self.spare, self.store
         if self.store.numel() < self._size():
-            self.store = torch.empty(self._size())
+            self.store = self.store.new_empty(self._size())
         torch.index_select(kept, 2, rows, out=self._cache())
 
     def _cache(self) -> Tensor:
@@ -198,7 +206,7 @@ class PackedSteps(Steps):
     def _grow(self) -> None:
         before = self._cache() if self.length else None
         self.capacity = max(16, 2 * self.capacity)
-        self.store = torch.empty(self._size())
+        self.store = self.store.new_empty(self._size())
         if before is not None:
             self._cache()[:] = before
 

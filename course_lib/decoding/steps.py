@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from course_lib.transformer import Transformer, check_ids
@@ -32,12 +33,19 @@ class Hypothesis:
 
 
 def output_limits(model: Transformer, src: Tensor, max_len: int | None) -> list[int]:
-    """Most target tokens of each row: max_len, checked against the model's positions, or 50 more than its source."""
+    """Most target tokens of each row: max_len, or 50 more than its source.
+
+    Raises:
+        ValueError: on bad ids, max_len beyond the model's positions, or none for sources that are not ids.
+    """
     longest = model.config.max_len
     if isinstance(model, Transformer):  # the sources of another model may be pictures
         check_ids(src, "src", model.config.vocab_size)
     if max_len is None:
-        lengths = (src != model.config.pad_id).sum(dim=-1).flatten()  # (batch,)
+        if src.dim() != 2 or src.dtype != torch.long:
+            got = f"{tuple(src.shape)} {src.dtype}"
+            raise ValueError(f"give max_len: the length of an output follows from ids (batch, src_len) only, got {got}")
+        lengths = (src != model.config.pad_id).sum(dim=-1)  # (batch,)
         return [min(longest, length + MAX_EXTRA_TOKENS) for length in lengths.tolist()]
     if not (isinstance(max_len, int) and 1 <= max_len <= longest):
         raise ValueError(f"max_len must be in 1..{longest}, the model's positions, got {max_len}")

@@ -19,7 +19,7 @@ def mask_tokens(
     """Asks for a share of the tokens: of ten, eight are hidden by mask_id, one is replaced at random, one stays.
 
     Args:
-        ids: (batch, length); special tokens are never asked for.
+        ids: (batch, length); <pad>, <s>, </s> and holes are never asked for, <unk> is, as any word.
         config: says which ids are special, and the size of the vocabulary.
         mask_id: of the token that stands for a hole.
         share: of the tokens that are asked for.

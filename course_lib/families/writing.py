@@ -32,11 +32,13 @@ def write(
         (batch, length + up to most): with the prompt, and no longer than the longest text.
 
     Raises:
-        ValueError: as sampling_probs, or if most is below 1.
+        ValueError: as sampling_probs, or if most is below 1 or a beginning holds padding.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, got {most}")
     config, ids = model.config, prompt
+    if (padded := (prompt == config.pad_id).any(dim=1)).any():
+        raise ValueError(f"expected beginnings without padding, rows {padded.nonzero().flatten().tolist()} have some")
     finished = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     with eval_mode(model):
         for _ in range(most):

@@ -203,6 +203,18 @@ def test_embeddings_and_generator_are_one_matrix(config):
     assert all(weight is weights[0] for weight in weights)
 
 
+@each_config
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_says_almost_the_same(config, dtype):
+    model, inputs = model_of(config), (padded(interface.SRC), padded(interface.TGT))
+    expected, found = model(*inputs), model.to(dtype)(*inputs)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), expected, rtol=0.05, atol=0.05)
+    src, cache = inputs[0], model.new_cache()
+    first = model.generator(model.decode(inputs[1][:, :1], model.encode(src), src, cache=cache))
+    torch.testing.assert_close(first.float(), expected[:, :1], rtol=0.05, atol=0.05)
+
+
 # --- size ---------------------------------------------------------------------------------------
 
 CHANGES = [dict(d_model=24), dict(num_layers=4), dict(vocab_size=31)]

@@ -300,6 +300,13 @@ def test_intervals_hold_the_true_rate():
     tells_apart(intervals_hold_the_true_rate, error_rate_estimate, of_links)
 
 
+def test_a_sentence_without_links_leaves_the_interval_finite():
+    """Some draws hold no other sentence, and so no links to compare."""
+    for against in (None, [set(), {(0, 1)}]):
+        found = error_rate_estimate([set(), {(0, 0)}], [set(), {(0, 0)}], against=against)
+        assert found.low == found.value == found.high == (0 if against is None else -1)
+
+
 def a_difference_is_taken_on_the_same_sentences(estimate):
     """Half of the sentences are hard for both sides: that says nothing about their difference."""
     gold = [{(0, 0), (1, 1)}] * 100

@@ -262,6 +262,7 @@ def test_only_real_target_tokens_are_counted():
 def test_padding_fills_up_to_the_longest():
     padded = pad([[5], [6, 7, 8]])
     assert padded.tolist() == [[5, PAD_ID, PAD_ID], [6, 7, 8]] and padded.dtype == torch.long
+    assert pad([[], []]).shape == (2, 0) and pad([[], []]).dtype == torch.long
 
 
 def test_a_batch_goes_to_another_device():

@@ -81,8 +81,8 @@ def test_exhaustive_law_catches(name):
 # --- narrow beams -------------------------------------------------------------------------------
 
 
-def beam_of_one_is_greedy(search):
-    for model in MODELS:
+def beam_of_one_is_greedy(search, *, models=MODELS):
+    for model in models:
         found = search(model, SRC, beam_size=1, length_penalty=0.0, max_len=10)
         for (ours,), theirs in zip(found, greedy(model, SRC, max_len=10), strict=True):
             assert (ours.ids, ours.finished) == (theirs.ids, theirs.finished)
@@ -92,6 +92,14 @@ def beam_of_one_is_greedy(search):
 def test_a_beam_of_one_is_greedy_search():
     beam_of_one_is_greedy(partial(_any_penalty, length_penalty=0.6))
     tells_apart(beam_of_one_is_greedy, beam_search, _second_best)
+
+
+def test_a_beam_of_one_is_greedy_search_among_equals_too():
+    """With 8 bits for each number several tokens are often the most probable."""
+    models = [tiny_model(seed, vocab_size=7).bfloat16() for seed in range(40)]
+    law = partial(beam_of_one_is_greedy, models=models)
+    last_of_equals = mock.patch("heapq.nlargest", lambda number, totals, key: sorted(totals, reverse=True)[:number])
+    tells_apart(law, beam_search, patched(beam_search, last_of_equals))
 
 
 def _any_penalty(*args, length_penalty, **options):

@@ -1,4 +1,4 @@
-"""The packed steps are the plain ones, for every model that fits and after every change; no weight is stale."""
+"""The packed steps are the plain ones, for every model that fits and after every change; nothing is stale."""
 
 import gc
 import weakref
@@ -13,6 +13,7 @@ from course_lib import Translator, record_attention
 from course_lib.alternatives import AttentiveRNN, recurrent_like
 from course_lib.decoding import Steps, beam, beam_search, greedy, one_path, packed
 from course_lib.decoding.packed import PackedModel, PackedSteps, first_step
+from course_lib.position import SinusoidalPosition
 from course_lib.transformer import Transformer, eval_mode
 from tests.helpers import searches
 from tests.helpers.decoding import (
@@ -174,8 +175,30 @@ def other_data(model):
     model.generator.weight.data = model.generator.weight.data.flip(0)
 
 
-@pytest.mark.parametrize("change", [times_minus_one, a_training_step, loaded, assigned, another_layer, other_data])
-def test_changed_weights_are_packed_again(change):
+def another_position(model):
+    model.src_embedding.position = SinusoidalPosition(40, model.config.d_model, base=3.0)
+
+
+def without_a_norm(model):
+    model.decoder.layers[0].feed_forward_path.norm = nn.Identity()
+
+
+def the_other_order(model):
+    for layer in model.encoder.layers:
+        layer.self_attn_path.norm_first = not layer.self_attn_path.norm_first
+
+
+def flatter_norms(model):
+    for layer in model.decoder.layers:
+        layer.self_attn_path.norm.eps = 9.0
+
+
+CHANGED_WEIGHTS = [times_minus_one, a_training_step, loaded, assigned, another_layer, other_data]
+CHANGED_PARTS = [another_position, without_a_norm, the_other_order, flatter_norms]
+
+
+@pytest.mark.parametrize("change", CHANGED_WEIGHTS + CHANGED_PARTS)
+def test_changed_parts_and_weights_are_packed_again(change):
     def the_next_step_has_them(first):
         for model in models():
             with eval_mode(model):
@@ -203,6 +226,24 @@ def test_what_is_packed_goes_with_its_model():
     del model
     gc.collect()
     assert [one() for one in watched] == [None, None]
+
+
+def test_a_part_may_be_none():
+    for model in models():
+        model.src_embedding.position = model.tgt_embedding.position = None
+        with eval_mode(model):
+            ours, plain = first_step(model, SRC)(SRC[:, 0]), Steps(model, SRC)(SRC[:, 0])
+        torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-4)
+
+
+def test_the_default_dtype_changes_nothing(float64):
+    for model in models():
+        with eval_mode(model.float()):
+            ours, plain, rows = first_step(model, SRC), Steps(model, SRC), torch.arange(10) // 2
+            for last in (SRC[:, 0], SRC[rows, 1]):
+                torch.testing.assert_close(ours(last), plain(last), rtol=1e-4, atol=1e-4)
+                ours.select(rows)
+                plain.select(rows)
 
 
 # --- models that do not fit ---------------------------------------------------------------------

@@ -138,6 +138,24 @@ def test_the_probabilities_of_a_draw_are_those_by_hand():
     tells_apart(probs_are_those_by_hand, sampling_probs, *PROBS_MUTANTS.values())
 
 
+def test_equals_of_the_kth_are_drawn_too():
+    def law(probs_of):
+        row = torch.tensor([[0.0, 3.0, 1.0, 1.0, 2.0, 1.0]])
+        found = [probs_of(row, top_k=k).count_nonzero().item() for k in (1, 2, 3, 4, 6)]
+        assert found == [1, 2, 5, 5, 6]
+
+    def exactly_k(row, *, top_k):
+        largest, ids = row.topk(top_k)
+        return torch.full_like(row, -math.inf).scatter(1, ids, largest).softmax(dim=-1)
+
+    tells_apart(law, sampling_probs, exactly_k)
+
+
+def test_top_p_of_1_cuts_nothing():
+    log_probs = torch.randn(1, 200_000, generator=seeded()).log_softmax(dim=-1)
+    assert torch.equal(sampling_probs(log_probs, top_p=1.0), sampling_probs(log_probs))
+
+
 @pytest.mark.parametrize("options", [dict(temperature=1e-4), dict(top_k=1), dict(top_p=1e-6)])
 def test_sharpened_to_the_limit_sampling_is_greedy(options):
     for model in MODELS:

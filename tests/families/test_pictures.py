@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_lib.config import ModelConfig
-from course_lib.decoding import beam_search, greedy
+from course_lib.decoding import beam_search, greedy, sample
 from course_lib.families import Captioner, PatchEmbedding, PictureEncoder, VisionTransformer, pictures
 from course_lib.recording import record_weights
 from tests.helpers.interface import law_no_output_sees_the_future
@@ -141,6 +141,12 @@ def test_lesson_11_decodes_captions_as_they_are():
     assert alone[0].ids == found[1].ids
     best = beam_search(model, some_pictures(), beam_size=1, max_len=6)
     assert [hypotheses[0].ids for hypotheses in best] == [each.ids for each in found]
+
+
+@pytest.mark.parametrize("search", [greedy, sample, beam_search])
+def test_a_picture_says_nothing_of_how_long_its_caption_may_be(search):
+    with pytest.raises(ValueError, match=r"give max_len: .* got \(3, 3, 4, 4\) torch.float64"):
+        search(caption_model(), some_pictures())
 
 
 def test_captions_of_another_batch_are_refused():

@@ -237,6 +237,12 @@ def test_long_texts_are_read_from_their_last_tokens():
         write(model, long, most=0)
 
 
+def test_a_padded_beginning_is_refused():
+    prompt = torch.tensor([[1, 5, 6], [1, 5, 0], [0, 1, 5]])
+    with pytest.raises(ValueError, match=r"expected beginnings without padding, rows \[1, 2\] have some"):
+        write(LanguageModel(CONFIG), prompt, most=3)
+
+
 # --- learning -----------------------------------------------------------------------------------
 
 
