@@ -5,11 +5,11 @@ import json
 import sys
 from pathlib import Path
 
-from course_lib.config import ARCHITECTURES, PRESETS
 from course_lib.data import describe, load_corpus
-from course_lib.training import SIDES, STORAGES, Experiment, train_preset
+from course_lib.storage import SHIPPED, read_as, translator_folder
+from course_lib.training import SEVERAL, add_experiment, experiment_of
 
-SHIPPED_PAIRS = 60_000  # of the course corpus, that the shipped translator for it learned from
+DEVICES = ("cpu", "cuda", "mps")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,16 +33,10 @@ def data(options: argparse.Namespace) -> None:
 def train(options: argparse.Namespace) -> None:
     """Trains a translator into a folder, with its log; goes on where an earlier call stopped. Also under torchrun."""
     from course_lib.training import process_group, train_translator
-    from course_lib.translator import SHIPPED
 
     if str(options.out) in SHIPPED:
         raise ValueError(f"--out {options.out} is the name of a translator that comes with the course")
-    changes = {name: getattr(options, name) for name in _OVERRIDES if getattr(options, name) is not None}
-    experiment = Experiment(
-        training=train_preset(options.preset, **changes),
-        model_changes=_model_changes(options),
-        **{name: getattr(options, name) for name in _EXPERIMENT},
-    )
+    experiment = experiment_of(options)
     with process_group(_device(options)) as device:
         log = train_translator(_corpus(options), options.out, experiment, device=device)
     if log["stopped"] == "interrupted":
@@ -53,20 +47,24 @@ def evaluate(options: argparse.Namespace) -> None:
     """Scores a translator on a part of a corpus: BLEU with its signature, and exact match."""
     from course_lib.training import score
 
-    translator = _translator(options)
+    translator, log = _translator(options), _log(options.model)
     if options.data == "course" and options.pairs is None:
-        options.pairs = _course_pairs(options.model)
+        options.pairs = _course_pairs(log)
+    if options.length_penalty is None:
+        options.length_penalty = log.get("length_penalty", 0.6)
     pairs = getattr(_corpus(options), options.split)
     print(score(translator, pairs, beam_size=options.beam_size, length_penalty=options.length_penalty).summary)
 
 
-def _course_pairs(model: str) -> int | None:
+def _log(model: str) -> dict:
+    """What a translator's training has written, if it is there."""
+    path = translator_folder(model) / "log.json"
+    return read_as(path, lambda text: dict(json.loads(text))) if path.exists() else {}
+
+
+def _course_pairs(log: dict) -> int | None:
     """How many pairs of the course corpus a translator learned from: what is unseen depends on it."""
-    if model == "course":
-        return SHIPPED_PAIRS
-    path = Path(model) / "log.json"
-    log = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return log.get("train_pairs") if log.get("corpus") == "course" else None
+    return log.get("corpus_pairs", log.get("train_pairs")) if log.get("corpus") == "course" else None
 
 
 def translate(options: argparse.Namespace) -> None:
@@ -104,20 +102,6 @@ def _stop() -> None:
     raise KeyboardInterrupt
 
 
-def _model_changes(options: argparse.Namespace) -> dict:
-    given = {"dropout": options.dropout, "d_ff": options.d_ff}
-    changes = {name: value for name, value in given.items() if value is not None}
-    if options.post_norm:
-        if options.architecture != "transformer":
-            raise ValueError(f"--post-norm is for a Transformer, not for {options.architecture}")
-        changes["norm_first"] = False
-    return changes
-
-
-# What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
-_EXPERIMENT = ("preset", "vocab_size", "lowercase", "architecture", "augment", "subword_dropout", "average", "report")
-_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "storage", "subword_dropout_side")
-_OVERRIDES = "epochs batch_tokens peak_lr warmup_steps decay accumulate consistency precision seed".split()
 _CORPORA = "course, multi30k, tatoeba, or the path of a two-column TSV file"
 
 
@@ -144,31 +128,9 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 def _add_train(command: argparse.ArgumentParser) -> None:
     _add_corpus(command, "course")
     command.add_argument("--pairs", type=int, help="of the course corpus, to train on (default: 30000)")
-    as_large = "another has as many parameters as the Transformer would have (default: transformer)"
-    kind = dict(type=lambda name: name.replace("-", " "), choices=ARCHITECTURES)  # state-space is "state space"
-    command.add_argument("--architecture", default="transformer", **kind, help=as_large)
-    command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--out", type=Path, required=True, help="folder for the translator, log and checkpoints")
-    command.add_argument("--start", help="everyday, course, or a folder: a translator to go on from (default: none)")
-    command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
-    command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
-    command.add_argument("--dropout", type=float, help="instead of the preset's dropout")
-    command.add_argument("--d-ff", type=int, help="instead of the preset's inner width of the feed-forward network")
-    command.add_argument("--post-norm", action="store_true", help="normalize after the residual, as the paper does")
-    command.add_argument("--augment", action="store_true", help="learn from made-up names, numbers, dates ... as well")
-    command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
-    command.add_argument("--subword-dropout-side", default="both", choices=SIDES, help="where (default: both)")
-    several = "; of several numbers the validation part chooses"
-    average_help = f"last epochs averaged at the end (default: 1){several}"
-    command.add_argument("--average", type=int, nargs="+", default=[1], help=average_help)
-    command.add_argument("--snapshots", type=int, default=0, help="times to keep the weights on the way (default: 0)")
-    part_help = "part to score at the end (default: valid): test once, when nothing is left to be chosen"
-    command.add_argument("--report", default="valid", choices=("valid", "test"), help=part_help)
-    command.add_argument("--storage", default="float32", choices=STORAGES, help="of the finished weights")
-    _add_search(command, several)
-    for name in _OVERRIDES:
-        kind = {"precision": str, "decay": str, "peak_lr": float, "consistency": float}.get(name, int)
-        command.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"instead of the preset's {name}")
+    add_experiment(command)
+    _add_search(command, dict(nargs="+", default=[0.6], help=f"alpha (default: 0.6){SEVERAL}"))
 
 
 def _add_benchmark(command: argparse.ArgumentParser) -> None:
@@ -181,7 +143,7 @@ def _add_benchmark(command: argparse.ArgumentParser) -> None:
 
 def _add_evaluate(command: argparse.ArgumentParser) -> None:
     _add_model(command, "course")  # the default sentences are its own
-    _add_search(command)
+    _add_search(command, dict(help="alpha (default: what the training chose, or 0.6)"))
     _add_corpus(command, "course")
     pairs_help = "of the course corpus, in its training part (default: as many as the translator learned from)"
     command.add_argument("--pairs", type=int, help=pairs_help)
@@ -190,7 +152,7 @@ def _add_evaluate(command: argparse.ArgumentParser) -> None:
 
 def _add_translate(command: argparse.ArgumentParser) -> None:
     _add_model(command, "everyday")
-    _add_search(command)
+    _add_search(command, dict(default=0.6, help="alpha (default: 0.6)"))
     command.add_argument("text", nargs="*", help="sentences; none reads standard input, one a line")
 
 
@@ -203,11 +165,9 @@ def _add_model(command: argparse.ArgumentParser, default: str) -> None:
     command.add_argument("--model", default=default, help=names)
 
 
-def _add_search(command: argparse.ArgumentParser, several: str = "") -> None:
-    """`several` says what becomes of several length penalties; without it there is one."""
+def _add_search(command: argparse.ArgumentParser, penalty: dict) -> None:
     command.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default: 4)")
-    number = dict(nargs="+", default=[0.6]) if several else dict(default=0.6)
-    command.add_argument("--length-penalty", type=float, help=f"alpha (default: 0.6){several}", **number)
+    command.add_argument("--length-penalty", type=float, **penalty)
     _add_device(command)
 
 
@@ -237,12 +197,12 @@ def _device(options: argparse.Namespace) -> str:
     import torch
 
     name = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if name.split(":")[0] not in DEVICES:
+        raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {name!r}")
     try:
         torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:  # unknown, or not on this machine
+    except (RuntimeError, AssertionError) as error:  # not on this machine
         raise ValueError(f"device {name}: {str(error).splitlines()[0]}") from error
-    if torch.device(name).type == "meta":
-        raise ValueError("device meta: it holds shapes and no numbers")
     return name
 
 

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 # Private-use characters, which nobody types: they stand for what is copied. `course_lib.data.augment` teaches them.
@@ -16,7 +16,8 @@ _PLAIN = str.maketrans(
     | {"’": "'", "‘": "'", "‚": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"'}
     | {"»": '"', "…": "...", "\u00ad": None, "\u200b": None, "\ufeff": None, "\u00a0": " "}
 )
-_PRIVATE = re.compile("[\ue000-\uf8ff]")
+_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd]")
+_PLACEHOLDER = re.compile(f" ?[{''.join(PLACEHOLDERS)}]")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _ENDING = "com org net edu gov info io de at ch uk fr eu example".replace(" ", "|")
 _ADDRESS = re.compile(
@@ -26,12 +27,12 @@ _ADDRESS = re.compile(
 _TRAILING = ".,;:!?)]}\"'"
 _DASH = re.compile(r"\s*[–—―−]\s*")
 _RANGE = re.compile(r"(?<=\d)\s*[–—―−]\s*(?=\d)")
-_MARKS = 0xE100  # private-use characters too: what is copied, while the whole text is still one
+_MARKS = 0xF0000  # private-use characters too, 65,534: what is copied, while the whole text is still one
 _WORD = re.compile(r"\b[a-z]+\b")
 _BEGINNING = re.compile(r"^\W*[a-z]|(?<=[.!?] )[a-z]|\bi\b")
 _WITHIN = re.compile(r"[.!?]\s+\S")  # an end of a sentence that is not that of the text
 _SIGNS = "<>=+*/|~^#@"
-_MARK = f"[{chr(_MARKS)}-\uf8ff]"
+_MARK = f"[{chr(_MARKS)}-\U000ffffd]"
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _FORMULA = rf"{_NUMBER}(?: ?[<>=+*/^] ?{_NUMBER})+"
 
@@ -56,10 +57,19 @@ class Piece:
         return lost + len(doubts(self.text, translation))
 
     def restore(self, translation: str) -> str:
-        """The translation, in which what was copied stands for its placeholders again."""
-        for number, original in enumerate(self.copied):
-            translation = translation.replace(_placeholder(number), original, 1)
-        return translation
+        """The translation, in which what was copied stands for its placeholders again; one too many is left out."""
+        return "".join(self.restore_tokens([translation]))
+
+    def restore_tokens(self, tokens: Iterable[str]) -> list[str]:
+        """The same for a translation in tokens, one after another; one too many becomes an empty token."""
+        waiting = {mark: iter(self.copied[number :: len(PLACEHOLDERS)]) for number, mark in enumerate(PLACEHOLDERS)}
+
+        def original(found: re.Match) -> str:
+            *space, mark = found[0]
+            copied = next(waiting[mark], None)
+            return "" if copied is None else "".join([*space, copied])
+
+        return [_PLACEHOLDER.sub(original, token) for token in tokens]
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,8 @@ def prepare(text: str, known: Callable[[str], bool], pieces: Callable[[str], int
     """A text as people type it to sentences that the model can read.
 
     HTML tags are left out; typographic quotes, dashes and dots become those of a typewriter; a text in capitals is
-    read in lower case; one without any capital gets those of its beginning and of the names that the model knows;
+    read in lower case, one word alone if the model knows it so (HELP, but not DVD); a text without any capital gets
+    those of its beginning and of the names that the model knows;
     placeholders take the place of web addresses, of words with characters that the model does not know, of signs such
     as <, of formulas such as 3 < 5, of rare names, and of a text without letters and digits; a text of more than two
     sentences, or of many words, is split where its sentences end, and any text where its lines end.
@@ -86,15 +97,16 @@ def prepare(text: str, known: Callable[[str], bool], pieces: Callable[[str], int
             in lower case too, so that no word is taken for a name because a sentence begins with it.
 
     Raises:
-        ValueError: if all its letters are of a script that the model does not know.
+        ValueError: if nothing is left of it; if all its letters are of a script that the model does not know.
     """
     remarks: list[str] = []
-    if not text.strip():
-        return Prepared((Piece(text),), ())
+    typed = text
     text, copied = _without_addresses(_without_tags(_PRIVATE.sub("", text), remarks))
     text = text.translate(_PLAIN)
     text = _DASH.sub(" - ", _RANGE.sub("-", text))
-    if _is_shouted(text):
+    if not text.strip():
+        raise ValueError(f"an empty sentence cannot be translated: {typed[:60]!r}")
+    if _is_shouted(text, pieces):
         text = text.lower()
         remarks.append("the text is in capitals: it was read in lower case")
     if text.islower():
@@ -110,9 +122,13 @@ def prepare(text: str, known: Callable[[str], bool], pieces: Callable[[str], int
     return Prepared(found, tuple(remarks))
 
 
-def doubts(src: str, translation: str) -> list[str]:
-    """What is wrong with a translation, as far as one can see without reading it: numbers changed, much left out."""
+def doubts(src: str, translation: str, copied: Iterable[str] = ()) -> list[str]:
+    """What is wrong with a translation, as far as one can see without reading it.
+
+    That is: numbers and copies that are not in it, and much left out.
+    """
     missing = [number for number in _long_numbers(src) if number not in _long_numbers(translation)]
+    missing += [original for original in copied if original not in translation and original not in missing]
     found = [f"not in the translation: {', '.join(missing)}"] if missing else []
     if len(src.split()) >= 10 and len(translation.split()) < len(src.split()) / 3:
         found.append("the translation is much shorter than the text: try it in shorter sentences")
@@ -193,8 +209,11 @@ def _sentences(text: str) -> list[str]:
         return [text]
     import sentencex  # the first short sentence need not wait for it
 
-    lines = re.findall(r"[^\n]*\n\s*|[^\n]+$", text)
-    return [sentence for line in lines for sentence in sentencex.segment("en", line) if sentence.strip()]
+    found: list[str] = []
+    for line, gap in re.findall(r"([^\n]*\S)(\s*)", text):
+        *before, last = sentencex.segment("en", line)
+        found += [*before, last.rstrip() + gap]
+    return found
 
 
 def _piece(sentence: str, copied: list[str]) -> Piece:
@@ -209,8 +228,11 @@ def _placeholder(number: int) -> str:
     return PLACEHOLDERS[number % len(PLACEHOLDERS)]
 
 
-def _is_shouted(text: str) -> bool:
-    return text.isupper() and len(re.findall(r"[^\W\d_]{2,}", text)) > 1
+def _is_shouted(text: str, pieces: Callable[[str], int]) -> bool:
+    words = re.findall(r"[^\W\d_]+", text) if text.isupper() else []
+    if len(words) == 1:
+        return pieces(words[0]) > 1 == min(map(pieces, (words[0].lower(), words[0].title())))
+    return any(len(word) > 1 for word in words)
 
 
 def _long_numbers(text: str) -> list[str]:

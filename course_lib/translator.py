@@ -15,6 +15,8 @@ from course_lib.decoding import Hypothesis, beam_search, check_search, greedy, n
 from course_lib.preprocessing import PLACEHOLDERS, Piece, Prepared, doubts, prepare
 from course_lib.recording import AttentionMaps, record_attention
 from course_lib.storage import (
+    PRETRAINED,
+    SHIPPED,
     check_enough,
     check_files,
     hashes,
@@ -23,14 +25,16 @@ from course_lib.storage import (
     read_as,
     replacing,
     save_tensors,
-    step_file,
+    saved_steps,
+    translator_folder,
+    weights_file,
 )
 from course_lib.tokenizer import Tokenizer, closed
 from course_lib.transformer import Transformer, eval_mode
 
+__all__ = ["PRETRAINED", "SHIPPED", "Translation", "Translator", "saved_steps"]
+
 BATCH_SENTENCES = 64
-PRETRAINED = Path(__file__).parent / "pretrained"
-SHIPPED = ("everyday", "course")  # translators that come with the course
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,7 @@ class Translator:
             config.write_text(json.dumps(config_to_values(self.model.config), indent=2) + "\n", encoding="utf-8")
             self.tokenizer.save(tokenizer)
             beside = hashes({"config.json": config, "tokenizer.json": tokenizer})
-            save_tensors(folder / "model.safetensors", self.model.state_dict(), beside, dtype=dtype)
+            save_tensors(weights_file(folder), self.model.state_dict(), beside, dtype=dtype)
 
     @classmethod
     def from_pretrained(cls, name_or_folder: str | Path = "everyday", *, step: int | None = None) -> "Translator":
@@ -156,12 +160,13 @@ class Translator:
             step: of the training, to see what it knew by then: one of `saved_steps`; None for the finished one.
 
         Raises:
-            FileNotFoundError, ValueError: if a file is missing; if one is damaged or belongs to something else.
+            FileNotFoundError: if there is no such translator, or a file is missing.
+            ValueError: if a file is damaged or belongs to something else, or on a step that was not kept.
         """
-        folder = _folder(name_or_folder)
+        folder = translator_folder(name_or_folder)
         config = read_as(folder / "config.json", lambda text: config_from_values(json.loads(text)))
         tokenizer = read_as(folder / "tokenizer.json", Tokenizer.from_json)
-        path = folder / "model.safetensors" if step is None else step_file(folder, step)
+        path = weights_file(folder, step)
         tensors, beside = load_tensors(path)
         check_enough(path, tensors, config.num_parameters)  # before memory is taken for them
         model = model_of(config)
@@ -223,25 +228,16 @@ class Translator:
         )
 
 
-def saved_steps(name_or_folder: str | Path) -> list[int]:
-    """The steps of its training after which a translator's weights were kept, see Experiment.snapshots."""
-    return sorted(int(path.stem.split("-")[1]) for path in (_folder(name_or_folder) / "steps").glob("step-*"))
-
-
-def _folder(name_or_folder: str | Path) -> Path:
-    return PRETRAINED / name_or_folder if name_or_folder in SHIPPED else Path(name_or_folder)
-
-
 def _joined(text: str, found: list[tuple[Piece, Translation]], remarks: tuple[str, ...]) -> Translation:
     """One translation of all pieces of a text, with what was copied in its place."""
     whole = "".join(piece.restore(part.text) + piece.gap for piece, part in found).strip()
     return Translation(
         text=whole,
-        src_tokens=[piece.restore(token) for piece, part in found for token in part.src_tokens],
-        tgt_tokens=[piece.restore(token) for piece, part in found for token in part.tgt_tokens],
+        src_tokens=[token for piece, part in found for token in piece.restore_tokens(part.src_tokens)],
+        tgt_tokens=[token for piece, part in found for token in piece.restore_tokens(part.tgt_tokens)],
         score=sum(part.score for _, part in found) / len(found),
         attention=found[0][1].attention,
-        remarks=(*remarks, *doubts(text, whole)),
+        remarks=(*remarks, *doubts(text, whole, [original for piece, _ in found for original in piece.copied])),
     )
 
 

@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,6 +117,34 @@ def test_the_search_is_what_was_asked_for(model, toy):
         the_search_is_what_was_asked_for(without_the_penalty, model, toy)
 
 
+def law_the_penalty_is_the_one_that_was_chosen(read, toy, folder):
+    """By the training, or by who asks; and the API's, where neither did."""
+    toy_translator().save_pretrained(folder)
+    for model, log, flags, expected in (
+        ("everyday", None, [], 1.0),
+        ("everyday", None, ["--length-penalty", "0.2"], 0.2),
+        (folder, None, [], 0.6),
+        (folder, {"corpus": "toy", "stopped": "interrupted"}, [], 0.6),
+        (folder, {"corpus": "toy", "length_penalty": 1.5}, [], 1.5),
+    ):
+        if log:
+            (folder / "log.json").write_text(json.dumps(log))
+        with mock.patch.object(training, "score", return_value=mock.Mock(summary="scored")) as scored:
+            assert read(["evaluate", "--device", "cpu", "--data", str(toy), "--model", str(model), *flags]) == 0
+        assert scored.call_args.kwargs == dict(beam_size=4, length_penalty=expected)
+
+
+def of_no_log(arguments):
+    with mock.patch("course_lib.__main__._log", return_value={}):
+        return main(arguments)
+
+
+def test_evaluate_takes_the_penalty_that_was_chosen(toy, tmp_path):
+    law_the_penalty_is_the_one_that_was_chosen(main, toy, tmp_path)
+    with pytest.raises(AssertionError):
+        law_the_penalty_is_the_one_that_was_chosen(of_no_log, toy, tmp_path)
+
+
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
 def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
     assert main(["evaluate", "--model", str(model), "--data", str(toy), "--split", split, "--beam-size", "1"]) == 0
@@ -143,6 +173,21 @@ def test_every_option_of_train_reaches_the_training(architecture, flags, changes
     config = train_preset("mini", epochs=3, decay="inverse_sqrt")
     changes = {"dropout": 0.4, "d_ff": 96} | changes
     assert asked == Experiment(**options, training=config, model_changes=changes, lowercase=True, augment=True)
+
+
+def test_each_choice_that_the_help_shows_is_one_word_and_is_taken(toy, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    shown = dict(re.findall(r"^  --([\w-]+) \{(.+?)\}", capsys.readouterr().out, flags=re.M))
+    assert {"architecture", "decay", "precision", "storage"} <= set(shown)
+    for name, choices in shown.items():
+        for choice in choices.split(","):
+            with mock.patch.object(training, "train_translator", return_value={"stopped": "finished"}) as train:
+                command = f"train --data {toy} --out {tmp_path} --device cpu --{name} {choice}"
+                assert main(command.split()) == 0
+            field, asked = name.replace("-", "_"), train.call_args.args[2]
+            value = getattr(asked if hasattr(asked, field) else asked.training, field)
+            assert value == (choice.replace("-", " ") if name == "architecture" else choice)
 
 
 def test_benchmark_trains_what_was_asked_for_and_prints_each_result(toy, tmp_path, capsys):
@@ -210,8 +255,9 @@ def of_the_default_size(arguments):
 
 def test_a_translator_is_scored_on_what_it_has_not_learned(tmp_path):
     toy_translator().save_pretrained(tmp_path)
-    (tmp_path / "log.json").write_text(json.dumps({"corpus": "course", "train_pairs": 50_000}))
-    what_is_scored_is_unseen(main, tmp_path)
+    for pairs in ({"train_pairs": 50_000}, {"train_pairs": 85_000, "corpus_pairs": 50_000}):  # the rest was made up
+        (tmp_path / "log.json").write_text(json.dumps({"corpus": "course"} | pairs))
+        what_is_scored_is_unseen(main, tmp_path)
     with pytest.raises(AssertionError):
         what_is_scored_is_unseen(of_the_default_size, tmp_path)
     (tmp_path / "log.json").write_text(json.dumps({"corpus": "multi30k", "train_pairs": 29_000}))
@@ -260,7 +306,9 @@ ERRORS = {
     "no translator": (["translate", "--model", "nowhere", "a dog"], "nowhere"),
     "no epochs": ([*TRAIN, "--epochs", 0], "epochs must be at least 1, got 0"),
     "norms of an LSTM": ([*TRAIN, "--architecture", "lstm", "--post-norm"], "is for a Transformer, not for lstm"),
-    "precision": ([*TRAIN, "--precision", "int4"], "'float32' or 'bfloat16'"),
+    "unknown translator": (["translate", "--model", "german"], "no translator at german: expected everyday, course"),
+    "a large seed": ([*TRAIN, "--seed", 2**70], "seed must be an int of at most 64 bits"),
+    "a log that is none": (["evaluate", "--model", "MODEL WITH LOG", "--data", "TOY"], "log.json is damaged"),
     "no room for characters": ([*TRAIN, "--vocab-size", 9], "vocab_size must hold"),
     "negative vocabulary": ([*TRAIN, "--vocab-size", -1], "vocab_size"),
     "no beam": ([*TRANSLATE, "--beam-size", 0, "a dog"], "beam_size must be a whole number from 1 to 1000, got 0"),
@@ -268,7 +316,8 @@ ERRORS = {
     "no penalty": ([*TRANSLATE, "--length-penalty", "nan", "a dog"], "must be a finite number, got nan"),
     "endless penalty": ([*TRAIN, "--length-penalty", "0.6", "inf"], "must be a finite number, got inf"),
     "too long": ([*TRANSLATE, "a dog " * 20], "the model has positions for 24"),
-    "device": ([*TRANSLATE, "--device", "abacus", "a dog"], "abacus"),
+    "device": ([*TRANSLATE, "--device", "gpu", "a dog"], "device must be one of cpu, cuda, mps, got 'gpu'"),
+    "device without numbers": ([*TRANSLATE, "--device", "meta", "a dog"], "device must be one of cpu, cuda, mps"),
     "absent device": ([*TRANSLATE, "--device", "cuda:77", "a dog"], "cuda"),
     "name that is taken": (["train", "--data", "TOY", "--out", "everyday"], "comes with the course"),
     "folder is a file": (["train", "--data", "TOY", "--out", "TOY"], "toy.tsv"),
@@ -281,7 +330,9 @@ def filled_in(toy, model, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "account"))
     monkeypatch.delenv("COURSE_DATA", raising=False)
-    paths = {"TOY": toy, "MODEL": model, "OUT": tmp_path / "out"}
+    logged = shutil.copytree(model, tmp_path / "logged")
+    (logged / "log.json").write_text("[1]")
+    paths = {"TOY": toy, "MODEL": model, "OUT": tmp_path / "out", "MODEL WITH LOG": logged}
     return lambda arguments: [paths.get(argument, argument) for argument in arguments]
 
 
@@ -315,10 +366,22 @@ def test_the_same_folder_with_another_configuration_is_refused(toy, tmp_path, ca
     with mock.patch.object(experiment, "model_preset", tiny_preset):
         assert main([str(part) for part in command]) == 0
         capsys.readouterr()
-        assert "differs in ['seed']" in error_of(main, [*command, "--seed", 5], capsys)
+        told = error_of(main, [*command, "--seed", 5], capsys)
+        assert f"{tmp_path / 'checkpoints'} holds another run" in told and "differs in ['seed']" in told
+        assert "delete this one to begin anew" in told
+        shutil.rmtree(tmp_path / "checkpoints")
+        assert main([str(part) for part in [*command, "--seed", 5]]) == 0
+    assert json.loads((tmp_path / "log.json").read_text())["training"]["seed"] == 5
 
 
-@pytest.mark.parametrize("arguments", [[], ["train"], ["fly"], ["train", "--out=x", "--preset=huge"]])
+@pytest.mark.parametrize("flags", [["--preset=huge"], ["--precision=int4"], ["--decay=cosine"], ["--architecture=rnn"]])
+def test_a_choice_that_there_is_not_shows_those_that_there_are(flags, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "--out=x", *flags])
+    assert stopped.value.code == 2 and "(choose from " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["train"], ["fly"]])
 def test_a_wrong_command_shows_its_usage(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(arguments)

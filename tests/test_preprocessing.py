@@ -74,7 +74,30 @@ def test_what_is_copied_comes_back():
 
 
 def test_the_marks_of_copies_cannot_be_typed():
-    assert only(f"Hello{PLACEHOLDERS[0]} \ue100you.") == "Hello you."
+    assert only(f"Hello{PLACEHOLDERS[0]} \ue100\U000f0001you.") == "Hello you."
+
+
+def law_copies_come_back_in_tokens(restore_tokens):
+    piece = Piece("", ("a", "b", "c", "d", "e"))
+    first, second, third = PLACEHOLDERS
+    tokens = [f" {first}", second, "x", third, first, "y", f" {second}", first]  # one too many
+    assert restore_tokens(piece, tokens) == [" a", "b", "x", "c", "d", "y", " e", ""]
+    assert restore_tokens(piece, [f"{first} x {third} {third}"]) == ["a x c"]
+
+
+def one_token_at_a_time(piece, tokens):
+    return [piece.restore(token) for token in tokens]
+
+
+def test_copies_come_back_in_tokens():
+    tells_apart(law_copies_come_back_in_tokens, Piece.restore_tokens, one_token_at_a_time)
+
+
+def test_there_are_marks_for_a_long_text():
+    words = ["π"] * 7000  # more than the private-use characters of two bytes
+    text = "Not " + ", ".join(words)
+    (piece,) = prepare(text, known).pieces
+    assert list(piece.copied) == words and piece.restore(piece.text) == text
 
 
 RARE = {"Zendaya", "zendaya", "Quux", "quux", "Unquestionably"}
@@ -175,8 +198,33 @@ def law_capitals_are_read_in_lower_case(prepare):
     for text, read in (("I AM TIRED.", "I am tired."), ("HELP ME! 123", "Help me! 123")):
         found = prepare(text, known)
         assert found.pieces[0].text == read and "capitals" in found.remarks[0]
+    assert only("I AM") == "I am"
     for text in ("I AM Tired.", "NATO", "USA!", "I", "A 3"):
         assert prepare(text, known).pieces[0].text == text and not prepare(text, known).remarks
+
+
+def of_few(word: str) -> int:
+    return 1 if word in ("help", "Anna", "OK", "ok") else 2
+
+
+def law_one_word_in_capitals_is_read_as_it_is_known(prepare):
+    for text, read in {"HELP!": "Help!", "ANNA": "Anna", "Anna": "Anna", "DVD": "DVD", "OK": "OK"}.items():
+        assert prepare(text, known, of_few).pieces[0].text == read
+
+
+def test_one_word_in_capitals_is_read_as_it_is_known():
+    tells_apart(
+        law_one_word_in_capitals_is_read_as_it_is_known,
+        prepare,
+        lambda text, known, pieces: prepare(text, known),
+        lambda text, known, pieces: prepare(text.lower(), known, pieces),
+    )
+
+
+@pytest.mark.parametrize("text", ["", " \n", "<b></b>", "<s> </s>", "\u200b", PLACEHOLDERS[0]])
+def test_a_text_of_nothing_is_refused(text):
+    with pytest.raises(ValueError, match=f"an empty sentence cannot be translated: '{re.escape(repr(text)[1:-1])}'"):
+        prepare(text, known)
 
 
 def test_capitals_are_read_in_lower_case():
@@ -196,7 +244,7 @@ def test_tags_are_left_out_and_said_so():
     assert not prepare("I think 3 < 5 and 7 > 2.", known).remarks
 
 
-LONG = "Dr. Smith is here. He waits until 5 p.m. in room 3.\nHe is busy now, see example.com or b.com. "
+LONG = "Dr. Smith is here. He waits until 5 p.m. in room 3.\n\n He is busy now, see example.com or b.com. "
 LONG += "Do not be late, he says."
 
 
@@ -208,7 +256,7 @@ def law_a_long_text_is_split(prepare):
         "He is busy now, see example.com or b.com.",
         "Do not be late, he says.",
     ]
-    assert [piece.gap for piece in found.pieces] == [" ", "\n", " ", ""]
+    assert [piece.gap for piece in found.pieces] == [" ", "\n\n ", " ", ""]
     assert [len(piece.copied) for piece in found.pieces] == [0, 0, 2, 0]
     assert found.pieces[2].text.count(PLACEHOLDERS[0]) == found.pieces[2].text.count(PLACEHOLDERS[1]) == 1
     assert found.remarks == ("4 sentences, translated one by one",)
@@ -243,9 +291,15 @@ def law_doubts(doubts):
     assert doubts("I have 12345 books.", "Ich habe 1245 Bücher.") == ["not in the translation: 12345"]
     assert "much shorter" in doubts("word " * 30, "Wort Wort")[0]
     assert not doubts("word " * 30, "Wort " * 20)
+    assert doubts("", "Zendayas Auto", ["Zendaya", "Quux"]) == ["not in the translation: Quux"]
+    assert doubts("12345", "", ["12345"]) == ["not in the translation: 12345"]
 
 
 def test_lost_numbers_and_words_are_seen():
     tells_apart(
-        law_doubts, doubts, lambda *texts: [], lambda src, translation: doubts(src, translation.replace(".", " "))
+        law_doubts,
+        doubts,
+        lambda *texts: [],
+        lambda src, translation, copied=(): doubts(src, translation.replace(".", " "), copied),
+        lambda src, translation, copied=(): doubts(src, translation),
     )

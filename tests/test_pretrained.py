@@ -15,7 +15,7 @@ from course_lib.storage import load_tensors, load_weights, save_tensors
 from course_lib.tokenizer import Tokenizer
 from course_lib.training.config import TrainConfig
 from course_lib.training.loop import fit
-from course_lib.translator import Translator
+from course_lib.translator import Translator, saved_steps
 from tests.helpers.corpora import TEXTS, toy_pairs
 from tests.helpers.laws import raised
 from tests.helpers.tiny import toy_translator
@@ -155,6 +155,24 @@ def refused(folder, *parts):
     assert error is not None, "loaded all the same"
     for part in parts:
         assert part in str(error), str(error)
+
+
+def test_an_unknown_translator_is_told_which_there_are(tmp_path):
+    for name in ("german", tmp_path / "german", str(tmp_path / "german")):
+        error = raised(FileNotFoundError, partial(Translator.from_pretrained, name))
+        assert str(error) == f"no translator at {name}: expected everyday, course, or the folder of another"
+    for name in (None, 7):
+        error = raised(ValueError, partial(Translator.from_pretrained, name))
+        assert str(error) == f"expected the name of a translator, or its folder, got {name!r}"
+
+
+def test_an_unknown_step_is_told_which_there_are(folder):
+    kept = ", ".join(map(str, saved_steps("course")))
+    for step in (99, 100.5, "100", -1):
+        error = raised(ValueError, partial(Translator.from_pretrained, "course", step=step))
+        assert str(error).endswith(f"course has the weights after step {kept}, got {step!r}")
+    error = raised(ValueError, lambda: Translator.from_pretrained(folder, step=100))
+    assert str(error) == f"{folder} has the weights of no step before the last, got 100"
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -241,4 +241,4 @@ def test_a_long_text_is_translated_sentence_by_sentence():
 
 def test_what_is_lost_is_said():
     with mock.patch.object(Tokenizer, "decode", lambda self, ids: "a cat"):
-        assert Echo().translate("a dog 12345").remarks == ("not in the translation: 12345",)
+        assert Echo().translate("a dog 12345").remarks == ("not in the translation: 12345, A",)

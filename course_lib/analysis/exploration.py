@@ -85,8 +85,8 @@ def explore(
     top = probs.topk(min(num_candidates, probs.shape[-1]))
     return Exploration(
         text=sentence.restore(tokenizer.decode(outputs)),
-        src_tokens=[sentence.restore(tokenizer.token(i)) for i in src_ids],
-        tgt_tokens=[sentence.restore(tokenizer.token(i)) for i in outputs],
+        src_tokens=sentence.restore_tokens(map(tokenizer.token, src_ids)),
+        tgt_tokens=sentence.restore_tokens(map(tokenizer.token, outputs)),
         tgt_ids=outputs,
         probabilities=probs.gather(1, torch.tensor(outputs)[:, None]).squeeze(1).tolist(),
         candidates=[

@@ -63,7 +63,8 @@ def run_grid(
 
     Args:
         grid: the comparison.
-        path: of the record, written after each run; runs that it has are not made again.
+        path: of the record, read and written after each run; runs that it has are not made again, and those that other
+            processes add meanwhile stay.
         folder: gets a folder for each run.
         sides: that are run; none stands for all.
         jobs: runs at a time, each in a process of its own.
@@ -78,19 +79,27 @@ def run_grid(
     if unknown := set(sides) - set(grid.sides):
         raise ValueError(f"sides must be among {', '.join(grid.sides)}; got {sorted(unknown)}")
     path, folder = Path(path), Path(folder)
-    record = read_record(path) if path.exists() else new_record(grid.name, grid.question)
-    if record["experiment"] != grid.name:
-        raise ValueError(f"{path} is the record of {record['experiment']!r}, not of {grid.name!r}")
+    record = _record(grid, path)
     for stage in ("tuning", "final"):
         missing = [job for job in _jobs(grid, stage, sides or tuple(grid.sides), record) if not find_run(record, *job)]
         bar = tqdm(total=len(missing), desc=f"{grid.name}, {stage}", unit="run", disable=not progress)
         with bar:
             for (side, stage_, seed, choices), outcome in _outcomes(grid, missing, folder, jobs):
-                run = {"side": side, "stage": stage_, "seed": seed, "choices": as_json(choices), **outcome}
-                record["runs"].append(run)
-                write_record(path, record)
+                record = _record(grid, path)  # again: another process may have added runs of other sides
+                if not find_run(record, side, stage_, seed, choices):
+                    run = {"side": side, "stage": stage_, "seed": seed, "choices": as_json(choices), **outcome}
+                    record["runs"].append(run)
+                    write_record(path, record)
                 bar.update()
-    return read_record(path) if record["runs"] else record
+    return _record(grid, path)
+
+
+def _record(grid: Grid, path: Path) -> dict:
+    """What is recorded by now; ValueError if the record is another experiment's."""
+    record = read_record(path) if path.exists() else new_record(grid.name, grid.question)
+    if record["experiment"] != grid.name:
+        raise ValueError(f"{path} is the record of {record['experiment']!r}, not of {grid.name!r}")
+    return record
 
 
 def chosen(grid: Grid, side: str, record: dict) -> dict:

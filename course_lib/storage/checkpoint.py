@@ -65,11 +65,6 @@ def _checksum(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
     return f"{found:08x}"
 
 
-def step_file(folder: str | Path, step: int) -> Path:
-    """Where a translator's folder keeps the weights after a step of its training."""
-    return Path(folder) / "steps" / f"step-{step:06d}.safetensors"
-
-
 def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict]:
     """Reads what save_tensors wrote.
 

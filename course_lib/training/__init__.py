@@ -6,7 +6,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "budget": ["PEAKS", "Budget", "capacity", "paper_utilization", "serial_share", "speed_up", "training_flops"],
-        "config": ["SIDES", "STORAGES", "Experiment", "TrainConfig", "train_preset"],
+        "config": ["Experiment", "TrainConfig", "train_preset"],
+        "options": ["SEVERAL", "add_experiment", "experiment_of"],
         "loss": ["label_smoothed_loss", "smoothing_floor"],
         "schedule": ["learning_rate", "paper_rate"],
         "distributed": [

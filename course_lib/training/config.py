@@ -26,6 +26,8 @@ _RUNS = {
 
 MOST_SNAPSHOTS = 1000
 SIDES = ("both", "source")  # whose subwords are dropped
+DECAYS = ("inverse_sqrt", "linear")
+PRECISIONS = ("float32", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self):
+        two = isinstance(self.betas, list | tuple) and len(self.betas) == 2
+        require(two, f"betas must be two numbers, got {self.betas!r}")
         object.__setattr__(self, "betas", tuple(self.betas))  # JSON brings a list
         check_sizes(**{name: getattr(self, name) for name in ("epochs", "batch_tokens", "accumulate", "warmup_steps")})
         for name in ("peak_lr", "clip_norm"):
@@ -77,17 +81,12 @@ class TrainConfig:
         for name in ("weight_decay", "consistency"):
             require(getattr(self, name) >= 0, f"{name} must not be negative, got {getattr(self, name)}")
         require(self.eps > 0, f"eps must be above 0, got {self.eps}")
-        require(len(self.betas) == 2, f"betas must be two numbers, got {self.betas}")
         check_shares(label_smoothing=self.label_smoothing, beta_1=self.betas[0], beta_2=self.betas[1])
-        require(isinstance(self.seed, int), f"seed must be an int, got {self.seed!r}")
-        require(
-            self.decay in ("inverse_sqrt", "linear"),
-            f"decay must be 'inverse_sqrt' or 'linear', got {self.decay!r}",
-        )
-        require(
-            self.precision in ("float32", "bfloat16"),
-            f"precision must be 'float32' or 'bfloat16', got {self.precision!r}",
-        )
+        small = isinstance(self.seed, int) and -(2**63) <= self.seed < 2**63
+        require(small, f"seed must be an int of at most 64 bits, got {self.seed!r}")
+        for name, known in (("decay", DECAYS), ("precision", PRECISIONS)):
+            value = getattr(self, name)
+            require(value in known, f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
 
     def to_dict(self) -> dict:
         """The configuration as plain JSON values."""

@@ -43,17 +43,18 @@ def train_translator(
         progress: show a progress bar and a line for each epoch.
 
     Returns:
-        the log: corpus, model, training, date, commit, machine, the history's epochs, seconds and cpu_seconds; once
-        finished what was chosen, all choices with their BLEU, and the scores of the part to report. Of several
+        the log: corpus, model, training, date, commit, machine, the history's epochs, seconds and cpu_seconds; of the
+        training part corpus_pairs as it was given, and train_pairs with what was made up and without what was skipped;
+        once finished what was chosen, all choices with their BLEU, and the scores of the part to report. Of several
         processes, rank 0 alone chooses, scores and writes.
 
     Raises:
         ValueError: if the folder holds another experiment, or a part that is needed has no pairs that the model has
             positions for; single pairs that are too long are skipped, counted and told.
     """
-    folder = Path(folder)
+    folder, given = Path(folder), len(corpus.train)
     if experiment.augment:
-        corpus = replace(corpus, train=augmented(corpus.train))
+        corpus = replace(corpus, train=augmented(corpus.train, held_out=[*corpus.valid, *corpus.test]))
     checkpoints = folder / "checkpoints"
     _make_room(folder, checkpoints)
     translator = _untrained(corpus, experiment, device)
@@ -69,12 +70,13 @@ def train_translator(
         valid=valid,
         folder=checkpoints,
         keep=experiment.kept_epochs,
+        start=experiment.start,
         on_step=_keeping(folder, experiment.snapshots),
         on_epoch=_scoring(translator, corpus, progress),
         progress=progress,
     )
     log = _header(corpus, experiment, translator.model) | _story(history, device)
-    log["skipped_pairs"] = len(encoded.skipped)
+    log |= {"corpus_pairs": given, "skipped_pairs": len(encoded.skipped)}
     if rank() > 0:
         return log
     if history.stopped == "finished":

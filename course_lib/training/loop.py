@@ -28,6 +28,7 @@ def fit(
     folder: str | Path | None = None,
     keep: int = 0,
     loss: Callable | None = None,
+    start: str | None = None,
     on_step: Callable[[Transformer, History], None] | None = None,
     on_epoch: Callable[[Transformer, History], dict | None] | None = None,
     progress: bool = True,
@@ -49,6 +50,7 @@ def fit(
         keep: how many epochs' weights to keep for `average_checkpoints`.
         loss: of a batch, called as `batch_loss` is, which is the default and stays that of the validation; whoever
             resumes a run gives the same one again.
+        start: the translator whose weights the model begins with, if any: a part of the configuration of the run.
         on_step, on_epoch: called after each step and each epoch; what on_epoch returns is added to the history.
         progress: show a progress bar.
 
@@ -62,7 +64,7 @@ def fit(
     Paper: sections 5.2 to 5.4.
     """
     keep_freed_memory()
-    run, stop = Run(model, batches, config, folder, keep, loss), False
+    run, stop = Run(model, batches, config, folder, keep, loss, start), False
     torch.manual_seed(config.seed + rank() * SEEDS_APART)
     if rank() > 0:
         valid, on_step, on_epoch, progress = None, None, None, False

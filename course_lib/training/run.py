@@ -61,8 +61,8 @@ class DivergedError(ValueError):
 class Run:
     """The state of one `fit`: where it stands, and how to save and restore it."""
 
-    def __init__(self, model, batches, config, folder, keep, loss=None):
-        self.model, self.batches, self.config, self.keep = model, batches, config, keep
+    def __init__(self, model, batches, config, folder, keep, loss=None, start=None):
+        self.model, self.batches, self.config, self.keep, self.start = model, batches, config, keep, start
         self.folder = None if folder is None else Path(folder)
         self.device = next(model.parameters()).device
         self.epoch = self.batch = self.step = 0  # finished epochs; batches done in this one; steps done
@@ -74,6 +74,7 @@ class Run:
         require(not (loss and config.consistency), "consistency is of the usual loss, and another one was given")
         self.loss = shared_loss(model, config.label_smoothing, loss or _usual_loss(config))
         self.optimizer = _optimizer(model, config)
+        self.optimizer.zero_grad()  # of what was done with the model before
 
     def rest_of_epoch(self) -> Iterator[list[Batch]]:
         """Groups of micro-batches, one group a step, from where the run stands."""
@@ -173,13 +174,13 @@ class Run:
         own = self._info()
         if info.keys() != own.keys():
             raise ValueError(f"{self.folder / 'last.safetensors'} holds no training run")
-        info["training"] = {"consistency": 0.0} | info["training"]  # runs that began before there was one
+        info["training"] = {"consistency": 0.0, "start": self.start} | info["training"]  # older runs lack them
         for name in ("model", "training"):
             if info[name] != own[name]:
                 changed = sorted(key for key in own[name] if info[name].get(key) != own[name][key])
-                raise ValueError(f"{self.folder} holds another run: its {name} configuration differs in {changed}")
+                raise _another_run(self.folder, f"its {name} configuration differs in {changed}")
         if info["pairs"] != own["pairs"]:
-            raise ValueError(f"{self.folder} holds another run: its sentence pairs, or their batches, differ")
+            raise _another_run(self.folder, "its sentence pairs, or their batches, differ")
         load_weights(self.model, _below("model.", state))
         moments: dict[int, dict[str, Tensor]] = {}
         for key, tensor in _below("optimizer.", state).items():
@@ -196,7 +197,7 @@ class Run:
     def _info(self) -> dict:
         return {
             "model": self.model.config.to_dict(),
-            "training": {**self.config.to_dict(), "betas": list(self.config.betas)},
+            "training": {**self.config.to_dict(), "betas": list(self.config.betas), "start": self.start},
             "pairs": self.pairs_checksum,
             "history": asdict(self.history),
             "epoch": self.epoch,
@@ -208,6 +209,12 @@ class Run:
 def epoch_file(folder: Path, epoch: int) -> Path:
     """Where a run keeps the weights of an epoch, counted from 1."""
     return folder / f"epoch-{epoch:04d}.safetensors"
+
+
+def _another_run(folder: Path, difference: str) -> ValueError:
+    return ValueError(
+        f"{folder} holds another run: {difference}; train into another folder, or delete this one to begin anew"
+    )
 
 
 def _random_name(kind: str, process: int) -> str:

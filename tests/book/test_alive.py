@@ -18,12 +18,17 @@ from notebooks.source.book_alive import LIVING
 from tests.helpers.rounding import in_255_steps
 from tests.helpers.visitors import ROWS
 
+ODD = [  # and what nobody in the corpora types
+    *("HELP!", "DVD", "NATO", "I AM", "BERLIN", "YES", "<b></b>", "<s> </s>", "Hello.\n\n How are you?\n", "\nHi."),
+    *("\ue000\U000f0001", "I like Жа, but Жб, or Жв, not Жг.", "π, " * 7000 + "and me"),
+]
 SENTENCES = [
     "I am tired.",
     "Where is the train station?",
     "She gave him 3 books.",
     "we live in berlin",
     "Who is Zendaya?",
+    "I like Жа, but Жб, or Жв, not Жг.",
 ]
 PREPARE = """async ([alive, texts]) => {
   const { Tokenizer } = await import(alive + "tokenizer.js"), { prepare } = await import(alive + "door.js");
@@ -67,8 +72,8 @@ def rounded() -> Translator:
 
 
 def typed() -> list[str]:
-    """5,000 texts: what visitors type, sentences of both languages of the course corpus, of Tatoeba where it is."""
-    texts = [row[1].replace("\\n", "\n") for row in ROWS]
+    """5,000 texts: ODD, what visitors type, both languages of the course corpus, and of Tatoeba where it is."""
+    texts = [*ODD, *(row[1].replace("\\n", "\n") for row in ROWS)]
     try:
         pairs = load_corpus("tatoeba").valid
     except FileNotFoundError:
@@ -84,7 +89,7 @@ def by_library(translator: Translator, text: str) -> list:
         door = {"pieces": [vars(piece) | {"copied": list(piece.copied)} for piece in found.pieces]}
         door |= {"remarks": list(found.remarks)}
     except ValueError as error:
-        door = str(error)
+        door = str(error).replace(r"\ue000\U000f0001", "\ue000\U000f0001")
     return [tokenizer.encode(text), tokenizer.decode(tokenizer.encode(text)), door]
 
 
@@ -104,6 +109,7 @@ def test_tokenizer_and_door_are_those_of_the_library(page: Page, address: str) -
         ("tokenizer", 'i ? " " : ""', '""', "Where is the train station?"),
         ("door", "RARE_PIECES = 3", "RARE_PIECES = 9", "Who is Zendaya?"),
         ("door", "if (isLower(text))", "if (false)", "we live in berlin"),
+        ("door", "pieces(words[0]) > 1 &&", "", "TOM"),
         ("door", "ABBREVIATED.test", "!ABBREVIATED.test", "Dr. Smith is here. He is late. He is busy."),
     ],
 )

@@ -261,6 +261,26 @@ def test_two_sentences_are_joined_alike():
     assert made.joined(Pair("Stop!", "Halt."), PAIRS[0], random.Random(0)) is None
 
 
+def law_nothing_held_out_is_made(make):
+    """All else is made as before."""
+    many = PAIRS * 30
+    all_made = augmented(many)[len(many) :]
+    held_out = [*all_made[::7], Pair("Nobody wrote that.", all_made[1].tgt)]
+    unseen = {text for pair in held_out for text in pair}
+    expected = [pair for pair in all_made if not {*pair} & unseen]
+    assert make(many, held_out=held_out) == [*many, *expected] and len(expected) > len(all_made) / 2
+
+
+def test_nothing_held_out_is_made():
+    tells_apart(law_nothing_held_out_is_made, augmented, lambda pairs, held_out: augmented(pairs))
+
+
+def test_pairs_that_know_more_are_augmented_as_plain_ones():
+    course = load_course(num_train=40, num_valid=1, num_test=1).train
+    plain = [Pair(pair.src, pair.tgt) for pair in course]
+    assert augmented(course) == augmented(plain) and augmented(course)[:40] == plain
+
+
 def test_the_same_seed_makes_the_same_pairs():
     many = PAIRS * 30
     assert augmented(many) == augmented(many) != augmented(many, seed=1)

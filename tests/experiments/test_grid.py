@@ -91,6 +91,39 @@ def test_an_interrupted_experiment_keeps_what_it_has(path):
     assert final_results(make(path), "valid") == {"one": [-2, -2, -2], "two": [-1, -1, -1]}
 
 
+def law_runs_of_another_process_stay(path, theirs):
+    """It records all its runs while we make our first."""
+
+    def meanwhile(choices, seed, folder):
+        if not path.exists():
+            write_record(path, theirs)
+        return toy_run(choices, seed, folder)
+
+    record = make(path, replace(TOY, run=meanwhile), sides=["two"])
+    assert all(run in record["runs"] for run in theirs["runs"]), "runs are lost"
+    assert len(record["runs"]) == 8, "runs are recorded twice"
+    assert read_record(path) == record
+
+
+def reading_once():
+    seen, read = {}, grid._record
+    return lambda which, path: seen.setdefault(path, read(which, path))
+
+
+def finding_none():
+    return lambda *_: None
+
+
+@pytest.mark.parametrize("sides, name, wrong", [(["one"], "_record", reading_once), ([], "find_run", finding_none)])
+def test_runs_of_another_process_stay(sides, name, wrong, path, tmp_path):
+    """Those of another side, and those that are ours, too."""
+    theirs = make(tmp_path / "theirs.json", sides=sides)
+    law_runs_of_another_process_stay(path, theirs)
+    (tmp_path / "broken").mkdir()
+    with mock.patch.object(grid, name, wrong()), pytest.raises(AssertionError, match="runs are"):
+        law_runs_of_another_process_stay(tmp_path / "broken" / "toy.json", theirs)
+
+
 def test_results_do_not_depend_on_the_number_of_processes(path, tmp_path):
     one, two = make(path), make(tmp_path / "two.json", jobs=2)
     assert final_results(one, "noise") == final_results(two, "noise")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from course_lib.storage import replacing
+from course_lib.storage import remove_half_written, replacing
 
 
 def law_a_failure_keeps_the_old_file(replace, folder):
@@ -32,6 +32,17 @@ def law_a_success_replaces_the_file_at_the_end(replace, folder):
         assert path.read_bytes() == b"new"
         assert [each.name for each in folder.iterdir()] == ["file.bin"]
         path.write_bytes(b"old")
+
+
+def law_two_can_write_at_once(replace, folder):
+    """As two threads do; the file is that of whoever ends last, whole."""
+    path = folder / "file.bin"
+    with replace(path) as first, replace(path) as second:
+        assert first != second, "both write to one file"
+        first.write_bytes(b"first")
+        second.write_bytes(b"second, and longer")
+    assert path.read_bytes() == b"first"
+    assert [each.name for each in folder.iterdir()] == ["file.bin"]
 
 
 @contextmanager
@@ -84,6 +95,12 @@ def test_a_success_replaces_the_file_at_the_end(tmp_path):
 def test_writing_in_place_breaks_the_law(tmp_path):
     with pytest.raises(AssertionError, match="half a file"):
         law_a_success_replaces_the_file_at_the_end(in_place, tmp_path)
+
+
+def test_two_can_write_at_once(tmp_path):
+    law_two_can_write_at_once(replacing, tmp_path)
+    with pytest.raises(AssertionError, match="both write to one file"):
+        law_two_can_write_at_once(without_cleaning, tmp_path)
 
 
 def test_a_failure_without_an_old_file_leaves_nothing(tmp_path):
@@ -144,3 +161,6 @@ def test_a_killed_process_leaves_the_old_file(root, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "file.bin"], cwd=root, timeout=300)
     assert done.returncode == 9 and (tmp_path / "file.bin").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 2, "the killed process has written nothing: this shows nothing"
+    remove_half_written(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["file.bin"]

@@ -50,6 +50,11 @@ BAD_TRAININGS = {
     r"label_smoothing must be in \[0, 1\), got 1": dict(label_smoothing=1),
     "decay must be 'inverse_sqrt' or 'linear', got 'cosine'": dict(decay="cosine"),
     "precision must be 'float32' or 'bfloat16', got 'float16'": dict(precision="float16"),
+    "betas must be two numbers, got 0.9": dict(betas=0.9),
+    "betas must be two numbers, got None": dict(betas=None),
+    r"betas must be two numbers, got \(0.9,\)": dict(betas=(0.9,)),
+    "seed must be an int of at most 64 bits, got 9223372036854775808": dict(seed=2**63),
+    "seed must be an int of at most 64 bits, got -9223372036854775809": dict(seed=-(2**63) - 1),
 }
 
 

@@ -635,7 +635,7 @@ def law_a_long_pair_is_skipped_and_told(train, folder, capsys):
     corpus = replace(CORPUS, train=[*PAIRS[:20], LONG, *PAIRS[20:40]], lines=lines)
     options = dict(config=replace(CONFIG, epochs=1), report="valid")
     log = run(folder / "with", corpus=corpus, train=train, **options)
-    assert log["skipped_pairs"] == 1 and log["train_pairs"] == 40
+    assert log["skipped_pairs"] == 1 and log["train_pairs"] == 40 and log["corpus_pairs"] == 41
     told = f"skipped 1 of the sentence pairs, longer than 64 tokens: line {len(PAIRS) + 1}\n"
     assert told in capsys.readouterr().out
 
@@ -659,7 +659,27 @@ def test_the_course_corpus_can_be_logged(tmp_path):
 
     corpus = load_course(num_train=40, num_valid=3, num_test=3)
     log = run(tmp_path, corpus=corpus, config=replace(CONFIG, epochs=1), vocab_size=150)
-    assert log["corpus"] == "course"
+    assert log["corpus"] == "course" and log["train_pairs"] == log["corpus_pairs"] == 40
+
+
+def what_is_made_up_is_learned_from_and_counted_apart(train, folder):
+    """And what is held out is not made up."""
+    given = []
+
+    def some_more(pairs, *, held_out):
+        given.append((list(pairs), list(held_out)))
+        return [*pairs, *pairs[:5]]
+
+    with mock.patch.object(experiment, "augmented", some_more):
+        log = run(folder, train=train, augment=True, config=replace(CONFIG, epochs=1))
+    assert given == [(CORPUS.train, [*CORPUS.valid, *CORPUS.test])]
+    assert (log["corpus_pairs"], log["train_pairs"]) == (40, 45)
+
+
+def test_what_is_made_up_is_learned_from_and_counted_apart(tmp_path):
+    what_is_made_up_is_learned_from_and_counted_apart(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        what_is_made_up_is_learned_from_and_counted_apart(with_always(augment=False), tmp_path / "mutant")
 
 
 def test_a_configuration_refuses_what_cannot_be_trained_and_cannot_change():

@@ -100,6 +100,30 @@ def test_each_batch_of_an_epoch_is_trained_exactly_once(accumulate):
         each_batch_is_trained_once(ZipGroups, accumulate)
 
 
+def gradients_of_before_play_no_part(train, accumulate):
+    """As a learner's own loss.backward() leaves them: the first step is that of a new model."""
+    ours, theirs, config = tiny_model(), tiny_model(), replace(CONFIG, accumulate=accumulate)
+    for weights in ours.parameters():
+        weights.grad = torch.ones_like(weights)
+    assert train(ours, UNEQUAL, config).losses == train(theirs, UNEQUAL, config).losses
+    assert_same_weights(ours, theirs)
+
+
+class AddsToThem(Run):
+    def __init__(self, model, *args):
+        before = [weights.grad for weights in model.parameters()]
+        super().__init__(model, *args)
+        for weights, gradient in zip(model.parameters(), before, strict=True):
+            weights.grad = gradient
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_gradients_of_before_play_no_part(accumulate):
+    gradients_of_before_play_no_part(fit, accumulate)
+    with pytest.raises(AssertionError):
+        gradients_of_before_play_no_part(fit_with(AddsToThem), accumulate)
+
+
 # --- clipping -----------------------------------------------------------------------------------
 
 
@@ -127,8 +151,8 @@ def clipping_bounds_the_gradient(run_class):
 
 
 class Unclipped(Run):
-    def __init__(self, model, batches, config, folder, keep, loss):
-        super().__init__(model, batches, replace(config, clip_norm=None), folder, keep, loss)
+    def __init__(self, model, batches, config, *args):
+        super().__init__(model, batches, replace(config, clip_norm=None), *args)
 
 
 def test_clipping_bounds_the_norm_of_the_gradient():
@@ -309,8 +333,8 @@ FIELDS = replace(
 
 def forgets(**fields):
     class Forgets(Run):
-        def __init__(self, model, batches, config, folder, keep, loss):
-            super().__init__(model, batches, replace(config, **fields), folder, keep, loss)
+        def __init__(self, model, batches, config, *args):
+            super().__init__(model, batches, replace(config, **fields), *args)
 
     return fit_with(Forgets)
 

@@ -4,7 +4,7 @@ import os
 import signal
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from unittest import mock
 
 import pytest
@@ -119,17 +119,37 @@ def test_the_folder_of_another_run_is_refused(other, tmp_path):
     weights = weights_of(model)
     error = raised(ValueError, lambda: fit(model, batches, other_config, folder=tmp_path))
     assert error and str(tmp_path) in str(error) and message in str(error)
+    assert str(error).endswith("; train into another folder, or delete this one to begin anew")
     assert (tmp_path / "last.safetensors").read_bytes() == before
     assert_same_weights(model, weights)
 
 
-def test_a_run_that_began_before_there_was_a_consistency_goes_on(tmp_path):
+def the_start_is_a_part_of_the_run(train, folder):
+    history = train(dropping(), BATCHES, ONE, folder=folder, start="everyday")
+    assert train(dropping(), BATCHES, ONE, folder=folder, start="everyday") == history
+    for other in ("course", None):
+        error = raised(ValueError, partial(train, dropping(), BATCHES, ONE, folder=folder, start=other))
+        assert error and "training configuration differs in ['start']" in str(error)
+
+
+def without_its_start(*args, start, **options):
+    return fit(*args, **options)
+
+
+def test_the_start_is_a_part_of_the_run(tmp_path):
+    the_start_is_a_part_of_the_run(fit, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        the_start_is_a_part_of_the_run(without_its_start, tmp_path / "mutant")
+
+
+@pytest.mark.parametrize("start", [None, "everyday"])
+def test_a_run_that_began_before_there_was_a_consistency_or_a_start_goes_on(start, tmp_path):
     path = tmp_path / "last.safetensors"
-    history = fit(dropping(), BATCHES, ONE, folder=tmp_path)
+    history = fit(dropping(), BATCHES, ONE, folder=tmp_path, start=start)
     state, info = load_tensors(path)
-    assert info["training"].pop("consistency") == 0.0
+    assert info["training"].pop("consistency") == 0.0 and info["training"].pop("start") == start
     save_tensors(path, state, info)
-    assert fit(dropping(), BATCHES, ONE, folder=tmp_path) == history
+    assert fit(dropping(), BATCHES, ONE, folder=tmp_path, start=start) == history
     other = raised(ValueError, lambda: fit(dropping(), BATCHES, replace(ONE, consistency=1.0), folder=tmp_path))
     assert "differs in ['consistency']" in str(other)
 

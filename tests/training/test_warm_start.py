@@ -1,5 +1,6 @@
 """A warm start: what another translator has learned, in new subwords."""
 
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -129,7 +130,7 @@ def test_another_model_is_refused():
 
 
 def test_an_experiment_starts_where_it_is_told(tmp_path):
-    """With a rate of nothing its weights stay those of the start, and the log says what it was."""
+    """With a rate of nothing its weights stay those of the start; the log says what it was, and there is no other."""
     config = TrainConfig(epochs=1, batch_tokens=256, peak_lr=1e-30, warmup_steps=4)
     with mock.patch.object(experiment, "model_preset", tiny_preset):
         train_translator(CORPUS, tmp_path / "first", Experiment("tiny", 60, config), progress=False)
@@ -139,6 +140,9 @@ def test_an_experiment_starts_where_it_is_told(tmp_path):
     for ours, theirs in zip(second.parameters(), first.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
     assert log["start"] == str(tmp_path / "first")
+    with mock.patch.object(experiment, "model_preset", tiny_preset):
+        with pytest.raises(ValueError, match=r"holds another run: its training configuration differs in \['start'\]"):
+            train_translator(CORPUS, tmp_path / "second", replace(again, start=None), progress=False)
 
 
 def test_an_lstm_has_no_start_and_is_none():

@@ -38,19 +38,23 @@ _SMALL = frozenset("It He She They We You The A This That There My His Her What 
 _IN_YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 
 
-def augmented(pairs: Sequence[Pair], *, seed: int = 0) -> list[Pair]:
+def augmented(pairs: Sequence, *, seed: int = 0, held_out: Sequence = ()) -> list[Pair]:
     """The pairs, and after them the made ones: some 60 for 100, a third of the course corpus, and the phrasebook.
 
     Args:
-        pairs: everyday sentences, as of Tatoeba's training part.
+        pairs: objects with texts `src` and `tgt`: everyday sentences, as of Tatoeba's training part.
         seed: of all choices.
+        held_out: pairs that are to stay unseen: nothing is made that has a text of theirs.
     """
+    pairs = [Pair(pair.src, pair.tgt) for pair in pairs]
     made = [pair for name in KINDS for pair in _some(name, pairs, random.Random(f"{seed}/{name}"))]
     rng = random.Random(f"{seed}/joined")
     several = (joined(*rng.sample(pairs, 2), rng) for _ in range(round(JOINED * len(pairs))))
     made += [pair for pair in several if pair is not None]
     made += of_the_phrasebook(pairs, random.Random(f"{seed}/phrases"), joined)
-    return [*pairs, *made, *of_the_grammar(round(GRAMMAR * len(pairs)))]
+    made += of_the_grammar(round(GRAMMAR * len(pairs)))
+    unseen = {text for pair in held_out for text in (pair.src, pair.tgt)}
+    return [*pairs, *(pair for pair in made if unseen.isdisjoint(pair))]
 
 
 def _some(name: str, pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:

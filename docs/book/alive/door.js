@@ -2,7 +2,9 @@
 // says why. A test compares both.
 
 const PLACEHOLDERS = ["\ue000", "\ue001", "\ue002"];
-const MARKS = 0xe100, MARK = "[\ue100-\uf8ff]";
+const PLACEHOLDER = new RegExp(`( ?)([${PLACEHOLDERS.join("")}])`, "gu");
+const MARKS = 0xf0000, MARK = "[\\u{f0000}-\\u{ffffd}]";
+const PRIVATE = /[\ue000-\uf8ff\u{f0000}-\u{10fffd}]/gu;
 const SPLIT_WORDS = 20, RARE_PIECES = 3, LONG_WORDS = 40;
 const W = "[\\p{L}\\p{N}_]", NOT_W = "[^\\p{L}\\p{N}_]"; // Python's \w and \W
 const EDGE = `(?:(?<!${W})(?=${W})|(?<=${W})(?!${W}))`; // and its \b
@@ -91,9 +93,11 @@ function withCapitals(text, pieces) {
 function sentencesOf(text) {
   const within = text.match(/[.!?]\s+\S/gu) || [];
   if (wordsIn(text).length <= SPLIT_WORDS && !text.trim().includes("\n") && within.length < 2) return [text];
-  const lines = text.match(/[^\n]*\n\s*|[^\n]+$/gu) || [];
   const cutter = new Intl.Segmenter("en", { granularity: "sentence" });
-  const cut = lines.flatMap((line) => [...cutter.segment(line)].map(({ segment }) => segment));
+  const cut = [...text.matchAll(/([^\n]*\S)(\s*)/gu)].flatMap(([, line, gap]) => {
+    const sentences = [...cutter.segment(line)].map(({ segment }) => segment);
+    return [...sentences.slice(0, -1), sentences.at(-1) + gap];
+  });
   const whole = cut.reduce((found, next) => {
     const open = found.length && ABBREVIATED.test(found.at(-1));
     return open ? [...found.slice(0, -1), found.at(-1) + next] : [...found, next];
@@ -110,14 +114,22 @@ function pieceOf(sentence, copied) {
   return { text, copied: marks.map((mark) => copied[at(mark)]), gap: sentence.slice(sentence.trimEnd().length) };
 }
 
+/** Whether it is in capitals; one word alone only if the model knows it otherwise. */
+function isShouted(text, pieces) {
+  const words = (isUpper(text) && text.match(/\p{L}+/gu)) || [];
+  if (words.length !== 1) return words.some((word) => [...word].length > 1);
+  const low = words[0].toLowerCase(), title = words[0][0] + low.slice(1);
+  return pieces(words[0]) > 1 && Math.min(pieces(low), pieces(title)) === 1;
+}
+
 /** A text as people type it, as sentences for the model, and remarks on what was done to it. */
 export function prepare(given, tokenizer) {
   const remarks = [], pieces = (word) => tokenizer.encode(word).length;
-  if (!given.trim()) return { pieces: [{ text: given, copied: [], gap: "" }], remarks };
-  let [text, copied] = withoutAddresses(withoutTags(given.replace(/[\ue000-\uf8ff]/gu, ""), remarks));
+  let [text, copied] = withoutAddresses(withoutTags(given.replace(PRIVATE, ""), remarks));
   text = [...text].map((letter) => PLAIN[letter] ?? letter).join("");
   text = text.replace(/(?<=\p{Nd})\s*[–—―−]\s*(?=\p{Nd})/gu, "-").replace(/\s*[–—―−]\s*/gu, " - ");
-  if (isUpper(text) && (text.match(/\p{L}{2,}/gu) || []).length > 1) {
+  if (!text.trim()) throw new Error(`an empty sentence cannot be translated: '${given.slice(0, 60)}'`);
+  if (isShouted(text, pieces)) {
     text = text.toLowerCase();
     remarks.push("the text is in capitals: it was read in lower case");
   }
@@ -132,10 +144,14 @@ export function prepare(given, tokenizer) {
   return { pieces: found, remarks };
 }
 
-/** The translation, in which what was copied stands for its placeholders again. */
-export function restore({ copied }, translation) {
-  return copied.reduce((text, original, number) =>
-    text.replace(PLACEHOLDERS[number % PLACEHOLDERS.length], () => original), translation);
+/** A translation in tokens, or as one text, in which what was copied stands for its placeholders again. */
+export function restore({ copied }, tokens) {
+  const waiting = PLACEHOLDERS.map((_, number) => copied.filter((_, at) => at % PLACEHOLDERS.length === number));
+  const original = (_, space, mark) => {
+    const found = waiting[PLACEHOLDERS.indexOf(mark)].shift();
+    return found === undefined ? "" : space + found;
+  };
+  return tokens.map((token) => token.replace(PLACEHOLDER, original));
 }
 
 function longNumbers(text) {
@@ -144,8 +160,9 @@ function longNumbers(text) {
 }
 
 /** What is wrong with a translation, as far as one can see without reading it. */
-export function doubts(src, translation) {
+export function doubts(src, translation, copied) {
   const kept = longNumbers(translation), missing = longNumbers(src).filter((number) => !kept.includes(number));
+  for (const one of copied) if (!translation.includes(one) && !missing.includes(one)) missing.push(one);
   const found = missing.length ? [`not in the translation: ${missing.join(", ")}`] : [];
   const [before, after] = [src, translation].map((text) => wordsIn(text).length);
   if (before >= 10 && after < before / 3)

@@ -101,10 +101,10 @@ export class Engine {
     if (pieces.length > 1)
       throw new Error(`one sentence can be looked into at a time, got ${pieces.length}: '${text.slice(0, 60)}'`);
     const [piece] = pieces, src = this.source(piece, asked.longest), found = await this.decode(src, asked);
-    const told = (id) => restore(piece, this.tokenizer.token(id));
-    const translation = restore(piece, this.tokenizer.decode(found.ids));
-    return { ...found, text: translation, src: src.map(told), tgt: found.ids.map(told),
-      remarks: [...remarks, ...doubts(text, translation)] };
+    const tokens = (ids) => restore(piece, ids.map((id) => this.tokenizer.token(id)));
+    const [translation] = restore(piece, [this.tokenizer.decode(found.ids)]);
+    return { ...found, text: translation, src: tokens(src), tgt: tokens(found.ids),
+      remarks: [...remarks, ...doubts(text, translation, piece.copied)] };
   }
 
   source(piece, longest = Infinity) {
@@ -121,9 +121,10 @@ export class Engine {
     let whole = "";
     for (const piece of pieces) {
       const { ids } = await this.decode(this.source(piece));
-      whole += restore(piece, this.tokenizer.decode(ids)) + piece.gap;
+      whole += restore(piece, [this.tokenizer.decode(ids)])[0] + piece.gap;
     }
-    return { text: whole.trim(), remarks: [...remarks, ...doubts(text, whole)] };
+    const copied = pieces.flatMap((piece) => piece.copied);
+    return { text: whole.trim(), remarks: [...remarks, ...doubts(text, whole, copied)] };
   }
 }
 
