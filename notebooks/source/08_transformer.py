@@ -484,9 +484,15 @@ assert cosines[0] > 0.82 > cosines[1] > 0.7 > 0.3 > cosines[2] > 0.2
 # The row enters 16 times shorter, beside a position as long as before (cosine 0.76), and Xavier's larger numbers let the layers turn it farther (0.25).
 # So the token just read is level with the largest other.
 #
-# Guessing evenly needs equal logits: if all were 0, each e^x would be 1, and the sum 2,000.
-# But they follow the normal curve, e^(−x²/2) up to a factor.
-# The mean of e^x counts each logit e^x times: e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2), the same curve moved by 1, times e^(1/2) = √e.
+# Guessing evenly needs equal logits: if all were 0, each e^x would be 1, the sum 2,000.
+# But they follow the normal curve, so the mean of e^x is √e, and the loss about ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
+#
+# <details><summary>Why √e?</summary>
+#
+# The normal curve is e^(−x²/2) up to a factor.
+# Counted e^x times, it becomes e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2), the curve moved by 1, times √e.
+#
+# </details>
 
 
 # %% tags=["hide-input"]
@@ -524,19 +530,18 @@ for each in (logits, logits[~just_read]):
 assert 0.02 < logits[just_read].exp().mean() / 2000 < 0.08
 
 # %% [markdown]
-# The moved curve's area is the mean of e^x: √e (the token just read adds the tail).
-# So the sum's logarithm is ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
-# The loss subtracts the target's logit, about 0:
+# The larger area is the mean of e^x (the token just read adds the tail).
+# The target's logit is about 0:
 
-# %%
+# %% tags=["hide-input"]
 log_sums, of_targets = logits.logsumexp(dim=-1), logits.gather(-1, tgt_out[..., None])
 measured = logits.exp().mean(), log_sums.mean(), of_targets.mean()
 predicted = math.exp(0.5), math.log(2000) + 0.5, 0.0
-print("           mean of e^x   ln of the sum − target's logit =  loss")
-for name, numbers in (("predicted", predicted), ("measured", measured)):
+print("              mean of e^x   ln of the sum − target's logit =  loss")
+for name, numbers in (("normal curve", predicted), ("logits", measured)):
     mean, log_sum, target = map(float, numbers)
     of_target = f"({target:.3f})".replace("-", "−") if target < 0 else f"{target:.3f}"
-    print(f"{name:9}{mean:13.3f}{log_sum:16.3f} − {of_target:>14}", end="")
+    print(f"{name:12}{mean:13.3f}{log_sum:16.3f} − {of_target:>14}", end="")
     print(f" ={log_sum - target:6.3f}")
 
 # %% tags=["hide-input"]

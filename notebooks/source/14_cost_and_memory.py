@@ -1140,7 +1140,7 @@ assert max(scores.values()) - min(scores.values()) < 4
 # - *int8 weights*: what we have seen;
 # - *int8 products*: the layer's input becomes int8, too, so that integers are multiplied.
 #
-# The int8 forms run as they are ("eagerly"), and compiled; float32 only eagerly. **`torch.compile`** records the operators of a function once and, where it can, generates one loop for several; torchao is made to be used with it.
+# The int8 forms run as they are ("eagerly"), and compiled. **`torch.compile`** records the operators of a function once and, where it can, generates one loop for several; torchao is made to be used with it.
 
 # %%
 of_speed = Predict(
@@ -1274,10 +1274,38 @@ if compiled and later[of_weights]["    matrix to float32"]:  # its loops have na
 # %% [markdown]
 # On our CPU int8 is *slower*, compiled or not (indented: steps of a call):
 #
-# - *int8 weights*: each call makes the float32 matrix again, as our class does, and the product is no cheaper. Compiling keeps both steps and adds overhead.
-# - *int8 products*: compiled, the input costs next to nothing, the product a fraction of float32's time. But our CPU multiplies unsigned by signed integers: torchao adds a constant to the input and, to correct that, sums the matrix's rows at every call.
-#
-# So here int8 saves bytes and pays in time. (A single kernel might save both.)
+# - *int8 weights*: each call makes the float32 matrix again, as our class does, and the product is no cheaper. Compiling keeps both steps.
+# - *int8 products*: compiled, the product takes a fraction of float32's time. But our CPU multiplies unsigned by signed integers: torchao adds 128 to the input and, to correct that, sums the matrix's rows at every call. The sums never change and can be stored:
+
+# %% tags=["hide-input"]
+our_layer, input_scale = OurInt8Linear(layers["float32"]), one.abs().max() / 127
+matrix = our_layer.rows.long()  # (out, in)
+stored, (num_out, num_in) = 128 * matrix.sum(dim=1), matrix.shape
+signed = (one / input_scale).round().long()
+wanted, shifted = signed @ matrix.T, (signed + 128) @ matrix.T
+least, summing = num_in + num_out, matrix.numel() + num_out  # and 128 times each sum
+corrections = {
+    "signed input": (wanted, 0),
+    "input + 128": (shifted, num_in),
+    "  − 128 × sums, at every call": (shifted - 128 * matrix.sum(1), least + summing),
+    "  − 128 × sums, stored": (shifted - stored, least),
+}
+print("for one token                 right outputs   operations beside the product")
+for name, (outputs, extra) in corrections.items():
+    print(f"{name:30}{(outputs == wanted).sum():13,}{extra:32,}")
+
+# %% tags=["hide-input"]
+assert 0 < signed.min() + 128 < signed.max() + 128 < 256  # one unsigned byte
+assert (shifted == wanted).float().mean() < 0.05
+assert torch.equal(shifted - stored, wanted) and matrix.shape == (2048, 256)
+assert 200 * corrections["  − 128 × sums, stored"][1] < summing
+with torch.no_grad():  # torchao's layer has such integers, times the scales
+    torchaos = layers[of_products](one)
+    in_floats = wanted * input_scale * our_layer.scale.T + our_layer.bias
+    assert (in_floats - torchaos).norm() < 0.03 * torchaos.norm()
+
+# %% [markdown]
+# Here int8 saves bytes and pays in time. (Stored sums or a single kernel might save both.)
 #
 # ## What does a size bring?
 #
@@ -1564,7 +1592,7 @@ Predictions()
 # | one head of keys and values | cache | fewer parameters | 12.9 → 1.6 GB |
 # | int8 weights | weights | digits, and here time | 42.9 → 11.0 MB |
 #
-# (Not measured: the time of mixed precision, a smaller cache or a single int8 kernel, and the quality with shared keys.)
+# (Not measured: the time of mixed precision, a smaller cache, stored sums or a single int8 kernel, and the quality with shared keys.)
 #
 # Fused attention takes memory linear in the length; its time stays quadratic.
 # With one scale per row, even four bits lost none of sixty sentences.
