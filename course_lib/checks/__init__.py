@@ -10,6 +10,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "compare": ["difference"],
         "exchange": ["read", "read_replies", "write", "write_replies"],
         "torch_names": ["copy_into_torch", "in_our_names"],
-        "judge": ["VISIBLE", "hidden_seed", "replies", "verdict"],
+        "judge": ["PUBLIC", "VISIBLE", "hidden_seed", "replies", "verdict"],
     },
 )

@@ -35,16 +35,24 @@ def difference(
         return _sequences(expected, got, tolerance, where, reveal)
     if isinstance(expected, bool) or isinstance(expected, str) or expected is None:
         same = type(got) is type(expected) and got == expected
-    elif isinstance(expected, float) and isinstance(got, (int, float)) and not isinstance(got, bool):
-        close = math.isclose(expected, got, rel_tol=tolerance, abs_tol=tolerance)
-        same = close or (expected != expected and got != got)
-    elif isinstance(expected, int) and isinstance(got, (int, float)) and not isinstance(got, bool):
-        same = abs(got - expected) <= 1e-9  # one that was computed may be whole but for rounding
+    elif isinstance(got, (int, float)) and not isinstance(got, bool):
+        same = isinstance(expected, (int, float)) and _close(expected, got, tolerance)
     else:
         same = False
     if same:
         return None
     return f"{where}: expected {shape_of(expected)}, got {shape_of(got)}" if reveal else f"{where}: not {shape_of(got)}"
+
+
+def _close(expected: int | float, got: int | float, tolerance: float) -> bool:
+    """Whether two numbers are the same; for an int, one that was computed may be whole but for rounding."""
+    try:
+        if isinstance(expected, int):
+            return abs(got - expected) <= 1e-9
+        close = math.isclose(expected, got, rel_tol=tolerance, abs_tol=tolerance)
+        return close or (expected != expected and got != got)
+    except OverflowError:  # an int that no float can hold
+        return False
 
 
 def _dicts(expected: dict, got: Any, tolerance: float, where: str, reveal: bool) -> str | None:

@@ -78,7 +78,7 @@ def value(answer: Any) -> Any:
     return answer
 
 
-def reply_to(ask: Callable, names: Sequence[str], answer: Any, inputs: tuple) -> Reply:
+def reply_to(ask: Callable, names: Sequence[str], answer: Any, inputs: tuple, *, count: bool = False) -> Reply:
     """What an answer replies to one case; what it raises, and that it changes its inputs, is a problem in words.
 
     Args:
@@ -86,7 +86,14 @@ def reply_to(ask: Callable, names: Sequence[str], answer: Any, inputs: tuple) ->
         names: of the inputs.
         answer: that is asked.
         inputs: of the case.
+        count: how often its lines run.
     """
+    with counted() if count else nullcontext({}) as runs:
+        found = _reply_to(ask, names, answer, inputs)
+    return replace(found, runs=max(runs.values(), default=0))
+
+
+def _reply_to(ask: Callable, names: Sequence[str], answer: Any, inputs: tuple) -> Reply:
     given = copy(inputs)
     try:
         result = ask(answer, *given)
@@ -146,6 +153,11 @@ class Exercise:
     accepted: str = "right"
 
     @property
+    def counts(self) -> bool:
+        """Whether it matters how often the lines of an answer run."""
+        return self.loops is not True
+
+    @property
     def known_mistakes(self) -> list[tuple[str, Any]]:
         """Each known mistake behind its hint."""
         pairs = [(hint, ways if isinstance(ways, tuple) else (ways,)) for hint, ways in self.mistakes.items()]
@@ -172,10 +184,8 @@ class Exercise:
         if on_meta(inputs):
             warm_up()  # not under the eyes of `refuse`, which makes it three times as slow
         known = [] if ours else [self.reference, *(mistake for _, mistake in self.known_mistakes)]
-        guard = refuse([*self.forbidden, *filter(callable, known)], library=self.library)
-        with guard, nullcontext({}) if self.loops is True else counted() as runs:
-            found = reply_to(self.ask, self.names(), answer, inputs)
-        return replace(found, runs=max(runs.values(), default=0))
+        with refuse([*self.forbidden, *filter(callable, known)], library=self.library):
+            return reply_to(self.ask, self.names(), answer, inputs, count=self.counts)
 
     def expected(self, inputs: tuple) -> Any:
         """The truth of one case: the reference's result; that of zeros, moved to "meta", where it asks for numbers."""

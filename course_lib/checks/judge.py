@@ -10,6 +10,8 @@ from course_lib.checks.relations import kind_of_case, relation
 from course_lib.checks.tree import on_meta
 
 VISIBLE = 0  # the seed of the cases that everybody sees
+PUBLIC = 1  # the seed of the teacher's cases where none is chosen
+SEEDS = 2**32  # so many give a generator different numbers
 ELSEWHERE = (
     "\n  The device meta stands for any other than the CPU. "
     "Make new tensors where the inputs are: x.new_zeros(...) or torch.arange(..., device=x.device) for an input x."
@@ -27,8 +29,15 @@ HINTS = 2  # of several that explain an answer, as many are told
 
 
 def hidden_seed() -> int:
-    """The seed of the teacher's cases: the environment variable COURSE_CLASS_SEED, a number; 1 if it is not set."""
-    return int(os.environ.get("COURSE_CLASS_SEED", "1"))
+    """The seed of the teacher's cases: the environment variable COURSE_CLASS_SEED; `PUBLIC` if it is not set.
+
+    Raises:
+        ValueError: it is no whole number, or its cases would be those of another one: with 0, what everybody sees.
+    """
+    said = os.environ.get("COURSE_CLASS_SEED", str(PUBLIC))
+    if not said.strip().isdecimal() or not VISIBLE < int(said) < SEEDS:
+        raise ValueError(f"expected COURSE_CLASS_SEED to be a whole number from 1 to {SEEDS - 1}, got {said!r}")
+    return int(said)
 
 
 def replies(exercise: Exercise, answer: Any, cases: Sequence[tuple]) -> list[Reply]:

@@ -1,6 +1,7 @@
 """Inputs and results of exercises: trees of tuples, lists and dicts with tensors and plain values as leaves."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 
 PLAIN = (bool, int, float, str, type(None))
+LONGEST = 60  # characters of a value that is shown
 
 
 def leaves_changed(tree: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -74,6 +76,10 @@ def shape_of(leaf: Any) -> str:
         return f"{tuple(leaf.shape)} {str(leaf.dtype).removeprefix('torch.')}{place}"
     if hasattr(leaf, "description"):  # of something that came from another process
         return leaf.description
-    if not leaves(leaf) and len(repr(leaf)) <= 60 and (isinstance(leaf, PLAIN) or type(leaf) in (tuple, list, dict)):
-        return repr(leaf)
+    if isinstance(leaf, int) and leaf.bit_length() > 3 * LONGEST:  # Python itself refuses to write very long ones
+        return f"int of {leaf.bit_length()} bits"
+    if not leaves(leaf) and (isinstance(leaf, PLAIN) or type(leaf) in (tuple, list, dict)):
+        with suppress(ValueError):  # such an int in a list
+            if len(repr(leaf)) <= LONGEST:
+                return repr(leaf)
     return f"{type(leaf).__name__}{f' of {len(leaf)}' if hasattr(leaf, '__len__') else ''}"

@@ -7,14 +7,15 @@ single students.
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import TextIO
 
+from course_lib.checks import hidden_seed
 from course_lib.grading import inventory, personal
-from course_lib.grading.rounds import LOG, graded
+from course_lib.grading.rounds import LOG, NOT_GRADED, graded
 from course_lib.grading.sandbox import available
 
 CONFIG = Path("nbgrader_config.py")
@@ -29,7 +30,7 @@ def everything_else_in(path: Path) -> Iterator[TextIO]:
     """Sends to a file whatever this process and those that it starts print; yields what still reaches the teacher."""
     sys.stdout.flush()
     kept = {number: os.dup(number) for number in (1, 2)}
-    with path.open("a", encoding="utf-8") as file, os.fdopen(os.dup(1), "w") as teacher:
+    with path.open("a", encoding="utf-8") as file, os.fdopen(os.dup(1), "w", errors="backslashreplace") as teacher:
         for number in kept:
             os.dup2(file.fileno(), number)
         try:
@@ -39,6 +40,16 @@ def everything_else_in(path: Path) -> Iterator[TextIO]:
             for number, before in kept.items():
                 os.dup2(before, number)
                 os.close(before)
+
+
+def tell(results: Iterable[tuple[str, str]], count: int, teacher: TextIO) -> int:
+    """Writes a line for each of so many students once there is one; how many could not be graded."""
+    failed, started = 0, monotonic()
+    for number, (student, said) in enumerate(results, start=1):
+        failed += said.startswith(NOT_GRADED)
+        left = (monotonic() - started) / number * (count - number) / 60
+        print(f"[{number}/{count}, {left:.0f} min left] {student}: {said}", file=teacher, flush=True)
+    return failed
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -67,14 +78,17 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if not available():
         print(UNCONTAINED)
-    failed = 0
     with everything_else_in(LOG) as teacher:
-        results, started = graded(options.assignment, students, again=options.again, jobs=options.jobs), monotonic()
-        for number, (student, said) in enumerate(results, start=1):
-            failed += said.startswith("NOT GRADED")
-            left = (monotonic() - started) / number * (len(students) - number) / 60
-            print(f"[{number}/{len(students)}, {left:.0f} min left] {student}: {said}", file=teacher, flush=True)
-    print(f"{len(students)} submissions; what nbgrader said is in {LOG}." + f" {failed} NOT GRADED." * bool(failed))
+        try:
+            seed = hidden_seed()
+            results = graded(options.assignment, students, again=options.again, jobs=options.jobs)
+        except ValueError as error:
+            print(error, file=teacher)
+            return 1
+        for file in (teacher, sys.stdout):
+            print(f"The hidden tests are those of {personal.about(seed)}", file=file, flush=True)
+        failed = tell(results, len(students), teacher)
+    print(f"{len(students)} submissions; what nbgrader said is in {LOG}." + f" {failed} {NOT_GRADED}." * bool(failed))
     if not available():
         print(UNCONTAINED)
     return 1 if failed else 0

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from course_lib.translator import PRETRAINED
@@ -20,18 +19,35 @@ def taken(folder: Path) -> list[Path]:
     return [path for path in _others(folder) if path.stat().st_size <= LARGEST]
 
 
-def look_beside(folder: Path) -> Iterator[str]:
-    """What a person should know of the files beside a notebook."""
+def look_beside(folder: Path, *, weights: bool) -> Iterator[str]:
+    """What a person should know of the files beside a notebook.
+
+    Args:
+        folder: with the notebook.
+        weights: whether the assignment asks for them; then they may also stand in a file of another name or kind.
+    """
     for path in _others(folder):
-        if path.stat().st_size > LARGEST:
-            size, most = path.stat().st_size / 2**20, LARGEST / 2**20
-            yield f"{path.name} has {size:.0f} MB, which is more than {most:.0f}, and was left out"
-        elif path.name == WEIGHTS:
-            tensors = read_weights(path)
-            if tensors is None:
-                yield f"{WEIGHTS} is no file of safetensors"
-            elif _are_shipped(tensors):
-                yield f"{WEIGHTS} has weights of the shipped translator"
+        tensors, size = read_weights(path), path.stat().st_size
+        if size > LARGEST:
+            yield f"{path.name} has {size / 2**20:.0f} MB, which is more than {LARGEST / 2**20:.0f}, and was left out"
+        elif tensors is not None:
+            yield from (f"{path.name} has {what}" for what in _about(tensors))
+        elif path.suffix == ".safetensors":
+            yield f"{path.name} is no file of safetensors"
+        elif weights and size >= MATRIX:
+            yield f"{path.name} has {size:,} bytes, and could hold weights"
+
+
+def numbers(folder: Path) -> int:
+    """How many numbers the files beside a notebook may bring: those of safetensors, the bytes of other large ones."""
+    found = 0
+    for path in taken(folder):
+        tensors, size = read_weights(path), path.stat().st_size
+        if tensors is not None:
+            found += sum(tensor.numel() for tensor in tensors.values())
+        else:
+            found += size if size >= MATRIX else 0
+    return found
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor] | None:
@@ -41,7 +57,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor] | None:
     """
     try:
         return load_file(path) if path.stat().st_size <= LARGEST else None
-    except (SafetensorError, OSError, ValueError):
+    except Exception:  # whatever a file of a stranger raises in a parser
         return None
 
 
@@ -50,13 +66,17 @@ def _others(folder: Path) -> list[Path]:
     return [path for path in files if path.suffix != ".ipynb"]
 
 
-def _are_shipped(tensors: dict[str, torch.Tensor]) -> bool:
-    """Whether a large matrix is one of the shipped translator's, whatever its name, and but for rounding."""
+def _about(tensors: dict[str, torch.Tensor]) -> Iterator[str]:
+    """What large matrices say: whether one is the shipped translator's, whatever its name, and but for rounding."""
     shipped = load_file(PRETRAINED / "course" / "model.safetensors").values()
-    return any(_same(ours.float(), theirs.float()) for ours in shipped for theirs in tensors.values())
+    try:
+        theirs = [tensor.float().flatten() for tensor in tensors.values() if tensor.numel() >= MATRIX]
+    except NotImplementedError as error:  # of a dtype that holds two numbers in a byte
+        yield f"numbers that cannot be compared ({error})"
+        return
+    if any(_same(ours.float().flatten(), one) for ours in shipped for one in theirs):
+        yield "weights of the shipped translator"
 
 
 def _same(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
-    if ours.numel() < MATRIX or ours.numel() != theirs.numel():
-        return False
-    return bool((ours.flatten() - theirs.flatten()).abs().mean() < NEAR * ours.abs().mean())
+    return ours.shape == theirs.shape and bool((ours - theirs).abs().mean() < NEAR * ours.abs().mean())

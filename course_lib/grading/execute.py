@@ -4,6 +4,7 @@ import ast
 import secrets
 import shutil
 import textwrap
+import traceback
 from pathlib import Path
 from time import monotonic
 
@@ -23,27 +24,29 @@ from course_lib.grading.remote import missing, source_of_ask
 
 ASK = "import course_lib.grading.remote as _remote; _remote.answer({!r}, globals(), {!r}, {!r})"
 LONGEST_MESSAGE = 2_000  # characters, of what a verdict says: results of a submission are part of it
+OUT_OF_TIME = "OutOfTime"
 KEPT = ("text/plain", "image/png")  # of what a cell shows: nothing that a browser would run
 
 
 class ContainedExecute(Execute):
-    """nbgrader's Execute with three differences.
+    """nbgrader's Execute with four differences.
 
     The kernel is contained and limited, and has no answers. A cell of tests that only calls `check` is not run there:
     the cases go to the kernel as a file and in random order, results come back as a file, and the verdict is this
     process's, so that nothing that a submission does to assert, to checks or to its notebook can make a wrong answer
-    right. And a cell that kills the kernel, or cannot be interrupted, costs that cell: a new kernel runs the earlier
-    ones again and goes on.
+    right. A cell that kills the kernel, or cannot be interrupted, costs that cell: a new kernel runs the earlier ones
+    again and goes on. And the cells that a learner added have a part of the time, so that the others have the rest.
     """
 
     budget = Integer(180, help="seconds for all cells of a notebook").tag(config=True)
+    added_budget = Integer(60, help="of these, seconds for the cells that the learner added").tag(config=True)
     memory_limit = Integer(4 * 2**30, help="bytes of memory of a submission").tag(config=True)
     file_limit = Integer(64 * 2**20, help="bytes of a file that a submission writes").tag(config=True)
     output_limit = Integer(200_000, help="characters of output of one cell that are kept").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
         """Runs all cells of a submission."""
-        self._deadline = monotonic() + self.budget
+        self._start_clock()
         self._beside = Path(resources.get("metadata", {}).get("path") or ".")
         self._kernel = self._fresh()
         self._variants = variants_of(nb)  # of what was released: a submission's own metadata are gone
@@ -56,14 +59,16 @@ class ContainedExecute(Execute):
         """Runs or judges one cell; whatever happens in it, the next ones have their turn."""
         if cell.cell_type != "code" or cell.metadata.get("home"):  # such as a training; the mark is the release's
             return cell, resources
-        if monotonic() > self._deadline:
-            cell.outputs = [_error("OutOfTime", f"the notebook had {self.budget} seconds; this cell did not run")]
+        added = _added(cell)
+        if self._left(added) <= 0:
+            whose = f"your own cells had {self.added_budget}" if added else f"the notebook had {self.budget}"
+            cell.outputs = [_error(OUT_OF_TIME, f"{whose} seconds; this cell did not run")]
             return cell, resources
         try:
             if calls := _checks(cell):
                 self._judge(cell, calls, index)
             else:
-                self._run(cell, index)
+                self._run(cell, index, added=added)
         except DeadKernelError:
             cell.outputs = [_error("KernelDied", "this cell ended its process, or took more memory than it may")]
             self._start_again(index)
@@ -87,10 +92,21 @@ class ContainedExecute(Execute):
                 _cut(content)
         return super().process_message(msg, cell, cell_index)
 
-    def _run(self, cell: NotebookNode, index: int) -> None:
-        self._written = 0
-        self.timeout_func = lambda cell: max(1, min(self.timeout, int(self._deadline - monotonic()) + 1))
-        self.execute_cell(cell, index, store_history=True)
+    def _start_clock(self) -> None:
+        self._deadline, self._spare = monotonic() + self.budget, float(self.added_budget)
+
+    def _left(self, added: bool) -> float:
+        """Seconds; for what the learner added no more than is kept free of the assignment's own cells."""
+        left = self._deadline - monotonic()
+        return min(left, self._spare) if added else left
+
+    def _run(self, cell: NotebookNode, index: int, *, added: bool = False) -> None:
+        self._written, started = 0, monotonic()
+        self.timeout_func = lambda cell: max(1, min(self.timeout, int(self._left(added)) + 1))
+        try:
+            self.execute_cell(cell, index, store_history=True)
+        finally:
+            self._spare -= (monotonic() - started) * added
 
     def _judge(self, cell: NotebookNode, calls: list[tuple[str, str, bool]], index: int) -> None:
         lines, shares = [], []
@@ -98,8 +114,9 @@ class ContainedExecute(Execute):
             for name, variable, hidden in calls:
                 exercise = find(name, self._variants.get(name))
                 cases = exercise.inputs(hidden_seed() if hidden else VISIBLE)
+                found = self._ask(exercise, variable, cases, index)
                 try:
-                    lines.append(verdict(exercise, cases, self._ask(exercise, variable, cases, index)))
+                    lines.append(_verdict(exercise, cases, found))
                     shares.append(1.0)
                 except CheckFailed as error:
                     if not error.share:
@@ -120,7 +137,7 @@ class ContainedExecute(Execute):
         name, folder, token = exercise.name, self._kernel.folder, secrets.token_hex(16)  # that nobody can take first
         order = secrets.SystemRandom().sample(range(len(cases)), len(cases))
         shuffled = [cases[number] for number in order]
-        write([source_of_ask(exercise), exercise.names(), shuffled], folder / f"cases-{token}")
+        write([source_of_ask(exercise), exercise.names(), exercise.counts, shuffled], folder / f"cases-{token}")
         question = nbformat.v4.new_code_cell(ASK.format(variable, str(folder), token))
         self._run(question, index)
         try:
@@ -157,13 +174,27 @@ class ContainedExecute(Execute):
             return
         for number, cell in enumerate(self.nb.cells[:index]):
             ended = any(out.output_type == "error" for out in cell.get("outputs", []))
-            if cell.cell_type == "code" and not ended and not _checks(cell):
+            added = _added(cell)
+            runs = cell.cell_type == "code" and not cell.metadata.get("home") and not _checks(cell)
+            if runs and not ended and self._left(added) > 0:
                 try:
-                    self._run(nbformat.v4.new_code_cell(cell.source), number)
+                    self._run(nbformat.v4.new_code_cell(cell.source), number, added=added)
                 except (DeadKernelError, CellTimeoutError):  # what went well once did not go well twice
                     return self._start_again(index, again=False)
                 finally:
                     self.nb.cells[number] = cell
+
+
+def _verdict(exercise: Exercise, cases: list[tuple], found: list[Reply]) -> str:
+    """The verdict; results that no comparison can take are wrong, and no error of the grading."""
+    try:
+        return verdict(exercise, cases, found)
+    except CheckFailed:
+        raise
+    except Exception as error:  # whatever a stranger's results raise
+        traceback.print_exc()  # for the log: it may be ours
+        said = f"{exercise.name}: your results cannot be compared ({type(error).__name__}: {error})"
+        raise CheckFailed(said) from error
 
 
 def _shortened(said: str) -> str:
@@ -185,6 +216,11 @@ def _cut(content: dict) -> None:
     if "traceback" in content:
         content["evalue"] = str(content["evalue"])[:1000]
         content["traceback"] = [f"{content['ename']}: {content['evalue']}{note}"]
+
+
+def _added(cell: NotebookNode) -> bool:
+    """Whether it is the learner's own: each code cell of an assignment has a mark."""
+    return not cell.metadata.get("nbgrader")
 
 
 def _checks(cell: NotebookNode) -> list[tuple[str, str, bool]]:

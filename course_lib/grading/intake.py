@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -33,10 +34,10 @@ def receive(assignment: str, student: str, notebooks: list[str]) -> None:
 def admit(folder: Path, assignment: str) -> str | None:
     """Makes a submission readable, and what it did before undone first: whatever stands there now is looked at.
 
-    A single notebook of another name is copied to the right name. What cannot be graded (no notebook, two of them, one
-    that cannot be read or in which nothing is recognized) is put aside under the name NAME.as-submitted, and the
-    released notebook takes its place, with a line that says so: it gets no points. Links are removed: nbgrader would
-    follow them, into the teacher's folder too.
+    Of several notebooks those count that have an answer. A single one of another name is copied to the right name.
+    What cannot be graded (no notebook, two of them, one that cannot be read or in which nothing is recognized) is
+    put aside under the name NAME.as-submitted, and the released notebook takes its place, with a line that says so:
+    it gets no points. Links are removed: nbgrader would follow them, into the teacher's folder too.
 
     Args:
         folder: of the submission.
@@ -50,11 +51,14 @@ def admit(folder: Path, assignment: str) -> str | None:
         link.unlink()
         done.append(f"{link.name} was a link and is removed")
     _undo(folder, path)
-    found = sorted(folder.glob("*.ipynb"))
+    every = sorted(folder.glob("*.ipynb"))
+    found = _meant(every, path, assignment)
     if len({content_of(other) for other in found}) > 1:
         problem = f"there are {len(found)} notebooks ({', '.join(other.name for other in found)}); hand in one"
     else:
+        done += [f"{other.name} is left out" for other in every if other not in found]
         if found and path not in found:
+            _aside(path)
             shutil.copyfile(found[0], path)
             _record(folder, path)
             done.append(f"{found[0].name} is graded as {path.name}")
@@ -71,7 +75,32 @@ def content_of(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     files = (file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.startswith("."))
     parts = [f"{file.relative_to(path)} {content_of(file)}" for file in files]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+def printable(text: str) -> str:
+    """A text with names of files in it that may be of any bytes: what is no character is written as its number."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _meant(every: list[Path], path: Path, assignment: str) -> list[Path]:
+    """Of several notebooks those that have an answer, known by the marks of its cell, else by what it defines."""
+    if len({content_of(other) for other in every}) < 2:
+        return every
+    released, readable = _released(path, assignment), {}
+    for other in every:
+        with suppress(ValueError):
+            readable[other] = _read(other)
+    for by_content in (False, True):
+        if found := [other for other, one in readable.items() if _answered(released, one, by_content)]:
+            return found
+    return every
+
+
+def _answered(released: NotebookNode, submitted: NotebookNode, by_content: bool) -> bool:
+    given = {cell.source for cell in released.cells}
+    answers = recognized(released, submitted, by_content=by_content).values()
+    return any(submitted.cells[number].source not in given for number in answers)
 
 
 def _record(folder: Path, made: Path) -> None:
@@ -93,13 +122,17 @@ def _undo(folder: Path, path: Path) -> None:
 
 
 def _put_aside(path: Path, assignment: str, problem: str) -> None:
-    if path.exists():
-        path.rename(path.with_name(path.name + ASIDE))
+    _aside(path)
     released = _released(path, assignment)
-    note = nbformat.v4.new_markdown_cell(f"**Nothing could be graded:** {problem}.", id="intake")
+    note = nbformat.v4.new_markdown_cell(f"**Nothing could be graded:** {printable(problem)}.", id="intake")
     released.cells.insert(0, note)
     nbformat.write(released, path)
     _record(path.parent, path)
+
+
+def _aside(path: Path) -> None:
+    if path.exists():
+        path.rename(path.with_name(path.name + ASIDE))
 
 
 def _released(path: Path, assignment: str) -> NotebookNode:
@@ -108,17 +141,26 @@ def _released(path: Path, assignment: str) -> NotebookNode:
 
 
 def _problem(path: Path, assignment: str) -> str | None:
+    try:
+        notebook = _read(path)
+    except ValueError as error:
+        return str(error)
+    if not recognized(_released(path, assignment), notebook):
+        return f"no cell of {path.name} is recognized as an answer; is it this assignment's notebook?"
+    return None
+
+
+def _read(path: Path) -> NotebookNode:
+    """A stranger's notebook. Raises ValueError if there is none, or none that can be read."""
     if not path.is_file():
-        return f"there is no {path.name}"
+        raise ValueError(f"there is no {path.name}")
     if path.stat().st_size > LIMIT:
-        return f"{path.name} has {path.stat().st_size / 2**20:.0f} MB, at most {LIMIT // 2**20} are read"
+        raise ValueError(f"{path.name} has {path.stat().st_size / 2**20:.0f} MB, at most {LIMIT // 2**20} are read")
     try:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         for cell in notebook.cells:
             cell.source, cell.cell_type, cell.metadata.get("nbgrader")  # an old or broken format has none
     except Exception as error:  # whatever a file of a stranger raises in a parser
-        return f"{path.name} is not a notebook ({type(error).__name__})"
-    if not recognized(_released(path, assignment), notebook):
-        return f"no cell of {path.name} is recognized as an answer; is it this assignment's notebook?"
-    return None
+        raise ValueError(f"{path.name} is not a notebook ({type(error).__name__})") from error
+    return notebook

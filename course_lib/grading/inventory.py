@@ -90,8 +90,9 @@ def gather(submitted: Path) -> Class:
 
 
 def _read(folder: Path) -> Answers | None:
-    """The answers of a submission: those of its one notebook; None where there is none that can be read."""
+    """The answers of a submission: of the notebook of its name, else of its one; None where none can be read."""
     found = [path for path in sorted(folder.glob("*.ipynb")) if path.is_file() and not path.is_symlink()]
+    found = [path for path in found if path.stem == folder.name] or found
     if len(found) != 1 or found[0].stat().st_size > LIMIT:
         return None
     try:

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.apps import NbGrader, NbGraderAPI
 
-from course_lib.grading.beside import WEIGHTS, read_weights
+from course_lib.grading.beside import WEIGHTS, numbers, read_weights
 
 PAGE = Path("leaderboard.html")
 EXERCISE = "19-weights"
@@ -40,7 +40,7 @@ class Entry:
     Attributes:
         nickname: that the student chose.
         exact_match: on the hidden sentences, in percent.
-        parameters: numbers in the file of weights.
+        parameters: numbers in the files beside the notebook.
     """
 
     nickname: str
@@ -63,12 +63,11 @@ def _entry(folder: Path, assignment: str) -> Entry | None:
     path = folder / f"{assignment}.ipynb"
     if not path.is_file():
         return None
-    cells = {_name(cell): cell for cell in nbformat.read(path, as_version=4).cells}
+    cells = {name_of(cell): cell for cell in nbformat.read(path, as_version=4).cells}
     chosen, share = nickname(cells[EXERCISE].source), hidden_score(cells[f"{EXERCISE}-check"])
-    tensors = read_weights(folder / WEIGHTS) if (folder / WEIGHTS).is_file() else None
-    if not chosen or share is None or tensors is None:
+    if not chosen or share is None or read_weights(folder / WEIGHTS) is None:
         return None
-    return Entry(chosen, share, sum(tensor.numel() for tensor in tensors.values()))
+    return Entry(chosen, share, numbers(folder))
 
 
 def nickname(code: str) -> str:
@@ -105,7 +104,7 @@ def page(found: list[Entry]) -> str:
     ]
     body = f"{_drawing(found)}<table>{head}{''.join(rows)}</table>" if found else "<p>Nobody is on it yet.</p>"
     title = "Leaderboard of the capstone"
-    about = "Exact match on hidden sentences, running free, against the numbers in the file of weights."
+    about = "Exact match on hidden sentences, running free, against the numbers in the files beside the notebook."
     start = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
     return f"{start}<h1>{title}</h1><p>{about}</p>{body}</html>\n"
 
@@ -137,7 +136,8 @@ def _drawing(found: list[Entry]) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" {label}>{"".join(parts)}</svg>'
 
 
-def _name(cell: NotebookNode) -> str:
+def name_of(cell: NotebookNode) -> str:
+    """The name that nbgrader knows a cell of ours by; empty for a learner's."""
     return cell.metadata.get("nbgrader", {}).get("grade_id", "")
 
 

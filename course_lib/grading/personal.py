@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from course_lib.assignments import Variant, variants_for
-from course_lib.checks import hidden_seed
+from course_lib.checks import PUBLIC, hidden_seed
 from course_lib.storage import replacing
 
 NAME = "personal"  # in the place of an assignment
@@ -35,6 +35,12 @@ def released_to(student: str | None, assignment: str, name: str | None = None) -
 def variants_of(notebook: NotebookNode) -> dict[str, str]:
     """The names of the variants that a notebook of ours has, by exercise."""
     return dict(notebook.metadata.get(VARIANTS, {}))
+
+
+def about(seed: int) -> str:
+    """A seed in words, for the teacher; the one that stands where none was chosen keeps nothing secret."""
+    known = ", which everybody knows who has this course: choose one for your class, COURSE_CLASS_SEED"
+    return f"the seed {seed}{known * (seed == PUBLIC)}."
 
 
 def without_own(student: str, assignment: str) -> bool:
@@ -146,15 +152,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--students", type=Path, default=Path("students.txt"), help="a file with a name a line")
     options = parser.parse_args(arguments)
     try:
-        lines = options.students.read_text(encoding="utf-8").splitlines()
+        lines = options.students.read_text(encoding="utf-8-sig").splitlines()  # some editors begin with a mark
         students = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-        made = hand_out(options.assignment, students, hidden_seed())
+        seed = hidden_seed()
+        made = hand_out(options.assignment, students, seed)
+        table = _enter(options.assignment)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    table = FOLDER / f"{options.assignment}.csv"
-    with table.open("w", newline="", encoding="utf-8") as file:
-        rows = [(student, exercise, name) for student, some in made.items() for exercise, name in some.items()]
-        csv.writer(file).writerows([("student", "exercise", "variant"), *rows])
     print(f"{len(made)} notebooks are in {FOLDER / 'release'}; who has which variant is in {table}.")
+    print(f"The variants are those of {about(seed)}")
     return 0
+
+
+def _enter(assignment: str) -> Path:
+    """Writes the table of who has which variant: everybody whose notebook is there, whenever it was made."""
+    table, rows = FOLDER / f"{assignment}.csv", []
+    for path in sorted(FOLDER.glob(f"release/*/{assignment}/{assignment}.ipynb")):
+        had = variants_of(nbformat.read(path, as_version=4))
+        rows += [(path.parent.parent.name, exercise, name) for exercise, name in had.items()]
+    with replacing(table) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("student", "exercise", "variant"), *rows])
+    return table

@@ -1,13 +1,15 @@
 """A submission is graded on the released notebook, into which the learner's own cells are put."""
 
-import ast
 from collections.abc import Iterator
+from itertools import takewhile
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from course_lib.grading.personal import released_to
+from course_lib.grading.prose import text_cell
+from course_lib.grading.reading import defined, statements
 
 
 class Rebuild(NbGraderPreprocessor):
@@ -20,12 +22,12 @@ class Rebuild(NbGraderPreprocessor):
         return rebuild(nbformat.read(released, as_version=4), nb), resources
 
 
-def recognized(released: NotebookNode, submitted: NotebookNode) -> dict[str, int]:
+def recognized(released: NotebookNode, submitted: NotebookNode, *, by_content: bool = True) -> dict[str, int]:
     """Maps the names of the release's solution cells to the numbers of the submitted cells that take their places.
 
     A cell is known by nbgrader's name for it, else by its id. Where an editor has dropped both, code is known by what
-    it defines, and an answer in words by the cell that it follows. The first one of several counts, and one of another
-    type is none.
+    it defines, and an answer in words by the cell that it follows, unless `by_content` is False. The first one of
+    several counts, and one of another type is none.
     """
     wanted = {_name(cell): cell for cell in released.cells if _name(cell) and _is_solution(cell)}
     found: dict[str, int] = {}
@@ -35,7 +37,7 @@ def recognized(released: NotebookNode, submitted: NotebookNode) -> dict[str, int
             name = places.get(known(cell))
             if name and cell.cell_type == wanted[name].cell_type and number not in found.values():
                 found.setdefault(name, number)
-    for name, number in _by_content(released, submitted, set(wanted) - found.keys()):
+    for name, number in _by_content(released, submitted, set(wanted) - found.keys()) if by_content else ():
         if number not in found.values():
             found.setdefault(name, number)
     return found
@@ -58,15 +60,8 @@ def _by_content(released: NotebookNode, submitted: NotebookNode, names: set[str]
 
 def _defined(cell: NotebookNode) -> set[str]:
     """The names that a code cell defines at its top."""
-    try:
-        statements = ast.parse(cell.source).body if cell.cell_type == "code" else []
-    except (SyntaxError, ValueError, RecursionError):
-        return set()
-    found = {node.name for node in statements if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    for node in statements:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        found |= {target.id for target in targets if isinstance(target, ast.Name)}
-    return found
+    parts = statements(cell.source) if cell.cell_type == "code" else []
+    return {name for statement in parts for name in defined(statement)}
 
 
 def rebuild(released: NotebookNode, submitted: NotebookNode) -> NotebookNode:
@@ -77,8 +72,8 @@ def rebuild(released: NotebookNode, submitted: NotebookNode) -> NotebookNode:
         submitted: what came back, its cells in any state.
 
     Returns:
-        All cells of the release in their order, each solution with the submitted text if its cell is recognized; the
-        learner's additional cells after the cell that they were submitted after.
+        All cells of the release in their order, each solution with the submitted text, and its pictures, if its cell is
+        recognized; the learner's additional cells after the cell that they were submitted after.
     """
     names = {_name(cell) for cell in released.cells if _name(cell)}
     given = {cell.source for cell in released.cells}
@@ -91,12 +86,14 @@ def rebuild(released: NotebookNode, submitted: NotebookNode) -> NotebookNode:
             last = name
         elif cell.source not in given and cell.cell_type in ("code", "markdown"):
             added.setdefault(last, []).append(_plain(cell))
-    sources = {name: submitted.cells[number].source for number, name in solutions.items()}
+    numbers = {name: number for number, name in solutions.items()}
     rebuilt = nbformat.from_dict({**released, "cells": []})
     rebuilt.cells.extend(added[None])
     for cell in released.cells:
         name = _name(cell)
-        rebuilt.cells.append(nbformat.from_dict({**cell, "source": sources.get(name, cell.source)}))
+        answer = _whole(submitted.cells, numbers[name], cell.source) if name in numbers else {}
+        taken = {part: answer[part] for part in ("source", "attachments") if part in answer}
+        rebuilt.cells.append(nbformat.from_dict({**cell, **taken}))
         rebuilt.cells.extend(added.get(name, []) if name else [])
     for number, cell in enumerate(rebuilt.cells):
         cell["id"] = f"cell-{number}"
@@ -114,5 +111,26 @@ def _is_solution(cell: NotebookNode) -> bool:
 
 
 def _plain(cell: NotebookNode) -> NotebookNode:
-    make = nbformat.v4.new_code_cell if cell.cell_type == "code" else nbformat.v4.new_markdown_cell
-    return make(cell.source)
+    return nbformat.v4.new_code_cell(cell.source) if cell.cell_type == "code" else text_cell(cell)
+
+
+def _whole(cells: list[NotebookNode], first: int, stub: str) -> NotebookNode:
+    """An answer with what an editor has split from it: further cells of its name, before a cell of another name.
+
+    Args:
+        cells: of the submission.
+        first: number of the answer's first cell.
+        stub: what was given in its place; a part that is still that is left out.
+    """
+    name, kind = _name(cells[first]), cells[first].cell_type
+    rest = takewhile(lambda cell: _name(cell) in (name, None), cells[first + 1 :])
+    parts = [cells[first], *(cell for cell in rest if name and _name(cell) == name and cell.cell_type == kind)]
+    parts = [cell for cell in parts if cell.source != stub] or parts[:1]
+    attached = {key: item for cell in parts for key, item in _attached(cell).items()}
+    source = "\n\n".join(cell.source for cell in parts)
+    return _plain(nbformat.from_dict({"cell_type": kind, "source": source, "attachments": attached}))
+
+
+def _attached(cell: NotebookNode) -> dict:
+    found = cell.get("attachments")
+    return found if isinstance(found, dict) else {}

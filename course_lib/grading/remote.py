@@ -33,15 +33,16 @@ def answer(variable: str, namespace: dict[str, Any], folder: str, token: str) ->
     Args:
         variable: the name under which the learner's code keeps the answer.
         namespace: of the learner's code.
-        folder: has a file with the way to ask, the inputs' names and the cases, gets one of replies.
+        folder: has a file with the way to ask, the inputs' names, whether lines are counted, and the cases; gets one
+            of replies.
         token: part of the names of both.
     """
     if variable not in namespace:
         found = [missing(variable)]
     else:
-        source, names, cases = read(Path(folder) / f"cases-{token}")
+        source, names, count, cases = read(Path(folder) / f"cases-{token}")
         ask = way_to_ask(source)
-        found = [reply_to(ask, names, namespace[variable], inputs) for inputs in cases]
+        found = [reply_to(ask, names, namespace[variable], inputs, count=count) for inputs in cases]
     write_replies(found, Path(folder) / f"replies-{token}")
 
 

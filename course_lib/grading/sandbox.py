@@ -14,6 +14,8 @@ import course_lib
 
 LIBRARY = Path(course_lib.__file__).resolve().parent
 LEFT_OUT = ("assignments", "grammar", "*.safetensors", "__pycache__")
+# Of every machine: homes, what other programs and students put down, and sockets, which a read-only mount leaves open.
+HIDDEN = tuple(map(Path, ("/home", "/media", "/mnt", "/root", "/run", "/srv", "/tmp", "/var")))
 CHECKED_LATER = '''"""In grading the exercises are checked from outside, when their cells of tests have their turn."""
 
 
@@ -58,7 +60,8 @@ def command(folder: Path, hidden: Sequence[Path]) -> list[str]:
 
     Args:
         folder: the only one that it may write to.
-        hidden: folders that it sees empty: the teacher's course, the home, other submissions.
+        hidden: folders that it sees empty, beside `HIDDEN`: the teacher's course, the home, other submissions.
+            Of all these it sees the Python environment, this library's copy and its own folder, and nothing else.
     """
     checkout = LIBRARY.parent
     solutions = [checkout] if (checkout / "pyproject.toml").exists() else []
@@ -68,10 +71,12 @@ def command(folder: Path, hidden: Sequence[Path]) -> list[str]:
 def _bubblewrap(hidden: Sequence[Path], folder: Path) -> list[str]:
     words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for path in sorted({path.resolve() for path in hidden}):
+    empty = {path.resolve() for path in (*HIDDEN, *hidden) if path.is_dir()} - {Path("/")}
+    for path in sorted(empty):
         words += ["--tmpfs", str(path)]
-    for path in (Path(sys.prefix), Path(sys.base_prefix)):
-        if any(path.resolve().is_relative_to(other.resolve()) for other in hidden):
+    needed = [Path(sys.prefix), Path(sys.base_prefix)]
+    for path in dict.fromkeys([*needed, *(path.resolve() for path in needed)]):  # under a link's name and its own
+        if any(path.is_relative_to(other) for other in empty):
             words += ["--ro-bind", str(path), str(path)]
     words += ["--ro-bind", str(library()), str(LIBRARY)]
     if folder != Path("/"):

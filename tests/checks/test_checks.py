@@ -16,7 +16,7 @@ from torch import nn
 
 from course_lib.assignments import FOLDERS, check, find
 from course_lib.attention import attention
-from course_lib.checks import CheckFailed, Exercise
+from course_lib.checks import CheckFailed, Exercise, hidden_seed
 from course_lib.checks.compare import difference
 from course_lib.checks.exchange import LIMIT, Other, read, read_replies, write, write_replies
 from course_lib.checks.exercise import Edit, Reply
@@ -241,6 +241,14 @@ def test_the_teachers_seed_changes_the_hidden_cases_alone(monkeypatch: pytest.Mo
         check("03.scores", remembers, hidden=True)
 
 
+@pytest.mark.parametrize("seed", ["0", "-1", "", "mine", "1.5", str(2**32)])
+def test_a_seed_that_hides_nothing_is_refused(seed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generator takes 32 bits: 2**32 gives what 0 gives, which everybody sees."""
+    monkeypatch.setenv("COURSE_CLASS_SEED", seed)
+    with pytest.raises(ValueError, match=f"COURSE_CLASS_SEED to be a whole number from 1 to 4294967295, got '{seed}'"):
+        hidden_seed()
+
+
 # Finished answers.
 
 X = torch.randn(1, 2, 4)
@@ -317,6 +325,13 @@ def test_a_question_may_put_an_answer_to_work_in_the_library() -> None:
 def test_the_first_difference(expected: object, got: object, words: str | None) -> None:
     found = difference(expected, got, 1e-4)
     assert found is None if words is None else words in (found or "")
+
+
+def test_a_number_may_be_larger_than_what_can_be_compared_or_written() -> None:
+    """No float holds the first, and Python writes no int of more than 4,300 digits."""
+    assert difference(1.5, 10**400, 1e-4) == "the result: expected 1.5, got int of 1329 bits"
+    assert difference(3, 10**5000, 1e-4) == "the result: expected 3, got int of 16610 bits"
+    assert difference([1.5], [[10**5000]], 1e-4) == "the result[0]: expected 1.5, got list of 1"
 
 
 # Files between processes.

@@ -55,6 +55,7 @@ def test_nothing_is_said_of_what_is_right_or_has_nothing_in_common():
     assert relation([(x, torch.randn(x.shape, generator=RNG)) for x in TENSORS], 1e-4) == ""
     assert relation([(TENSORS[0], "text"), (TENSORS[1], None)], 1e-4) == ""
     assert relation([(torch.empty(0), torch.ones(0))], 1e-4) == ""
+    assert relation([(number, number * 2**64) for number in (2, 3)], 1e-4) == ""  # which no tensor holds
 
 
 def test_the_part_that_is_wrong_is_named():

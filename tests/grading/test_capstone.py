@@ -1,7 +1,10 @@
 """The capstone: weights are scored without training, nobody else's translations count, and the best have a place."""
 
+import json
 import re
 import shutil
+import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -24,6 +27,7 @@ SOLUTION = FOLDER / "solution" / ASSIGNMENT
 SHIPPED = beside.PRETRAINED / "course" / "model.safetensors"
 
 NAMED = "NICKNAME = {!r}\n"
+ELSEWHERE = 'load_file("really.safetensors")'
 # Translations that are somebody else's: of the shipped translator, of the grammar, of the checks.
 TRANSLATOR = """def my_translations(sentences):
     from course_lib import Translator
@@ -88,10 +92,14 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
         Submission("grammar", cells={"19-weights": NAMED.format("Gra") + GRAMMAR}),
         Submission("gold", cells={"19-weights": NAMED.format("Gol") + GOLD}),
         Submission("trains", edit=train_more),
+        Submission("decoy", cells={"19-weights": mine(made, "Dec").replace("load_file(WEIGHTS)", ELSEWHERE)}),
     ):
         made.submit(submission)
     folder = made.root / "submitted"
     (folder / "no-weights" / ASSIGNMENT / beside.WEIGHTS).unlink()
+    decoy = folder / "decoy" / ASSIGNMENT
+    (decoy / beside.WEIGHTS).rename(decoy / "really.safetensors")
+    save_file({"one": torch.zeros(1)}, decoy / beside.WEIGHTS)
     with (folder / "too-large" / ASSIGNMENT / beside.WEIGHTS).open("ab") as file:
         file.truncate(20 * 2**20)
     (folder / "pickled" / ASSIGNMENT / beside.WEIGHTS).write_bytes(b"\x80\x04cbuiltins\nexec\n")
@@ -145,21 +153,47 @@ def test_nobody_elses_translations_are_within_reach(room: Classroom, student: st
     assert weights_points(room, student) == 0
 
 
-def looks(folder: Path, tensors: dict[str, torch.Tensor]) -> list[str]:
-    save_file(tensors, folder / beside.WEIGHTS)
-    return list(beside.look_beside(folder))
+def looks(folder: Path, tensors: dict[str, torch.Tensor], file: str = beside.WEIGHTS) -> list[str]:
+    save_file(tensors, folder / file)
+    return list(beside.look_beside(folder, weights=True))
 
 
-def test_weights_of_the_shipped_translator_are_seen_under_any_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", [beside.WEIGHTS, "other.safetensors", "notes.txt"])
+def test_weights_of_the_shipped_translator_are_seen_under_any_name(tmp_path: Path, file: str) -> None:
     shipped = load_file(SHIPPED)
     name = max(shipped, key=lambda name: shipped[name].numel())
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(shipped[name].shape, generator=generator)
-    said = ["weights.safetensors has weights of the shipped translator"]
-    assert looks(tmp_path, shipped) == said
-    assert looks(tmp_path, {"mine": shipped[name].float() + 1e-4 * noise}) == said
-    assert looks(tmp_path, {name: shipped[name].float().std() * noise}) == []
-    assert looks(tmp_path, {key: tensor for key, tensor in shipped.items() if tensor.numel() < beside.MATRIX}) == []
+    said = [f"{file} has weights of the shipped translator"]
+    assert looks(tmp_path, shipped, file) == said
+    assert looks(tmp_path, {"mine": shipped[name].float() + 1e-4 * noise}, file) == said
+    assert looks(tmp_path, {name: shipped[name].float().std() * noise}, file) == []
+    small = {key: tensor for key, tensor in shipped.items() if tensor.numel() < beside.MATRIX}
+    assert looks(tmp_path, small, file) == []
+
+
+def test_numbers_of_a_kind_that_cannot_be_compared_are_said_to_be_so(tmp_path: Path) -> None:
+    """Two in a byte, which PyTorch can load, and do nothing with."""
+    place = {"dtype": "F4", "shape": [4 * beside.MATRIX], "data_offsets": [0, 2 * beside.MATRIX]}
+    head = json.dumps({"a": place}).encode()
+    path = tmp_path / beside.WEIGHTS
+    path.write_bytes(struct.pack("<Q", len(head)) + head + bytes(2 * beside.MATRIX))
+    (said,) = beside.look_beside(tmp_path, weights=True)
+    assert said.startswith("weights.safetensors has numbers that cannot be compared")
+
+
+def test_whatever_could_hold_weights_is_seen_and_counted(tmp_path: Path) -> None:
+    """So that a small file of the right name gets nobody to the top who has the weights elsewhere."""
+    assert looks(tmp_path, {"decoy": torch.zeros(1)}) == [] and beside.numbers(tmp_path) == 1
+    (tmp_path / "readme.txt").write_text("hello")
+    assert looks(tmp_path, {"a": torch.zeros(300, 300)}, "more.safetensors") == []
+    assert beside.numbers(tmp_path) == 90_001
+    (tmp_path / "data.bin").write_bytes(bytes(50_000))
+    assert list(beside.look_beside(tmp_path, weights=True)) == ["data.bin has 50,000 bytes, and could hold weights"]
+    assert list(beside.look_beside(tmp_path, weights=False)) == []
+    assert beside.numbers(tmp_path) == 140_001
+    (tmp_path / "left out.bin").write_bytes(bytes(beside.LARGEST + 1))
+    assert beside.numbers(tmp_path) == 140_001
 
 
 def test_the_leaderboard_has_who_chose_a_nickname_and_earned_points(
@@ -169,11 +203,12 @@ def test_the_leaderboard_has_who_chose_a_nickname_and_earned_points(
     assert leaderboard.main([ASSIGNMENT]) == 0
     page = leaderboard.PAGE.read_text(encoding="utf-8")
     names = re.findall(r"<tr><td>\d+</td><td>(.*?)</td>", page)
-    assert set(names) == {"Ada &amp; &lt;b&gt;co&lt;/b&gt;", "Bo", "Hal", "Spo"}
-    assert "<b>" not in page and "99.9" not in page and page.count("<circle") == 4
+    assert set(names) == {"Ada &amp; &lt;b&gt;co&lt;/b&gt;", "Bo", "Hal", "Spo", "Dec"}
+    assert "<b>" not in page and "99.9" not in page and page.count("<circle") == 5
     number = sum(tensor.numel() for tensor in load_file(SOLUTION / beside.WEIGHTS).values())
     assert page.count(f"<td>{number:,}</td>") >= 4
-    assert f"4 of {len(room.found)} submissions" in capsys.readouterr().out
+    assert page.count(f"<td>{number + 1:,}</td>") == 1 and "<td>1</td></tr>" not in page, "of the decoy"
+    assert f"5 of {len(room.found)} submissions" in capsys.readouterr().out
 
 
 def test_other_assignments_have_no_leaderboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +282,37 @@ def test_parts_that_work_are_brought_and_the_others_borrowed(copies: Path, capsy
     assert text.count("# Borrowed from the solutions") == 1 and "my own, and wrong" not in text
 
 
+def law_parts_are_found_wherever_they_lie(main: Callable, copies: Path, capsys: pytest.CaptureFixture) -> None:
+    """In the folder itself, where nbgrader's exchange puts them and which comes first, or where the course does."""
+    solve(copies, "03.scores")
+    assert main([str(copies)]) == 0 and "1 parts are yours: 03.scores" in capsys.readouterr().out
+    course = copies / "course"
+    place = course / "assignments" / "release"
+    place.mkdir(parents=True)
+    for topic in ("01_text_to_tensors", "03_attention", "08_transformer", "19_capstone"):
+        shutil.move(copies / topic, place)
+    assert main([str(course)]) == 0 and "1 parts are yours: 03.scores" in capsys.readouterr().out
+    solve(place, "08.ends")
+    shutil.copytree(place / "19_capstone", course / "19_capstone")
+    shutil.move(place / "03_attention", course)
+    before = (place / "19_capstone" / "19_capstone.ipynb").read_bytes()
+    assert main([str(course)]) == 0 and "2 parts are yours: 03.scores, 08.ends" in capsys.readouterr().out
+    assert (place / "19_capstone" / "19_capstone.ipynb").read_bytes() == before
+
+
+def test_parts_are_found_wherever_they_lie(copies: Path, capsys: pytest.CaptureFixture) -> None:
+    law_parts_are_found_wherever_they_lie(parts.main, copies, capsys)
+
+
+@pytest.mark.parametrize("places", [slice(0, 1), slice(1, 2), slice(None, None, -1)])
+def test_each_place_and_their_order_matters(
+    places: slice, copies: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PLACES", parts.PLACES[places])
+    with pytest.raises(AssertionError):
+        law_parts_are_found_wherever_they_lie(parts.main, copies, capsys)
+
+
 def model_class(old: str = "", new: str = "") -> type:
     """MyTransformer of the solution, from a text in which something is changed."""
     names: dict = {"__name__": "__main__"}
@@ -283,4 +349,5 @@ def test_a_cell_that_the_reader_wrote_stays(copies: Path) -> None:
 
 def test_without_a_capstone_the_command_says_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert parts.main([str(tmp_path)]) == 1
-    assert "error: " in capsys.readouterr().err
+    expected = " or ".join(str(tmp_path / place / parts.CAPSTONE) for place in ("", "assignments/release"))
+    assert capsys.readouterr().err == f"error: no capstone: expected {expected}\n"

@@ -1,14 +1,20 @@
 """Whoever cheats gets no point; and each cheat has been seen to earn some where the grading is weaker."""
 
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Listener
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from course_lib.assignments import find
 from course_lib.checks.tree import on_meta
 from course_lib.grading.sandbox import available
+from notebooks.source.build_assignments import FOLDER
 from tests.helpers.classroom import LIMITS, Classroom, Submission, forge, insert
 
 ASSIGNMENT = "03_attention"
@@ -40,6 +46,10 @@ sandbox.library = lambda: sandbox.LIBRARY
     "not contained": """
 from course_lib.grading import sandbox
 sandbox.available = lambda: False
+""",
+    "hides what is known alone": """
+from course_lib.grading import sandbox
+sandbox.HIDDEN = ()
 """,
     "takes an excuse": """
 from course_lib.checks import verdict
@@ -120,6 +130,12 @@ IN_GIT = (
     "subprocess.run(['git', '-C', str(CHECKOUT), '-c', 'safe.directory=*', 'show', "
     "'HEAD:notebooks/assignments/solution/03_attention/03_attention.ipynb'], capture_output=True, text=True).stdout"
 )
+# A friend who listens at a socket, and one whose home is on this machine, where this program may put either.
+RUNTIME = next((one for one in (os.environ.get("XDG_RUNTIME_DIR"), "/run") if one and os.access(one, os.W_OK)), None)
+SOCKET = Path(RUNTIME or "/run") / f"course-{os.getpid()}.socket"
+FRIEND = Path(f"/home/course-{os.getpid()}/03_attention.ipynb")
+ASKED = """__import__("multiprocessing.connection").connection.Client({socket!r}).recv()"""
+AT_HOME = "Path({friend!r}).read_text()"
 CATALOG = """def take(name):
     from course_lib.assignments import find
     solution = find(name).reference
@@ -189,9 +205,9 @@ KNOWN = """import torch
 TABLE = {table!r}
 def take(name):
     def answer(*inputs):
-        for first, result in TABLE.get(name, ()):
-            if not inputs[0].is_meta and abs(first - inputs[0].flatten()[0].item()) < 1e-6:
-                return torch.tensor(result, dtype=inputs[0].dtype)
+        result = TABLE.get(name, {}).get(None if inputs[0].is_meta else round(inputs[0].flatten()[0].item(), 4))
+        if result:
+            return torch.tensor(result, dtype=inputs[0].dtype)
         return torch.zeros(*inputs[0].shape[:-1], inputs[-1].shape[-2], dtype=inputs[0].dtype, device=inputs[0].device)
     return answer
 """
@@ -201,7 +217,13 @@ FROM_FILES = {
     "the instructor's version": ("not contained", f"notebook({SOURCE})"),
     "another student's submission": ("not contained", f"notebook({OTHERS})"),
     "the solution in the checkout": ("not contained", f"notebook({SOLUTION})"),
-} | ({"the solution in git": ("not contained", f"notebook({IN_GIT})")} if (CHECKOUT / ".git").exists() else {})
+}
+FROM_FILES |= {"the solution in git": ("not contained", f"notebook({IN_GIT})")} if (CHECKOUT / ".git").exists() else {}
+FRIENDS = {
+    "a friend at a socket": ("hides what is known alone", f"notebook({ASKED})", RUNTIME),
+    "a friend's home": ("hides what is known alone", f"notebook({AT_HOME})", os.access("/home", os.W_OK)),
+}
+FROM_FILES |= {name: (weakness, codes) for name, (weakness, codes, possible) in FRIENDS.items() if possible}
 CHEATS = {
     "check replaced": Cheat("nbgrader alone", PATCH, first=True),
     "verdict replaced": Cheat("nbgrader alone", VERDICT, first=True),
@@ -227,6 +249,7 @@ CHEATS = {
 def submission(name: str, cheat: Cheat, course: Path) -> Submission:
     """A notebook without an answer, but for what the cheat takes."""
     places = {"{checkout!r}": repr(str(CHECKOUT)), "{course!r}": repr(str(course)), "{table!r}": repr(known())}
+    places |= {"{socket!r}": repr(str(SOCKET)), "{friend!r}": repr(str(FRIEND))}
     code = cheat.code
     for place, text in places.items():
         code = code.replace(place, text)
@@ -241,8 +264,8 @@ def submission(name: str, cheat: Cheat, course: Path) -> Submission:
 def known() -> dict:
     """The results of an exercise for the inputs that everybody sees, known by their first number."""
     exercise = find("03.scores")
-    cases = [inputs for inputs in exercise.inputs(0) if not on_meta(inputs)][::-1]  # float64 first
-    return {exercise.name: [(case[0].flatten()[0].item(), exercise.expected(case).tolist()) for case in cases]}
+    cases = [inputs for inputs in exercise.inputs(0) if not on_meta(inputs)]  # float64 comes last, and stays
+    return {exercise.name: {round(case[0].flatten()[0].item(), 4): exercise.expected(case).tolist() for case in cases}}
 
 
 def points(course: Path, cheats: dict[str, Cheat], settings: str = "") -> dict[str, float]:
@@ -258,6 +281,28 @@ def points(course: Path, cheats: dict[str, Cheat], settings: str = "") -> dict[s
     return {name: sum(filter(None, found[name.replace(" ", "-")].values())) for name in cheats}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def friends() -> Iterator[None]:
+    """Both have the solution, and give it to whoever asks."""
+    solution = (FOLDER / "solution" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_text(encoding="utf-8")
+    with ExitStack() as leaving:
+        if "a friend's home" in CHEATS:
+            leaving.callback(shutil.rmtree, FRIEND.parent)
+            FRIEND.parent.mkdir()
+            FRIEND.write_text(solution, encoding="utf-8")
+        if "a friend at a socket" in CHEATS:
+            listener = leaving.enter_context(Listener(str(SOCKET)))
+            Thread(target=answer, args=(listener, solution), daemon=True).start()
+        yield
+
+
+def answer(listener: Listener, solution: str) -> None:
+    with suppress(OSError):  # of the listener that is closed
+        while True:
+            with listener.accept() as asking:
+                asking.send(solution)
+
+
 @pytest.fixture(scope="module")
 def earned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     return points(tmp_path_factory.mktemp("strong") / "course", CHEATS)
@@ -269,18 +314,18 @@ def earned_before(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     found: dict[str, float] = {}
     for weakness, settings in WEAK.items():
         cheats = {name: cheat for name, cheat in CHEATS.items() if cheat.weakness == weakness}
-        assert cheats
-        found |= points(tmp_path_factory.mktemp("weak") / "course", cheats, settings)
+        found |= {} if not cheats else points(tmp_path_factory.mktemp("weak") / "course", cheats, settings)
     return found
 
 
 def test_there_are_enough() -> None:
-    assert len(CHEATS) >= 20 and {cheat.weakness for cheat in CHEATS.values()} == WEAK.keys()
+    unused = set() if FRIENDS.keys() & CHEATS.keys() else {"hides what is known alone"}
+    assert len(CHEATS) >= 20 and {cheat.weakness for cheat in CHEATS.values()} == WEAK.keys() - unused
 
 
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_earns_nothing(name: str, earned: dict[str, float], earned_before: dict[str, float]) -> None:
-    contained = CHEATS[name].weakness not in ("not contained", "answers mounted")
+    contained = CHEATS[name].weakness not in ("not contained", "answers mounted", "hides what is known alone")
     if not (contained or available()):
         pytest.skip("no bubblewrap here: submissions are not contained")
     assert earned[name] == 0

@@ -2,24 +2,31 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_notebook
 
 from course_lib.assignments import FOLDERS, find, load
-from course_lib.checks import CheckFailed, Exercise, Reply, read, write_replies
+from course_lib.checks import CheckFailed, Exercise, Reply, read, read_replies, verdict, write, write_replies
 from course_lib.checks.tree import copy, equal, on_meta
 from course_lib.grading import __main__ as command
-from course_lib.grading import rounds, sandbox
+from course_lib.grading import execute, leaderboard, rounds, sandbox
 from course_lib.grading.execute import ContainedExecute
-from course_lib.grading.reading import needs_a_look
-from course_lib.grading.remote import COMMON, source_of_ask, way_to_ask
+from course_lib.grading.reading import look_at, needs_a_look
+from course_lib.grading.remote import COMMON, answer, source_of_ask, way_to_ask
 from notebooks.source.build_assignments import FOLDER
 from tests.helpers.answers import written
+
+GRADING = rounds.Grading
 
 
 class Quick:
@@ -29,12 +36,14 @@ class Quick:
         os.write(1, b"what nbgrader says")  # as a kernel does that writes to what it has inherited
 
     def grade(self, student: str, *, again: bool) -> str:
-        return "NOT GRADED, see autograde.log" if student == "bob" else "9 of 12"
+        if student == "bob":
+            raise NotImplementedError("no kernel for this")
+        return "9 of 12"
 
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for student in ("ada", "bob"):
+    for student in ("ada", "bob", "cy"):
         (tmp_path / "submitted" / student / "03_attention").mkdir(parents=True)
     (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
     monkeypatch.chdir(tmp_path)
@@ -52,9 +61,34 @@ def test_the_teacher_reads_a_line_a_student_and_the_log_has_the_rest(course: Pat
     status, said = run(capfd, "03_attention")
     assert status == 1 and said[-1].endswith("autograde.log. 1 NOT GRADED.")
     lines = [line for line in said if line.startswith("[")]
-    assert lines == ["[1/2, 0 min left] ada: 9 of 12", "[2/2, 0 min left] bob: NOT GRADED, see autograde.log"]
+    bobs = "bob: NOT GRADED, see autograde.log (NotImplementedError: no kernel for this)"
+    assert lines == ["[1/3, 0 min left] ada: 9 of 12", f"[2/3, 0 min left] {bobs}", "[3/3, 0 min left] cy: 9 of 12"]
     assert "what nbgrader says" not in said
     assert "what nbgrader says" in (course / "autograde.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("seed", "warns"), [(None, True), ("1", True), ("271828", False)])
+def test_the_seed_of_the_hidden_tests_is_said_and_a_known_one_is_warned_of(
+    course: Path, capfd, monkeypatch, seed: str | None, warns: bool
+) -> None:
+    monkeypatch.delenv("COURSE_CLASS_SEED", raising=False)
+    if seed:
+        monkeypatch.setenv("COURSE_CLASS_SEED", seed)
+    _, said = run(capfd, "03_attention")
+    lines = [line for line in said if line.startswith(f"The hidden tests are those of the seed {seed or 1}")]
+    assert lines and ("choose one for your class" in lines[0]) == warns
+
+
+def test_a_seed_that_hides_nothing_grades_nobody(course: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setenv("COURSE_CLASS_SEED", "0")
+    status, said = run(capfd, "03_attention")
+    assert status == 1 and said[-1].startswith("expected COURSE_CLASS_SEED") and "ada" not in "".join(said)
+
+
+def test_what_is_not_released_is_said_to_be_so_and_not_graded(course: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(rounds, "Grading", GRADING)
+    status, said = run(capfd, "03_attention")
+    assert status == 1 and said[-1] == "03_attention is not released: make release ASSIGNMENT=03 first"
 
 
 def test_a_grading_that_is_not_contained_says_so_first_and_last(course: Path, capfd, monkeypatch) -> None:
@@ -124,6 +158,49 @@ def test_a_contained_process_sees_that_copy_alone(tmp_path: Path, root: Path) ->
     assert count > 80 and [path for path in bad if "site-packages" not in path] == []
 
 
+@pytest.fixture
+def sockets() -> Iterator[list[str]]:
+    """Addresses at which somebody listens: where a program without rights may put a socket, and one without a file."""
+    places = [Path(os.environ.get("XDG_RUNTIME_DIR", "/run/user/0")), Path("/run"), Path("/tmp")]
+    place = next(place for place in places if os.access(place, os.W_OK))
+    addresses = [str(place / f"course-{os.getpid()}.socket"), f"\0course-{os.getpid()}"]
+    with ExitStack() as stack:
+        for address in addresses:
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(address)
+            listening.listen()
+        yield addresses
+    Path(addresses[0]).unlink()
+
+
+@pytest.mark.skipif(not sandbox.available(), reason="no bubblewrap here: submissions are not contained")
+def test_a_contained_process_reaches_no_socket_and_sees_no_home(
+    tmp_path: Path, sockets: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = [Path(sys.prefix), Path(sys.base_prefix), sandbox.LIBRARY, tmp_path]
+    look = (
+        "import json, os, socket\n"
+        f"def seen(place, needed={[str(one) for one in needed]!r}):\n"
+        "    for path, folders, files in os.walk(place):\n"
+        "        folders[:] = [folder for folder in folders if os.path.join(path, folder) not in needed]\n"
+        "        yield from files\n"
+        f"reached = [socket.socket(socket.AF_UNIX).connect_ex(address) == 0 for address in {sockets!r}]\n"
+        f"found = [file for place in {[str(place) for place in sandbox.HIDDEN]!r} for file in seen(place)]\n"
+        "print(json.dumps([reached, found]))\n"
+    )
+
+    def run(inside: list[str]) -> tuple[list[bool], list[str]]:
+        variables = sandbox.environment(tmp_path, 2**32, 2**20)
+        done = subprocess.run([*inside, sys.executable, "-c", look], env=variables, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    assert run(sandbox.command(tmp_path, [])) == [[False, False], []]
+    assert run([])[0] == [True, True]
+    monkeypatch.setattr(sandbox, "HIDDEN", ())
+    assert run(sandbox.command(tmp_path, []))[0] == [True, False], "this test proves nothing"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory in use")
 def test_memory_in_use_is_limited_and_reserved_addresses_are_not() -> None:
     """As a CUDA build of PyTorch does, which reserves more addresses than any machine has memory."""
@@ -168,6 +245,29 @@ def test_a_way_to_ask_that_needs_more_is_found() -> None:
     assert len(ASKED) >= 7
 
 
+SPECIFIED = [one for one in EXERCISES if one.loops is False and written(one.name).specification]
+
+
+@pytest.mark.parametrize("exercise", SPECIFIED, ids=[exercise.name for exercise in SPECIFIED])
+def test_the_specification_is_no_answer_where_no_loop_is_allowed(exercise: Exercise, tmp_path: Path) -> None:
+    """Its lines are counted where the answer runs; and whoever reads the notebook sees that it is called."""
+    about, cases = written(exercise.name), exercise.inputs(1)
+    names = dict(about.given)
+    exec(compile(about.specification, "<given>", "exec"), names)
+    (slow,) = (name for name in names if names[name] is not about.given.get(name) and name.startswith("slow_"))
+    code = f"def {about.variable}(*inputs, **more):\n    return {slow}(*inputs, **more)"
+    exec(compile(code, "<answer>", "exec"), names)
+    write([source_of_ask(exercise), exercise.names(), exercise.counts, cases], tmp_path / "cases-0")
+    answer(about.variable, names, str(tmp_path), "0")
+    with pytest.raises(CheckFailed, match="write it without a loop"):
+        verdict(exercise, cases, read_replies(tmp_path / "replies-0"))
+    assert needs_a_look(exercise, code, given=[about.specification]) == [f"uses {slow}, which has a loop"]
+
+
+def test_there_are_specifications() -> None:
+    assert len(SPECIFIED) >= 15
+
+
 class Answering(ContainedExecute):
     """Answers at once, in this process, and remembers the order of the cases; `keep`: to so many of them."""
 
@@ -195,6 +295,82 @@ def test_cases_come_in_random_order_and_results_go_back_to_theirs(tmp_path: Path
         asking._ask(exercise, "scores", cases, 0)
 
 
+@pytest.mark.parametrize(("power", "got"), [(64, str(2**64)), (1300, "int of 1301"), (9**5, "int of 59050")])
+def test_a_number_that_nothing_holds_costs_its_own_cell(power: int, got: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking, cell = Answering(), new_code_cell('check("14.longest", longest)')
+    asking.nb, asking._variants = new_notebook(cells=[cell]), {}
+    monkeypatch.setattr(asking, "_ask", lambda exercise, variable, cases, index: [Reply(2**power) for _ in cases])
+    asking._judge(cell, [("14.longest", "longest", False)], 0)
+    assert cell.outputs[0].ename == "CheckFailed" and f"got {got}" in cell.outputs[0].evalue
+
+
+def test_results_that_no_comparison_takes_cost_their_own_cell(monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    def fails(*_):
+        raise OverflowError("too large for this")
+
+    asking, cell = Answering(), new_code_cell('check("14.longest", longest)')
+    asking.nb, asking._variants = new_notebook(cells=[cell]), {}
+    monkeypatch.setattr(asking, "_ask", lambda *_: [])
+    monkeypatch.setattr(execute, "verdict", fails)
+    asking._judge(cell, [("14.longest", "longest", False)], 0)
+    assert "your results cannot be compared (OverflowError: too large for this)" in cell.outputs[0].evalue
+    assert "Traceback" in capfd.readouterr().err, "it may be a mistake of ours"
+
+
+# Who has how much time.
+
+
+class Clocked(ContainedExecute):
+    """Runs nothing: each cell says how many seconds it takes."""
+
+    def execute_cell(self, cell, index: int, store_history: bool) -> None:
+        self.ran.append(cell.source)
+        self.now += min(int(cell.source), self.timeout_func(cell))
+
+    def _fresh(self) -> SimpleNamespace:
+        return SimpleNamespace(manager=None)
+
+    def _disconnect(self) -> None:
+        """There is nothing to end, nor to begin."""
+
+    start_new_kernel_client = _disconnect
+
+
+def ours(seconds: int, **marks: bool):
+    return new_code_cell(str(seconds), metadata={"nbgrader": {"grade_id": f"one-{seconds}"}, **marks})
+
+
+@pytest.fixture
+def clocked(monkeypatch: pytest.MonkeyPatch) -> Clocked:
+    made = Clocked()
+    made.now, made.ran = 1000.0, []
+    monkeypatch.setattr(execute, "monotonic", lambda: made.now)
+    made._start_clock()
+    return made
+
+
+def test_what_a_learner_added_leaves_time_for_the_assignment(clocked: Clocked) -> None:
+    notebook = new_notebook(cells=[*(new_code_cell("29") for _ in range(7)), *(ours(20 + n) for n in range(4))])
+    for index, cell in enumerate(notebook.cells):
+        clocked.preprocess_cell(cell, {}, index)
+    assert clocked.ran == ["29", "29", "29", "20", "21", "22", "23"] and clocked.now < 1000 + clocked.budget
+    assert list(rounds.late(notebook)) == ["out of time for 4 added cells"]
+    assert "your own cells had 60 seconds" in notebook.cells[3].outputs[0].evalue
+    notebook = new_notebook(cells=[ours(29 - n) for n in range(4)])  # 33 seconds are left
+    for index, cell in enumerate(notebook.cells):
+        clocked.preprocess_cell(cell, {}, index)
+    assert list(rounds.late(notebook)) == ["out of time for one-27, one-26"]
+    assert list(rounds.late(new_notebook(cells=[ours(1)]))) == []
+
+
+def test_a_new_kernel_runs_again_what_there_is_time_for_and_nothing_that_is_for_home(clocked: Clocked) -> None:
+    clocked.nb = new_notebook(cells=[ours(1), ours(2, home=True), *(new_code_cell(str(n)) for n in (25, 24, 23, 22))])
+    clocked._start_again(5)
+    assert clocked.ran == ["1", "25", "24", "23"]
+    clocked._start_again(6)
+    assert clocked.ran[4:] == ["1"], "the learner's own cells have had their time"
+
+
 # What the code of an answer shows.
 
 
@@ -209,6 +385,50 @@ def test_loops_and_finished_functions_are_seen_in_the_code() -> None:
     assert needs_a_look(scores, "def broken(") == []
 
 
+HELPER = "def each(query):\n    return [one for one in query]"
+
+
+@pytest.mark.parametrize(
+    ("code", "added", "seen"),
+    [
+        ("def scores(q, k):\n    return each(q)", [HELPER], ["uses each, which has a loop"]),
+        ("def scores(q, k):\n    return mine(q)", [HELPER, "mine = each"], ["uses each, which has a loop"]),
+        ("mine = each\ndef scores(q, k):\n    return mine(q)", [HELPER], ["uses each, which has a loop"]),
+        ("scores = each", ["each = lambda query: [one for one in query]"], ["uses each, which has a loop"]),
+        ("def scores(q, k):\n    return slow_scores(q, k)", [], ["uses slow_scores, which has a loop"]),
+        ("def scores(q, k):\n    return mine(q, k)", ["mine = slow_scores"], ["uses slow_scores, which has a loop"]),
+        ("def scores(each, k):\n    return each", [HELPER], []),
+        ("def scores(q, k):\n    each = q @ k.mT\n    return each", [HELPER], []),
+        ("def each(q):\n    return q\ndef scores(q, k):\n    return each(q)", [HELPER], []),
+        ("def scores(q, k):\n    return table[0]", ["table = [n for n in range(3)]"], []),
+        ("def scores(q, k):\n    return each(q)", ["def each("], []),
+    ],
+)
+def test_what_an_answer_uses_of_other_cells_is_read_as_well(code: str, added: list[str], seen: list[str]) -> None:
+    given = [written("03.scores").specification, "from course_lib.attention import attention"]
+    assert needs_a_look(find("03.scores"), code, added, given) == seen
+
+
+def test_what_is_finished_is_seen_in_the_helpers_of_an_answer() -> None:
+    softmax, code = find("03.softmax"), "def softmax(scores):\n    return mine(scores)"
+    assert needs_a_look(softmax, code, ["def mine(x):\n    return x.softmax(-1)"]) == ["calls softmax"]
+    assert needs_a_look(softmax, code, ["from course_lib.cost import x as mine"]) == ["imports course_lib.cost"]
+    assert needs_a_look(softmax, code, ["def other(x):\n    return x.softmax(-1)"]) == []
+
+
+def test_a_notebook_is_read_cell_by_cell() -> None:
+    path = FOLDER / "source" / "03_attention" / "03_attention.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    next(cell for cell in notebook.cells if leaderboard.name_of(cell) == "03-scores").source = "scores = slow_scores"
+    notebook.cells.append(new_code_cell("def broken("))
+    assert list(look_at(notebook)) == ["03.scores uses slow_scores, which has a loop"]
+
+
 @pytest.mark.parametrize("exercise", EXERCISES, ids=[exercise.name for exercise in EXERCISES])
 def test_no_solution_needs_a_look(exercise: Exercise) -> None:
     assert needs_a_look(exercise, written(exercise.name).solution) == []
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("source/*/*.ipynb")), ids=lambda path: path.stem)
+def test_no_notebook_of_solutions_needs_a_look(path: Path) -> None:
+    assert list(look_at(nbformat.read(path, as_version=4))) == []

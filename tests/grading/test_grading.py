@@ -1,13 +1,18 @@
 """A whole class is graded with nbgrader's own commands; nobody's trick earns a point or costs somebody else one."""
 
+import os
 import shutil
+import sys
+from base64 import b64encode
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat import NotebookNode
 
 from notebooks.source.build_assignments import name_of, texts
-from tests.helpers.classroom import STUB, Classroom, Submission
+from tests.helpers.classroom import LIMITS, STUB, Classroom, Submission, insert
 
 ASSIGNMENT = "03_attention"  # `make test-class` grades all of them
 
@@ -90,12 +95,90 @@ def test_the_teacher_reads_a_line_a_student(classroom: Classroom) -> None:
     assert all(f"== {student}\n" in log for student in students) and "Converting notebook" in log
 
 
+EACH = """def each(query, key):
+    return torch.stack([one @ other.T for one, other in zip(query, key)]) / query.size(-1) ** 0.5
+"""
+SLOW = "def scores(query, key):\n    return slow_scores(query, key)"
+PICTURE = b64encode(b"a picture").decode()
+NOT_A_TEXT = os.fsdecode(b"L\xf6sung.txt") if sys.platform == "linux" else "Loesung.txt"
+
+
+def named(notebook: NotebookNode) -> dict[str, NotebookNode]:
+    return {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
+
+
+def experiment(notebook: NotebookNode) -> None:
+    for _ in range(4):
+        insert("import time\ntime.sleep(3)")(notebook)
+
+
+def split(notebook: NotebookNode) -> None:
+    """As JupyterLab does: both halves have the same metadata."""
+    first = named(notebook)["03-softmax"]
+    second = deepcopy(first)
+    first.source, second["id"] = "import math", "half"
+    notebook.cells.insert(notebook.cells.index(first) + 1, second)
+
+
+def draw(notebook: NotebookNode) -> None:
+    cell = named(notebook)["03-scale"]
+    cell.source += "\n\n![t](attachment:t.png)"
+    cell["attachments"] = {"t.png": {"image/png": PICTURE}}
+
+
+def lose(notebook: NotebookNode) -> None:
+    draw(notebook)
+    del named(notebook)["03-scale"]["attachments"]
+
+
+def test_what_is_odd_in_one_submission_costs_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Classroom(tmp_path / "teacher", ASSIGNMENT, f"{LIMITS}c.ContainedExecute.added_budget = 4\n")
+    none = {"03-scores-check": 0.0}
+    submissions = [
+        Submission("name"),
+        Submission("caller", none, {"03-scores": SLOW}, says="write it without a loop"),
+        Submission("helper", none, {"03-scores": "scores = each"}, insert(EACH), says="write it without a loop"),
+        Submission("experiments", edit=experiment),
+        Submission("split", edit=split),
+        Submission("drawn", edit=draw),
+        Submission("lost", edit=lose),
+    ]
+    for submission in submissions:
+        room.submit(submission)
+    (room.root / "submitted" / "a[b]" / ASSIGNMENT).mkdir(parents=True)
+    folder = room.root / "submitted" / "name" / ASSIGNMENT
+    (folder / NOT_A_TEXT).write_text("42")
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")]), folder / "Untitled.ipynb")
+    monkeypatch.setenv("COURSE_CLASS_SEED", "1")
+    room.autograde("--jobs", "1")
+    for submission in submissions:
+        expected = {
+            name: submission.points.get(name, float(points) if name.endswith("-check") else None)
+            for name, points in room.points.items()
+        }
+        assert room.scores().get(submission.student) == expected, (submission.student, room.said)
+        assert submission.says in room.graded(submission.student)
+    lines = {line.split("] ", 1)[1].split(":")[0]: line for line in room.said.splitlines() if line.startswith("[")}
+    assert "NOT GRADED: nbgrader takes the name of the folder for a pattern" in lines["a[b]"]
+    assert "Untitled.ipynb is left out" in lines["name"]
+    assert "look: 03.scores uses slow_scores, which has a loop" in lines["caller"]
+    assert "look: 03.scores uses each, which has a loop" in lines["helper"]
+    assert "look: out of time for 2 added cells" in lines["experiments"] and "look:" not in lines["split"]
+    assert "of the seed 1, which everybody knows" in (room.root / "autograde.log").read_text(encoding="utf-8")
+    room.nbgrader("generate_feedback", ASSIGNMENT)
+    pages = {path.parts[-3]: path.read_text(encoding="utf-8") for path in room.root.glob("feedback/*/*/*.html")}
+    assert f"data:image/png;base64,{PICTURE}" in pages["drawn"] and "![t](attachment:t.png)" in pages["lost"]
+    monkeypatch.setenv("COURSE_CLASS_SEED", "2")
+    room.autograde("--jobs", "1")
+    assert room.said.count("unchanged") == room.said.count("look: graded with the seed 1, not 2") == len(submissions)
+
+
 def test_a_grading_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     """With its whole group of processes, at a moment of nobody's choice: each gets the same as without."""
     room = Classroom(tmp_path / "teacher", ASSIGNMENT)
     for submission in room.students()[:8]:
         room.submit(submission)
-    room.killed_after(lines=2)
+    room.killed_after(lines=3)  # the first of them is about the seed
     graded = room.said.splitlines()
     room.autograde("--jobs", "2")
     lines = [line for line in room.said.splitlines() if line.startswith("[")]

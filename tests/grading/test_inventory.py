@@ -129,6 +129,7 @@ def test_the_interval_of_the_gain_holds_the_truth(monkeypatch: pytest.MonkeyPatc
 def test_pairs_are_those_of_one_student_and_the_rest_is_counted(tmp_path: Path) -> None:
     submit(tmp_path, "ada", "before", some_right("before", 3))
     submit(tmp_path, "ada", "after", some_right("after", 9))
+    submit(tmp_path, "ada", "after", {}, name="Untitled")  # scratch paper
     submit(tmp_path, "bob", "after", some_right("after", 5), name="my answers")
     submit(tmp_path, "bob", "before", some_right("before", 4))
     submit(tmp_path, "cleo", "before", some_right("before", 12))  # no second form

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,28 @@ def test_each_student_gets_a_notebook_with_a_convention(room: Classroom) -> None
         assert variants_of(nbformat.read(own(student, room.root), as_version=4)) == {EXERCISE: OF[student].name}
     before = own("student-0", room.root).read_bytes()
     assert hand_out(room.root).returncode == 0 and own("student-0", room.root).read_bytes() == before
+
+
+def test_who_comes_late_is_entered_beside_the_others(room: Classroom) -> None:
+    late = "late-comer"
+    (room.root / "late.txt").write_text(f"{late}\n", encoding="utf-8-sig")  # as some editors write it
+    assert hand_out(room.root, "--students", "late.txt").returncode == 0
+    assert own(late, room.root).is_file()
+    with (room.root / "personal" / f"{ASSIGNMENT}.csv").open(encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    expected = [(student, OF[student].name) for student in STUDENTS]
+    expected.append((late, variants_for(ASSIGNMENT, late, SEED)[EXERCISE].name))
+    assert sorted((student, name) for student, _, name in rows) == sorted(expected)
+
+
+def test_a_seed_that_everybody_knows_is_said_to_be_so(tmp_path: Path, room: Classroom) -> None:
+    assert "choose one for your class" not in room.handed.stdout
+    root = tmp_path / "teacher"
+    for kind in ("source", "release"):
+        shutil.copytree(room.root / kind, root / kind)
+    (root / "students.txt").write_text("ada\n")
+    assert "the seed 1, which everybody knows" in hand_out(root, seed=1).stdout
+    assert "expected COURSE_CLASS_SEED" in hand_out(root, seed=0).stderr
 
 
 def test_another_seed_does_not_change_what_a_class_was_given(room: Classroom) -> None:

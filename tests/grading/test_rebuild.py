@@ -1,15 +1,19 @@
 """A submission is graded on the released notebook, whatever was done to its cells; unreadable ones are put aside."""
 
+import os
+from base64 import b64encode
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course_lib.grading.intake import admit, content_of, receive
+from course_lib.grading.intake import admit, content_of, printable, receive
+from course_lib.grading.prose import LARGEST, text_cell
 from course_lib.grading.rebuild import rebuild
 
 
@@ -92,6 +96,29 @@ def test_a_solution_of_another_type_is_none(released, submitted) -> None:
 def test_cells_in_front_stay_in_front(released, submitted) -> None:
     submitted.cells.insert(0, new_code_cell("first"))
     assert texts(rebuild(released, submitted)) == ["first", *RIGHT]
+
+
+def split(cells: list[NotebookNode]) -> None:
+    """As JupyterLab does: the second half has the metadata of the first and an id of its own."""
+    cells[3].source = "first half"
+    cells.insert(4, new_code_cell("second half", metadata=deepcopy(cells[3].metadata), id="split"))
+
+
+@pytest.mark.parametrize(
+    ("trick", "answer"),
+    [
+        (lambda cells: None, "first half\n\nsecond half"),
+        (lambda cells: cells.insert(4, new_code_cell("print(1)")), "first half\n\nsecond half"),
+        (lambda cells: cells[3].update(source="stub one"), "second half"),
+        (lambda cells: cells[4].update(source="stub one"), "first half"),
+        (lambda cells: cells.insert(5, cells.pop(4)), "first half"),
+    ],
+)
+def test_what_an_editor_has_split_is_one_answer(released, submitted, trick: Callable, answer: str) -> None:
+    split(submitted.cells)
+    trick(submitted.cells)
+    graded = texts(rebuild(released, submitted))
+    assert answer in graded and sum("half" in text for text in graded) == 1
 
 
 def test_marks_that_are_no_marks_are_ignored(released, submitted) -> None:
@@ -178,6 +205,38 @@ def test_two_notebooks_are_an_error_that_names_both(course: Path, submitted: Not
     kept.unlink()
     assert admit(course, "hw") in (None, f"{names[0]} is graded as hw.ipynb")
     assert "answer 0" in texts(nbformat.read(course / "hw.ipynb", as_version=4))
+
+
+@pytest.mark.parametrize("name", ["hw.ipynb", "mine.ipynb"])
+def test_a_notebook_without_an_answer_is_left_out(course: Path, released, submitted, name: str) -> None:
+    """Scratch paper, one that defines what is asked, one that cannot be read, and the release as it was given."""
+    nbformat.write(submitted, course / name)
+    nbformat.write(new_notebook(cells=[new_code_cell("1 + 1")]), course / "Untitled.ipynb")
+    nbformat.write(new_notebook(cells=[new_code_cell("one = two = 3")]), course / "Untitled1.ipynb")
+    (course / "broken.ipynb").write_text("{")
+    nbformat.write(released, course / ("hw.ipynb" if name != "hw.ipynb" else "given.ipynb"))
+    before = {path.name: path.read_bytes() for path in course.iterdir()}
+    for _ in range(2):
+        said = admit(course, "hw")
+        assert all(f"{other} is left out" in said for other in before.keys() - {name})
+        assert ("mine.ipynb is graded as hw.ipynb" in said) == (name != "hw.ipynb")
+        assert texts(nbformat.read(course / "hw.ipynb", as_version=4)) == RIGHT
+    kept = {path.name.removesuffix(".as-submitted"): path.read_bytes() for path in sorted(course.iterdir())}
+    assert before.items() <= kept.items()
+
+
+def test_a_file_may_have_a_name_that_is_no_text(course: Path, submitted: NotebookNode) -> None:
+    nbformat.write(submitted, course / "hw.ipynb")
+    without = content_of(course)
+    try:
+        (course / os.fsdecode(b"L\xf6sung.txt")).write_text("42")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert admit(course, "hw") is None and content_of(course) != without
+    submitted.cells[3].source = "another"
+    nbformat.write(submitted, course / os.fsdecode(b"L\xf6sung.ipynb"))
+    assert printable(admit(course, "hw")).startswith(r"there are 2 notebooks (L\udcf6sung.ipynb, hw.ipynb)")
+    assert r"L\udcf6sung" in nbformat.read(course / "hw.ipynb", as_version=4).cells[0].source
 
 
 def test_the_same_notebook_twice_is_one(course: Path, submitted: NotebookNode) -> None:
@@ -278,3 +337,55 @@ def test_code_is_no_answer_in_words(defining: NotebookNode) -> None:
     submitted.cells[5] = new_code_cell("print('because')")
     without_metadata(submitted.cells)
     assert "YOUR ANSWER HERE" in texts(rebuild(defining, submitted))
+
+
+# Pictures.
+
+PICTURE = b64encode(b"a picture").decode()
+
+
+def text(source: str, **attached: object) -> NotebookNode:
+    return NotebookNode(cell_type="markdown", source=source, metadata={}, attachments=attached)
+
+
+def page(*cells: NotebookNode) -> str:
+    return HTMLExporter().from_notebook_node(new_notebook(cells=list(cells)))[0]
+
+
+def test_pictures_of_an_answer_and_of_notes_come_along(defining: NotebookNode) -> None:
+    submitted = deepcopy(defining)
+    drawn = text("Because: ![t](attachment:t.png)", **{"t.png": {"image/png": PICTURE}})
+    submitted.cells[5] |= {"source": drawn.source, "attachments": drawn.attachments}
+    submitted.cells.append(text("Notes: ![s](attachment:s.jpg)", **{"s.jpg": {"image/jpeg": PICTURE}}))
+    graded = rebuild(defining, submitted)
+    nbformat.validate(graded)
+    assert graded.cells[5].attachments == drawn.attachments and graded.cells[5].source == drawn.source
+    shown = page(*graded.cells)
+    assert all(f"data:image/{kind};base64,{PICTURE}" in shown for kind in ("png", "jpeg"))
+
+
+def test_a_picture_may_have_any_name() -> None:
+    for name, referred in (("ä.png", "ä.png"), ("a b.png", "a%20b.png"), ("a(1).png", "a(1).png")):
+        cell = text_cell(text(f"![t](attachment:{referred})", **{name: {"image/png": PICTURE}}))
+        assert f"data:image/png;base64,{PICTURE}" in page(cell), name
+
+
+@pytest.mark.parametrize(
+    "attached",
+    [
+        {},
+        {"t.png": {"image/svg+xml": "<svg onload='alert(1)'/>", "text/html": PICTURE}},
+        {"t.png": {"image/png": f'{PICTURE}"><script>alert(1)</script>'}},
+        {"t.png": {"image/png": "A" * (LARGEST + 4)}},
+        {"t.png": {"image/png": [PICTURE]}},
+        {"t.png": 3},
+        3,
+    ],
+)
+def test_what_is_no_picture_stays_out_and_the_text_can_still_be_shown(attached: object) -> None:
+    cell = text("# See\n\n![t](attachment:t.png)")
+    cell["attachments"] = attached
+    cell = text_cell(cell)
+    assert "attachments" not in cell
+    shown = page(cell)
+    assert "![t](attachment:t.png)" in shown and "alert(1)" not in shown and "<h1" not in shown
