@@ -55,6 +55,7 @@ SHOWN := notebooks/source/jupyter
 NBGRADER := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR=1 "$(CURDIR)/$(PY)" -m nbgrader
 # The one assignment whose name begins so; without ASSIGNMENT all of them do.
 FOR_ASSIGNMENT = @cd notebooks/assignments && set -- source/$(ASSIGNMENT)* && \
+	{ [ -z "$(ASSIGNMENT)" ] || [ ! -d "source/$(ASSIGNMENT)" ] || set -- "source/$(ASSIGNMENT)"; } && \
 	{ [ -d "$$1" ] && [ -z "$$2" ] || { echo "Say which: make $@ ASSIGNMENT=03" >&2; exit 1; }; } && \
 	name=$$(basename "$$1") && $(1)
 COPIES := my_course

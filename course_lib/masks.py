@@ -49,7 +49,7 @@ def causal_mask(length: int, *, device: torch.device | None = None) -> Tensor:
 
     Paper: section 3.2.3, third use of attention.
     """
-    if not isinstance(length, int | torch.SymInt) or isinstance(length, bool) or not 1 <= length <= LONGEST:
+    if isinstance(length, bool) or not hasattr(length, "__index__") or not 1 <= length <= LONGEST:
         raise ValueError(f"expected a length of at least 1, got {length!r}; {LONGEST:,} is the most")
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 

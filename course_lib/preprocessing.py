@@ -210,7 +210,7 @@ def _sentences(text: str) -> list[str]:
     import sentencex  # the first short sentence need not wait for it
 
     found: list[str] = []
-    for line, gap in re.findall(r"([^\n]*\S)(\s*)", text):
+    for line, gap in re.findall(r"([^\n]*\S)(\s*)", text.lstrip()):
         *before, last = sentencex.segment("en", line)
         found += [*before, last.rstrip() + gap]
     return found
@@ -230,9 +230,10 @@ def _placeholder(number: int) -> str:
 
 def _is_shouted(text: str, pieces: Callable[[str], int]) -> bool:
     words = re.findall(r"[^\W\d_]+", text) if text.isupper() else []
-    if len(words) == 1:
-        return pieces(words[0]) > 1 == min(map(pieces, (words[0].lower(), words[0].title())))
-    return any(len(word) > 1 for word in words)
+    long = [word for word in words if len(word) > 1]
+    if len(long) == 1 and "I" not in words:
+        return pieces(long[0]) > 1 == min(map(pieces, (long[0].lower(), long[0].title())))
+    return bool(long)
 
 
 def _long_numbers(text: str) -> list[str]:

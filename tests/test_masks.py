@@ -89,6 +89,7 @@ def test_padding_mask_names_the_empty_sentences():
 def test_causal_mask_needs_a_position(length):
     with pytest.raises(ValueError, match=f"expected a length of at least 1, got {length!r}"):
         causal_mask(length)
+    assert torch.equal(causal_mask(torch.tensor(4)), causal_mask(4))
 
 
 SCORES = (2, 4, 3, 3)  # (batch, heads, queries, keys)

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-LIBRARY = str(Path(__file__).resolve().parents[1])
-CHECKS = str(Path(__file__).resolve().parent)
+LIBRARY = str(Path(__file__).absolute().parents[1])  # as code objects name it, which follow no links
+CHECKS = str(Path(__file__).absolute().parent)
 ASSIGNMENTS = f"{LIBRARY}/assignments"
 INSTALLED = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), str(Path(torch.__file__).parents[1]))
 

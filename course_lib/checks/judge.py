@@ -1,6 +1,7 @@
 """From the replies of an answer to a verdict in words."""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,11 +33,11 @@ def hidden_seed() -> int:
     """The seed of the teacher's cases: the environment variable COURSE_CLASS_SEED; `PUBLIC` if it is not set.
 
     Raises:
-        ValueError: it is no whole number, or its cases would be those of another one: with 0, what everybody sees.
+        ValueError: it is no whole number, or one whose cases everybody sees, as with 0.
     """
     said = os.environ.get("COURSE_CLASS_SEED", str(PUBLIC))
-    if not said.strip().isdecimal() or not VISIBLE < int(said) < SEEDS:
-        raise ValueError(f"expected COURSE_CLASS_SEED to be a whole number from 1 to {SEEDS - 1}, got {said!r}")
+    if not re.fullmatch(r"\s*-?\d+\s*", said) or int(said) % SEEDS == VISIBLE:
+        raise ValueError(f"expected COURSE_CLASS_SEED to be a whole number, but not {VISIBLE}, got {said!r}")
     return int(said)
 
 

@@ -63,8 +63,8 @@ def run_grid(
 
     Args:
         grid: the comparison.
-        path: of the record, read and written after each run; runs that it has are not made again, and those that other
-            processes add meanwhile stay.
+        path: of the record, read and written after each run; runs that it has are not made again, and those that
+            another process has added by then stay.
         folder: gets a folder for each run.
         sides: that are run; none stands for all.
         jobs: runs at a time, each in a process of its own.

@@ -63,7 +63,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor] | None:
 
 def _others(folder: Path) -> list[Path]:
     files = (path for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink())
-    return [path for path in files if path.suffix != ".ipynb"]
+    return [path for path in files if path.suffix not in (".ipynb", ".as-submitted")]
 
 
 def _about(tensors: dict[str, torch.Tensor]) -> Iterator[str]:

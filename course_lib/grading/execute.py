@@ -20,11 +20,13 @@ from course_lib.checks import VISIBLE, CheckFailed, Exercise, Reply, hidden_seed
 from course_lib.grading.beside import taken
 from course_lib.grading.kernel_pool import Kernel, take
 from course_lib.grading.personal import variants_of
+from course_lib.grading.reading import only_defines
 from course_lib.grading.remote import missing, source_of_ask
 
 ASK = "import course_lib.grading.remote as _remote; _remote.answer({!r}, globals(), {!r}, {!r})"
 LONGEST_MESSAGE = 2_000  # characters, of what a verdict says: results of a submission are part of it
 OUT_OF_TIME = "OutOfTime"
+NOT_COMPARED = "your results cannot be compared"
 KEPT = ("text/plain", "image/png")  # of what a cell shows: nothing that a browser would run
 
 
@@ -193,8 +195,7 @@ def _verdict(exercise: Exercise, cases: list[tuple], found: list[Reply]) -> str:
         raise
     except Exception as error:  # whatever a stranger's results raise
         traceback.print_exc()  # for the log: it may be ours
-        said = f"{exercise.name}: your results cannot be compared ({type(error).__name__}: {error})"
-        raise CheckFailed(said) from error
+        raise CheckFailed(f"{exercise.name}: {NOT_COMPARED} ({type(error).__name__}: {error})") from error
 
 
 def _shortened(said: str) -> str:
@@ -219,8 +220,8 @@ def _cut(content: dict) -> None:
 
 
 def _added(cell: NotebookNode) -> bool:
-    """Whether it is the learner's own: each code cell of an assignment has a mark."""
-    return not cell.metadata.get("nbgrader")
+    """Whether it is the learner's own, and does more than define: each code cell of an assignment has a mark."""
+    return not cell.metadata.get("nbgrader") and not only_defines(cell.source)
 
 
 def _checks(cell: NotebookNode) -> list[tuple[str, str, bool]]:

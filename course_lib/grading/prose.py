@@ -43,6 +43,7 @@ def _pictures(attached: Any) -> dict[str, dict[str, str]]:
     for name, content in attached.items() if isinstance(attached, dict) else ():
         for kind in PICTURES:
             data = content.get(kind) if isinstance(content, dict) else None
+            data = "".join(data.split()) if isinstance(data, str) else data
             if _is_base64(data) and size + len(data) <= LARGEST:
                 size += len(data)
                 kept |= {known: {kind: data} for known in (name, quote(name, safe=AS_IN_A_PAGE))}

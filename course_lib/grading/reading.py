@@ -11,6 +11,7 @@ from course_lib.grading.personal import variants_of
 
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
 
 def look_at(notebook: NotebookNode) -> Iterator[str]:
@@ -53,6 +54,11 @@ def needs_a_look(exercise: Exercise, code: str, added: Sequence[str] = (), given
     imported = [name for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for name in _modules(node)]
     ours = [name for name in imported if name.startswith("course_lib")]
     return [*found, *(f"calls {name}" for name in sorted(finished)), *(f"imports {name}" for name in ours)]
+
+
+def only_defines(code: str) -> bool:
+    """Whether a cell does no more than import, and define functions and classes."""
+    return all(isinstance(statement, DEFINITIONS) for statement in statements(code)) and bool(statements(code))
 
 
 def statements(code: str) -> list[ast.stmt]:

@@ -1,6 +1,8 @@
 """A submission is graded on the released notebook, into which the learner's own cells are put."""
 
+import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import takewhile
 
 import nbformat
@@ -117,6 +119,8 @@ def _plain(cell: NotebookNode) -> NotebookNode:
 def _whole(cells: list[NotebookNode], first: int, stub: str) -> NotebookNode:
     """An answer with what an editor has split from it: further cells of its name, before a cell of another name.
 
+    Where both together are no Python, such as with a copy that was left half written, those count that are.
+
     Args:
         cells: of the submission.
         first: number of the answer's first cell.
@@ -126,9 +130,21 @@ def _whole(cells: list[NotebookNode], first: int, stub: str) -> NotebookNode:
     rest = takewhile(lambda cell: _name(cell) in (name, None), cells[first + 1 :])
     parts = [cells[first], *(cell for cell in rest if name and _name(cell) == name and cell.cell_type == kind)]
     parts = [cell for cell in parts if cell.source != stub] or parts[:1]
-    attached = {key: item for cell in parts for key, item in _attached(cell).items()}
     source = "\n\n".join(cell.source for cell in parts)
+    if kind == "code" and not _is_python(source):
+        parts = [cell for cell in parts if _is_python(cell.source)] or parts
+        source = "\n\n".join(cell.source for cell in parts)
+    attached = {key: item for cell in parts for key, item in _attached(cell).items()}
     return _plain(nbformat.from_dict({"cell_type": kind, "source": source, "attachments": attached}))
+
+
+def _is_python(source: str) -> bool:
+    from IPython.core.inputtransformer2 import TransformerManager  # a teacher has it; the library alone does not
+
+    with suppress(SyntaxError):
+        ast.parse(TransformerManager().transform_cell(source))  # with IPython's % and !
+        return True
+    return False
 
 
 def _attached(cell: NotebookNode) -> dict:

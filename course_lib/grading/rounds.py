@@ -16,7 +16,7 @@ from nbgrader.apps import NbGrader, NbGraderAPI
 from course_lib.checks import hidden_seed
 from course_lib.grading import leaderboard, personal
 from course_lib.grading.beside import look_beside
-from course_lib.grading.execute import OUT_OF_TIME
+from course_lib.grading.execute import NOT_COMPARED, OUT_OF_TIME
 from course_lib.grading.intake import admit, content_of, printable
 from course_lib.grading.reading import look_at
 
@@ -83,6 +83,7 @@ class Grading:
         notebook = nbformat.read(folder / f"{self.assignment}.ipynb", as_version=4)
         yield from look_beside(folder, weights=leaderboard.EXERCISE in map(leaderboard.name_of, notebook.cells))
         yield from late(notebook)
+        yield from undecided(notebook)
         yield from look_at(notebook)
 
 
@@ -104,6 +105,13 @@ def late(notebook: NotebookNode) -> Iterator[str]:
         own = [leaderboard.name_of(cell) for cell in cells if leaderboard.name_of(cell)]
         added = [f"{len(cells) - len(own)} added cells"] if len(cells) > len(own) else []
         yield f"out of time for {', '.join([*added, *own])}"
+
+
+def undecided(notebook: NotebookNode) -> Iterator[str]:
+    """The checks of a graded notebook whose verdict failed: it counts as wrong, and may be a fault of the grading."""
+    for cell in notebook.cells:
+        if any(NOT_COMPARED in out.get("evalue", "") for out in cell.get("outputs", [])):
+            yield f"no verdict on {leaderboard.name_of(cell)}, see {LOG}"
 
 
 def graded(assignment: str, students: list[str], *, again: bool = False, jobs: int = 1) -> Iterator[tuple[str, str]]:

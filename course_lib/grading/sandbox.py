@@ -48,10 +48,11 @@ def library() -> Path:
 
 @cache
 def available() -> bool:
-    """Whether bubblewrap is here and may make namespaces."""
+    """Whether bubblewrap is here, may make namespaces, and leaves in them all that this Python needs."""
     if not shutil.which("bwrap"):
         return False
-    tried = subprocess.run([*_bubblewrap([], Path("/")), "true"], capture_output=True)
+    python = [sys.executable, "-c", "import ctypes, sqlite3, ssl"]  # libraries that may lie outside its folder
+    tried = subprocess.run([*_bubblewrap([], Path("/")), *python], capture_output=True)
     return tried.returncode == 0
 
 

@@ -315,7 +315,7 @@ layer = hits.index(max(hits))
 
 # %% [markdown]
 # Here is the first layer with the highest count, picked because it is tidy.
-# Each row is a German token at the moment when it is chosen, before the decoder has read it. Where among the English tokens does the model look?
+# Each row is a German token when it is chosen, before the decoder has read it. Where among the English tokens does the model look?
 
 # %%
 finding = f"Layer {layer}: {hits[layer]} of the 6 German words look most\n"
@@ -384,7 +384,7 @@ with written_for("Today the boy opens the window.", of_these):
 # %% [markdown]
 # The vector at *the* decides something else: taken from *Today a boy …*, it turns *der* into *ein*.
 # So we misread the map: *the* decides *der* or *ein*, and *boy* decides *der* or *das*.
-# The map is of one layer of three, and a mean over eight heads.
+# The map is the mean of eight heads, in one layer of three.
 # Here are the eight:
 
 # %%
@@ -402,10 +402,10 @@ with written_for("Today the boy opens the window.", sentence):
     assert heads[0, 4].argmax() == 5 and heads[0, 4, 5] > 0.85
 
 # %% [markdown]
-# For *der*, head 0 looks at *boy*, while the other seven heads look at *the*. In the mean, *boy* got only 0.12. For *das*, head 0 looks at *window*: again the noun that comes next.
+# For *der*, head 0 looks at *boy*, the other seven at *the*. In the mean, *boy* got only 0.12. For *das*, head 0 looks at *window*: again the noun that comes next.
 # (Choose another layer, point at a word, type another sentence.)
 #
-# Is it head 0, then, that brings the gender? In each layer, which head looks most at *boy*, for *der*?
+# Does head 0, then, bring the gender? Which head of each layer looks most at *boy*, for *der*?
 
 # %%
 record = translator.translate("Today the boy opens the window.", attention=True)
@@ -422,7 +422,7 @@ assert watching[1:] == [(1, 0), (2, 0)] and most[0] < 0.5 < 0.8 < min(most[1:])
 
 # %% [markdown]
 # We switch off the last two (each layer has its own head 0): they add 0.
-# Then, as a control, their layers' 14 others.
+# Then, as a control, their layers' 14 others, in four sentences (*Today … opens the window.*).
 
 # %% tags=["hide-input"]
 from itertools import combinations, product
@@ -445,8 +445,8 @@ def next_without(*off):
 # %% tags=["hide-input"]
 ours = watching[1:]
 rest = [(n, head) for n, looks in ours for head in range(8) if head != looks]
-switched = {"all heads on": next_without(), "the two off": next_without(*ours)}
-switched["the 14 others off"] = next_without(*rest)
+switched = {"all heads on": next_without(), "the two heads off": next_without(*ours)}
+switched["their layers' 14 others off"] = next_without(*rest)
 articles = [translator.tokenizer.encode(w)[0] for w in ("der", "die", "das", "ein")]
 
 # %% tags=["hide-input"]
@@ -457,7 +457,7 @@ drawn = [
     Panel(probs[:, articles].tolist(), *labels, name, "weights")
     for name, probs in switched.items()
 ]
-finding = "The two heads tell der from das, the 14 others der from ein"
+finding = "Two heads bring the gender, the 14 others tell the from a"
 meaning = "probability after Heute öffnet (other tokens get the rest)"
 panels(drawn, title=finding, words={"weights": meaning})
 
@@ -484,9 +484,9 @@ assert (neither[0] - neither[1]).abs().max() < 0.1 and neither.max() < 0.3
 # The two bring the gender; *ein*, shared by both nouns, hardly needs them.
 # Without the two, *der* is still twice as likely for *boy* as for *girl*: others help.
 # The 14 bring *the* or *a*: without them *a boy* gets *der*.
-# (Without one of the two, or any two of the 14, no article changes.)
+# (Without one of the two, or any two of the 14, no article changes: folded.)
 #
-# A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole model, a smaller one.
+# A picture of attention raises a question; an experiment answers it. Lesson [12](12_reading_attention.ipynb) does both for a whole, smaller model.
 #
 # ## How it learned
 #

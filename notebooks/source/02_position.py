@@ -297,7 +297,7 @@ assert 1 / len(sleeps) == 2.5 / len(apple)
 # The paper (section 3.5) takes d_model / 2 hands, from fast to slow.
 # At position 0 all hands stand at twelve o'clock, and with every word each turns clockwise by an angle of its own.
 # The row for a position holds two numbers for each hand: how far right its tip is (the sine of the angle) and how far up (the cosine).
-# The paper adds this row to the word's vector (as we do below).
+# The paper adds this row to the word's vector.
 # Its numbers are
 #
 # $$PE_{(pos,\,2i)} = \sin\left(pos / 10000^{2i/d_{model}}\right) \qquad PE_{(pos,\,2i+1)} = \cos\left(pos / 10000^{2i/d_{model}}\right)$$
@@ -604,7 +604,7 @@ assert (far[1:] > far[:-1]).any() and far[:5].min() > far[50:].max()
 # But within 100 words the curve stays above 0.37: half of the hands turn by less than 60° there.
 # And the curve is symmetric: from the bare dot product you cannot tell *before* from *after*.
 #
-# Try it: choose two positions, then shift both.
+# Choose two positions, then shift both.
 # On the right, each diagonal has one color: one distance, one product.
 
 # %%
@@ -707,7 +707,7 @@ assert apart(cat_sees, dog_sees) > 0.01
 # In older code the length comes first: (length, batch, d_model).
 # Its table is (max_len, 1, d_model), cut to the length with `x.size(0)`.
 # In our tensors the batch comes first.
-# What happens if we use the old code on them?
+# What does the old code do to them?
 
 
 # %%
@@ -733,7 +733,7 @@ for row in range(2):
 
 # %% [markdown]
 # It adds the sentence's position *in the batch*, the same to each of its tokens.
-# There is no error and no warning, unless the batch is larger than the table.
+# There is no error, unless the batch is larger than the table.
 # And the order is lost again:
 
 # %% tags=["hide-input"]
@@ -813,7 +813,7 @@ assert no_factor[0] < 35 and no_factor[1] > 99
 assert 15 < vectors[tokens].norm(dim=1).mean() < 22  # the next section draws such words
 
 # %% [markdown]
-# Nearly every token can still be recognized, and two of three positions as well.
+# Nearly every token is still recognized, and two of three positions.
 # The last line leaves the factor √d_model out: the position drowns three tokens in four.
 #
 # ### Can attention use it?
@@ -918,8 +918,8 @@ for n, rank in ((64, 64), (96, 96), (2000, 128)):  # the dimensions that they fi
 # 96 leave a quarter, 2,000 none.
 #
 # Do trained rows leave room?
-# We fit on 400 test sentences, and try 100. (A guess finds about one in ten.)
-# Which vary more along each direction, positions or words?
+# With these and with random rows we fit on 400 test sentences, and try 100. (They are short: a guess finds one in ten.)
+# Along the words' principal axes (128 perpendicular directions), which vary more, positions or words?
 
 # %% tags=["hide-input"]
 each_alone = [torch.tensor(sentence) for sentence in tested]
@@ -933,7 +933,7 @@ for name, rows in (("random rows", pool.double()), ("trained rows", vectors.doub
 # %% tags=["hide-input"]
 lines, centers = {}, 8 * torch.arange(16) + 4.5  # the middle of each eight directions
 for name, ratio in relative.items():
-    label = f"{name}: {hit_by[name][1]:.0f} % find the word 3 on"
+    label = f"{name}: with the matrix {hit_by[name][1]:.0f} % find it"
     lines[label] = centers, ratio.view(16, 8).mean(dim=1)
 figure = curves(
     lines,
@@ -942,6 +942,8 @@ figure = curves(
     title="In some directions positions vary more than trained rows",
     marks={"positions vary as much as words": (None, 1)},
 )
+for line in figure.axes[0].lines:
+    line.set_markevery(1)
 figure
 
 # %% tags=["hide-input"]
@@ -956,7 +958,7 @@ last = [len(each) for each in each_alone[-100:]]
 assert 0.08 < sum(1 - 3 / n for n in last) / sum(n - 3 for n in last) < 0.12  # a guess
 
 # %% [markdown]
-# They do: in about 16 directions positions vary more.
+# Trained rows do: in about 16 directions positions vary more.
 # Does the matrix need these?
 # We refit without 16 at a time:
 
@@ -969,6 +971,7 @@ for start in range(0, 128, 16):
 left, *others = without
 print(f"trained rows without the 16 directions on the left: {left:.0f} % find it")
 print(f"without 16 others: {min(others):.0f} to {max(others):.0f} %")
+print(f"with all: {with_trained:.0f} %; random rows with all: {with_random:.0f} %")
 
 # %% tags=["hide-input"]
 assert left < with_random + 5 and left < 0.6 * with_trained
@@ -976,7 +979,7 @@ assert min(others) > 35 and min(others) > 1.5 * left
 assert 10 < (by_trained > 1).sum() < 24
 
 # %% [markdown]
-# It does: without them the lead is gone.
+# It does: the lead over random rows is gone.
 # (Lesson [13](13_positions_past_the_paper.ipynb) builds the distance into the comparison.)
 #
 # ## Add, or put side by side?
@@ -1098,7 +1101,7 @@ assert (answers[~asked] == ids[~asked]).all()
 # %% [markdown]
 # The model is two encoder layers, 64 wide, over embedded words, and a linear layer that scores eight nouns.
 # With one of the three encodings or none, it trains on stories of 16 words, and is tested on 16, 32 and 64.
-# All of it takes longer than a lesson, so we read the record of earlier runs.
+# That takes longer than a lesson: we read the record of earlier runs.
 #
 # <details><summary>How the models were trained</summary>
 #
@@ -1240,7 +1243,7 @@ assert 0.93 < halves[:4].mean() < 0.97 and 0.27 < halves[4:].mean() < 0.32
 #
 # So the model does not half know how: at 32 words, added sinusoids are 95 % right at the 16 trained positions, and 30 % after them (folded).
 #
-# Here we train one of these models ourselves, with sinusoids added and seed 0. (On a GPU the cell trains five seeds.)
+# We train one of these models ourselves, with sinusoids added and seed 0. (On a GPU the cell trains five seeds.)
 
 # %%
 from course_lib.experiments import right_answers, train_reader
@@ -1267,7 +1270,7 @@ for seed in range(5 if device == "cuda" else 1):
 # A likely reason: the hands turn on after position 15, but in training no layer saw them there.
 # A formula can make a mark for any position; reading it must be learned.
 # Lesson [13](13_positions_past_the_paper.ipynb) is about what does better.
-# Until then the course uses the paper's sinusoids, on sentences no longer than those of the training.
+# Until then the course uses the paper's sinusoids, on sentences no longer than in training.
 
 # %% [markdown]
 # ## Your predictions

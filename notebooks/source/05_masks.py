@@ -172,7 +172,7 @@ assert all(run[-1] < bound / 4 for run in losses["tril(1)"] + losses["no causal 
 
 # %% [markdown]
 # A comes down to the dashed line and stays there.
-# B and C go through it, toward zero: they do better than knowing all by heart.
+# B and C go through it, toward zero.
 # How can they? And which kind would you take?
 #
 # We begin with tokens to which nobody should attend.
@@ -201,7 +201,7 @@ for text in (text for pair in pairs for text in pair):
 assert (src != PAD_ID).sum(dim=1).tolist() == [4, 6, 10]
 
 # %% [markdown]
-# What happens if we compute attention and ignore this?
+# What if attention ignores this?
 # We make scores as in lesson 03, from random embeddings plus positions, and with random matrices.
 
 # %%
@@ -894,7 +894,7 @@ def refuses(call, *inputs):
 
 
 # %% [markdown]
-# How does a row become fully masked in practice?
+# How does a row become fully masked?
 # `tril(-1)` for `tril()` hides the diagonal too, and leaves `<s>` without a key.
 # Another way is padding on the *left*, together with a causal mask:
 
@@ -1159,7 +1159,7 @@ for setting in (dict(attn_mask=wide), dict(key_padding_mask=added)):
 # What does True mean, and in which shape does the mask come?
 # A mask of floats is *added* to the scores: 0 for open, −∞ for hidden.
 # We try calls on six keys with equal scores, and look at query 3, which may see four.
-# First the right calls, then wrong ones.
+# First the right calls, with the values that open and hide a key.
 
 # %%
 keep = torch.tensor([[True] * 4 + [False] * 2])  # (batch, keys): four words, two <pad>
@@ -1232,6 +1232,13 @@ inputs = [t.expand(2, 1, 6, 6) for t in (six_queries, six_keys, torch.eye(6))]
 got = F.scaled_dot_product_attention(*inputs, attn_mask=two[:, None, None])
 assert torch.equal(got[:, 0, 3] > 0, two)
 
+# %% [markdown]
+# (Where a shape has a 1, the full axis is right, too.)
+# In `attn_mask`, True opens for `F.scaled_dot_product_attention` and hides for `nn.MultiheadAttention` (where it may also be (batch · heads, queries, keys)).
+# (Here the former stands in for Hugging Face and `flex_attention` [@dong2024], whose `mask_mod` is a function of batch, head, query and key.)
+#
+# Now wrong calls, among them `attn_mask=may.float()`.
+
 # %%
 as_floats = Predict(
     "As floats: 1 for open, 0 for hidden. What do the two `<pad>` get together?",
@@ -1261,7 +1268,7 @@ as_floats.reveal(as_much if of_floats[5] > 0 else "nothing", because=why)
 should_be = ["open"] * 4 + ["hidden"] * 2
 shares = torch.stack([*calls.values()]).detach()  # (calls, keys)
 axes = dict(kind="weights", xlabel="what each key should be", ylabel="call")
-title = "These wrong calls raise no error: one must look at the weights"
+title = "Wrong calls (all but the first row) raise no error: look at the weights"
 panels([Panel(shares, [*calls], should_be, "", **axes)], title=title)
 
 # %% tags=["hide-input"]
@@ -1274,11 +1281,8 @@ torch.testing.assert_close(sdpa(is_causal=True)[0, 0, 3], four_shares)  # six qu
 assert not sdpa(attn_mask=may & False).any()  # older versions: NaN
 
 # %% [markdown]
-# (Where a shape has a 1, the full axis is right, too.)
-# In `attn_mask`, True opens for `F.scaled_dot_product_attention` and hides for `nn.MultiheadAttention` (where it may also be (batch · heads, queries, keys)).
 # `is_causal=True` makes the causal mask, from the upper left, so a single query sees key 0 only.
-# `F.scaled_dot_product_attention` gives a row without keys 0 (older versions: NaN).
-# (In the table it stands in for Hugging Face and `flex_attention` [@dong2024], whose `mask_mod` is a function of batch, head, query and key.)
+# `F.scaled_dot_product_attention` gives 0 for a row without keys (older versions: NaN).
 #
 # ## What a leak does to training
 #
@@ -1290,7 +1294,7 @@ assert not sdpa(attn_mask=may & False).any()  # older versions: NaN
 # On a real corpus nobody knows the dashed line, and the validation loss has the same leak, because it uses the same mask.
 #
 # Now let the three kinds write.
-# From `<s>` on, `write` appends the most probable token, again and again (greedy decoding, lesson [11](11_decoding.ipynb)).
+# From `<s>` on, `write` appends the most probable token (greedy decoding, lesson [11](11_decoding.ipynb)).
 # With one attention the newest token needs no mask.
 
 

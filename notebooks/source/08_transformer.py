@@ -485,14 +485,16 @@ assert cosines[0] > 0.82 > cosines[1] > 0.7 > 0.3 > cosines[2] > 0.2
 # So the token just read is level with the largest other.
 #
 # Guessing evenly needs equal logits: if all were 0, each e^x would be 1, the sum 2,000.
-# But they follow the normal curve, so the mean of e^x is √e, and the loss about ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
+# But they follow the normal curve, so the mean of e^x is √e, and the loss, with a target's logit near 0, about ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
 #
 # <details><summary>Why √e?</summary>
 #
 # The normal curve is e^(−x²/2) up to a factor.
-# Counted e^x times, it becomes e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2), the curve moved by 1, times √e.
+# Weighted by e^x, it becomes e^x · e^(−x²/2) = e^(1/2) · e^(−(x−1)²/2), the curve moved by 1 (same area), times √e.
 #
 # </details>
+#
+# The mean weights each logit by e^x:
 
 
 # %% tags=["hide-input"]
@@ -502,7 +504,7 @@ def draw_weighted(title):
     panel = figure.add_subplot(xlabel="logit x, with initialize", yticks=[])
     flat, width = logits.flatten(), 0.2
     bins = torch.arange(-5, 7, width).numpy()
-    told = "logits: area 1", f"each counted e^x times: area {flat.exp().mean():.2f}"
+    told = "logits: area 1", f"each weighted by e^x: area {flat.exp().mean():.2f}"
     panel.hist(flat.numpy(), bins, density=True, color="#8fc4e8", label=told[0])
     weighted = dict(weights=flat.exp() / len(flat) / width, color="C6", alpha=0.4)
     panel.hist(flat.numpy(), bins, **weighted, label=told[1])
@@ -514,7 +516,7 @@ def draw_weighted(title):
 
 
 # %% tags=["hide-input"]
-draw_weighted("Counted e^x times, the logits follow a curve around 1 with area √e")
+draw_weighted("Weighted by e^x, the logits follow a curve around 1 with area √e")
 
 # %% tags=["hide-input"]
 assert abs(torch.trapezoid(x.exp() * normal, x) - math.exp(0.5)) < 0.01
@@ -530,8 +532,8 @@ for each in (logits, logits[~just_read]):
 assert 0.02 < logits[just_read].exp().mean() / 2000 < 0.08
 
 # %% [markdown]
-# The larger area is the mean of e^x (the token just read adds the tail).
-# The target's logit is about 0:
+# This mean is the larger area (the token just read adds the tail).
+# The loss by the curve, and as measured:
 
 # %% tags=["hide-input"]
 log_sums, of_targets = logits.logsumexp(dim=-1), logits.gather(-1, tgt_out[..., None])
@@ -706,7 +708,7 @@ for read, predict in zip(one.tgt_in[0].tolist(), one.tgt_out[0].tolist(), strict
 # Copying is enough, and the causal mask allows it: a position may see itself.
 #
 # When such a model writes, it first reads `<s>`, which it never read in training, and writes some token.
-# Then it reads this token, copies it, reads the copy, and so on: *Heute Heute Heute*.
+# Then it copies this token, then the copy, and so on: *Heute Heute Heute*.
 #
 # If so, two things must hold.
 # The loss of such a *copier* stays low with wrong sources, and it repeats even random German tokens.
@@ -728,7 +730,7 @@ def examined(model, tgt_in):
 
 
 # %% [markdown]
-# `print_mean` (folded) prints means over the seeds, below the titles in `columns`.
+# `print_mean` (folded) prints means over the seeds.
 
 
 # %% tags=["hide-input"]
@@ -1044,7 +1046,6 @@ assert 0 < big.num_parameters / 213e6 - 1 < 0.01
 # (The shared matrix counts once, as the generator; looking up a row takes no product.)
 # So every parameter meets 30 tokens, and the forward pass should take 2 · 30 · parameters.
 # The formula `ModelConfig.flop_counts` adds up all matrix products; PyTorch counts the same (folded).
-# How good is the rule?
 
 # %% tags=["nbval-check-output"]
 for name, paper in (("base", base), ("big", big)):
@@ -1158,7 +1159,6 @@ assert many["attention"] > 50 > few["attention"]
 #
 # ## Where do the bytes go?
 #
-# And in memory?
 # Training keeps four numbers for each parameter: the weight, its gradient, and Adam's two moments.
 # The moments are running averages, one of the gradient and one of its square.
 # In float32 the four take 16 bytes.
@@ -1302,7 +1302,7 @@ Predictions()
 #
 # A low loss on one batch proves little: without the shift it falls even faster, but the model only copies.
 # A sound start is near ln vocab_size + 0.5.
-# No test finds every fault: of six, only the logits of a model that we trust show a missing √d_model.
+# No test finds every fault: of six, only the comparison with a trusted model shows a missing √d_model.
 #
 # Four formulas count 63.1 million parameters in base and 214.2 million in big; feed-forward networks hold the largest share.
 # For few and short sentences their number tells the cost.

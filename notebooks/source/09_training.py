@@ -110,7 +110,7 @@ assert math.isclose(ours / batch.num_tokens, by_hand, rel_tol=1e-9)
 
 # %% [markdown]
 # **A common mistake**: letting the padding into the mean.
-# We take the mean over real tokens, with `<pad>` as a subword to predict, or with all positions as the divisor.
+# Three means: over real tokens, with `<pad>` as a subword to predict, and with all positions as the divisor.
 
 # %%
 ways = ["over real tokens only", "<pad> as a subword", "divided by all positions"]
@@ -454,9 +454,9 @@ assert root_v[600] > 1.1 and root_v[799] < 1.1
 
 # %% [markdown]
 # In the step of the large gradient √v grows even more than m: the weight moves by less than one learning rate.
-# Then m forgets it faster than v, and that does the harm: m / √v stays small. (PyTorch's default β₂ is 0.999.)
+# Then m forgets it faster than v, and that does the harm: m / √v stays small (gray). (PyTorch's default β₂ is 0.999.)
 #
-# **Gradient clipping** [@pascanu2013] prevents this (the dotted line): if the norm of the whole model's gradient is too large, one factor scales all of it, so its direction stays.
+# **Gradient clipping** [@pascanu2013] prevents this (dotted): if the norm of the whole model's gradient is too large, one factor scales all of it, so its direction stays.
 # The paper does not mention clipping. We clip to a norm of 1, and measure below what that changes.
 #
 # ## The schedule

@@ -350,11 +350,11 @@ for settings in ({}, dict(lowercase=True), dict(tokenize="char")):
 # Is the genitive (*the boys'*) hard for the model, or was this bad luck?
 #
 # Each pair has tags for the grammar that it needs, some thirty in all.
-# Twelve of them, each with a short training sentence:
+# The twelve measured below, each with a short training sentence:
 
 # %% tags=["hide-input", "nbval-check-output"]
 glosses = (  # of the rows of the figure below, in our run
-    "genitive: whose; strong ending: an adjective without an article; "
+    "genitive: whose (Maria's hat); strong ending: an adjective without an article; "
     "clock time: a time of day; dative plural: a plural noun in the dative; "
     "ditransitive: a verb with two objects; yes-no question: the verb comes first; "
     "perfect: haben or sein with a participle; "
@@ -467,7 +467,7 @@ if device == "cpu":
 # Four of the six bars lie wholly below the line, and none of the other six. (Of twenty tags that are no harder than the rest, about one would do so by luck. But a sentence can have several tags, so these are not separate findings.)
 # *Genitive* is one of the four, and no tag is lower on the validation part: the boys' coat was probably more than bad luck.
 #
-# Are these tags rare in training? That alone does not explain it: *two-way accusative* (where to: *in den Garten*) is about as rare as *ditransitive*, and lies at the line.
+# Are these tags rare in training? That alone does not explain it: *two-way accusative* is about as rare as *ditransitive*, and lies at the line.
 #
 # **A wrong translation can be faultless German.** Four of the five above are: a word is lost (*sauberes*, *gut*), a phrase is written twice (*der Studenten*), or the boys get the coat, from an aunt named Maria. Only the first output is broken: *Folgten* for *Fünf*, and no *werden*.
 #
@@ -478,7 +478,7 @@ if device == "cpu":
 # One network reads the sentence, another one writes, and attention connects the two [@bahdanau2015; @luong2015]; here both networks are LSTMs (long short-term memory, a recurrent layer of lesson [15](15_alternatives.ipynb)).
 # `course_lib.alternatives` has such a model with the same interface, so `fit` trains it too.
 # Both get the same sentences, about the same number of parameters, and about 330 seconds of one CPU thread: four epochs of the Transformer, five of the LSTM.
-# The peak learning rate of the Transformer is 0.006, as in its preset. That of the LSTM is 0.004, which did better than 0.006 on the validation part. (The scores below are of the same part, so this choice may flatter the LSTM a little.)
+# The peak learning rate of the Transformer is 0.006, as in its preset. That of the LSTM is 0.004, which did better than 0.006 on the validation part. (So its validation score below may flatter it a little.)
 #
 # (In the question below, *by 5 points* means by 5 or more.)
 
@@ -847,7 +847,8 @@ assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
 #
 # Is the gap to the published number real, or luck?
 # We trained one recipe with three random seeds. (We decided this after seeing the test scores, so the test part is no longer untouched.)
-# Here are the lesson's scores with beam search so far, each with the tokens seen in training. Only rows below the blank line share signature and, part by part, sentences.
+# Here the three stand beside other scores with beam search, with the source tokens trained on, padding included (published: per GPU).
+# Compare only rows of one part below the blank line: same sentences, same signature.
 
 # %% tags=["hide-input"]
 # 10,000 subwords and 72 epochs, fixed in advance. The validation part chose how many of

@@ -1275,7 +1275,7 @@ if compiled and later[of_weights]["    matrix to float32"]:  # its loops have na
 # On our CPU int8 is *slower*, compiled or not (indented: steps of a call):
 #
 # - *int8 weights*: each call makes the float32 matrix again, as our class does, and the product is no cheaper. Compiling keeps both steps.
-# - *int8 products*: compiled, the product takes a fraction of float32's time. But our CPU multiplies unsigned by signed integers: torchao adds 128 to the input and, to correct that, sums the matrix's rows at every call. The sums never change and can be stored:
+# - *int8 products*: compiled, the product takes a fraction of float32's time. But our CPU multiplies unsigned by signed integers: torchao adds 128 to the input, so each output is 128 × its row's sum too big. It sums the rows at every call; stored sums would do:
 
 # %% tags=["hide-input"]
 our_layer, input_scale = OurInt8Linear(layers["float32"]), one.abs().max() / 127
@@ -1290,7 +1290,7 @@ corrections = {
     "  − 128 × sums, at every call": (shifted - 128 * matrix.sum(1), least + summing),
     "  − 128 × sums, stored": (shifted - stored, least),
 }
-print("for one token                 right outputs   operations beside the product")
+print(f"one token: {matrix.numel():,} products   right outputs   operations added")
 for name, (outputs, extra) in corrections.items():
     print(f"{name:30}{(outputs == wanted).sum():13,}{extra:32,}")
 
@@ -1305,7 +1305,7 @@ with torch.no_grad():  # torchao's layer has such integers, times the scales
     assert (in_floats - torchaos).norm() < 0.03 * torchaos.norm()
 
 # %% [markdown]
-# Here int8 saves bytes and pays in time. (Stored sums or a single kernel might save both.)
+# Here int8 saves bytes and pays in time. (Stored sums or a fused kernel might save both.)
 #
 # ## What does a size bring?
 #
@@ -1592,7 +1592,7 @@ Predictions()
 # | one head of keys and values | cache | fewer parameters | 12.9 → 1.6 GB |
 # | int8 weights | weights | digits, and here time | 42.9 → 11.0 MB |
 #
-# (Not measured: the time of mixed precision, a smaller cache, stored sums or a single int8 kernel, and the quality with shared keys.)
+# (Not measured: the time of mixed precision, a smaller cache, stored sums or a fused int8 kernel, and the quality with shared keys.)
 #
 # Fused attention takes memory linear in the length; its time stays quadratic.
 # With one scale per row, even four bits lost none of sixty sentences.

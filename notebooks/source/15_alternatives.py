@@ -307,7 +307,7 @@ for number in range(1, 12):
     stack = nn.Sequential(*(GatedConvolution(8, 3, causal=True) for _ in range(number)))
     seen = int((fades(stack, length=32, width=8) > 0).sum()) - 1
     if number in (1, 2, 4) or (seen >= 20 and needed is None):
-        print(f"{number} layers see {seen} tokens back")
+        print(f"layers: {number:2}   tokens seen back: {seen}")
     needed = number if needed is None and seen >= 20 else needed
 of_stack.reveal(needed)
 
@@ -900,9 +900,9 @@ assert list(smaller_from.values()) == [None, 1, 1, 2, 17]
 #
 # **Question.** Do the counts of the paper's table 1 hold? The paper compares layers by three numbers, here for n = 6 tokens, d features, windows of k = 3, attention unmasked:
 #
-# - *Operations*: each arrow of a layer takes about d in attention (a score, a weighted value), elsewhere d² (a matrix). Hollow dots are zeros before the text.
+# - *Operations*: each arrow takes about d in attention (a score, a weighted value), elsewhere d² (a matrix), even from hollow dots (zeros before the text).
 # - **Sequential steps**: the steps of one layer that must wait for one another. A dot's number is its step in its layer.
-# - **Path length**: the fewest arrows from first token to last output, in blue. The paper argues that short ones ease learning such links.
+# - **Path length**: the fewest arrows from first token to last output, in blue. The paper argues that short ones help to learn far links.
 
 # %% tags=["hide-input"]
 links = {name: ways_of(name)[1] for name in ("attention", "recurrence", "convolution")}
@@ -985,9 +985,9 @@ for name, ways in links.items():
 
 # %% [markdown]
 # Table 1 has orders of growth: 2 n counts as n, and n / (k − 1) as n / k.
-# Now we count in PyTorch: as operations, the products and sums in matrix products and convolutions.
+# Now we count in PyTorch: as operations, products and sums in matrix products and convolutions.
 #
-# For gradients, PyTorch keeps a graph: each result points to its inputs. The folded `chains` counts calls, several to an arrow, on two chains:
+# For gradients, PyTorch keeps a graph: a call's result points to its inputs. The folded `chains` counts calls, several to an arrow, on two chains:
 #
 # - Sequential steps: the *longest* chain from a layer's last output to a token.
 # - Path length: the *shortest* chain from the last output to the first token, in the smallest stack that connects them.
@@ -1013,7 +1013,7 @@ def chains(output, tokens):
 
 
 # %% [markdown]
-# Each layer leads from n tokens to n outputs, all separate.
+# The n tokens and the n outputs are separate tensors.
 # The folded cell adds the convolution.
 
 # %%
@@ -1071,8 +1071,8 @@ def factor(name, part):
 
 
 # %% tags=["hide-input"]
-print(f"{'d = 32, k = 3':13}{'figure':>9} × {'each':7} = counted", end="")
-print(f"{'when the text doubles':>24}   table 1")
+print("6 tokens, d = 32, k = 3")
+print(f"{'figure':>22} × {'each':7} = counted{'with 12 tokens':>24}   table 1")
 for part, (head, formulas) in enumerate(table.items()):
     print(f"\n{head}")
     for name, formula in zip(links, formulas, strict=True):
@@ -1106,10 +1106,10 @@ assert counter.get_total_flops() == 6 * 24 * d**2 > measured["recurrence", 24][0
 # - *Path length*: attention's arrow is 3 calls by the value (7 by the key, the longest chain).
 #
 # **Answer.** They hold: what an arrow takes does not depend on n, so the counts grow as table 1 says.
-# (For dilated convolutions it has a path of log_k(n), which we did not measure.)
+# (Its path for dilated convolutions, log_k(n), we did not measure.)
 #
 # The paper compares n² d with n d²: for n < d attention is cheaper than recurrence.
-# With projections it never is: they take 6 n d², our recurrence 4 n d² (lesson [18](18_errata_lab.ipynb)).
+# With its three projections it never is: they take 6 n d², our recurrence 4 n d² (lesson [18](18_errata_lab.ipynb)).
 #
 # ## Time per token against length
 #

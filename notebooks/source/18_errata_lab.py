@@ -1273,7 +1273,7 @@ with_harm["most harm by replacing"] = spelled(half.src[0, most[clause]])
 row_by_row(with_harm)
 
 # %% [markdown]
-# Which rows speak against the claim?
+# Which two rows break the claim?
 # All 50 sentences: if it holds, rank 1 harms most in nearly 100 %.
 
 # %% tags=["hide-input"]
@@ -1699,7 +1699,7 @@ page = book.test("lossless", noticed, values=(1, 2, 10, 100))
 page = book.judge(
     scores=("wrong", "03_attention", "The entries of QKᵀ are scores, with any sum. "
     "Weights, softmax(QKᵀ / √d_k), sum to 1."),
-    encodings=("half right", "03_attention", "True: for given weights the context "
+    encodings=("half right", "03_attention", "True: the context "
     "equals the weighted sum of the encodings times W_V. But: it sums value vectors, "
     "x W_V, not the encodings x."),
     lengths=("right", "07_decoder", "The output has a row for each query. Queries and "
@@ -2436,8 +2436,8 @@ page = book.judge(
     "16 wide are right in 43 of 100 cases, 8 wide in 97: an offset never seen is not "
     "safe. Width and base set the wavelengths."),
     int8=("half right", "14_cost_and_memory", "True: the weights take a quarter of "
-    "the bytes. But: this kernel is slower for a single token. (One that multiplies "
-    "integers can be faster; not measured here.)"),
+    "the bytes. But: this kernel is slower for a single token. (Lesson 14 "
+    "times one that multiplies integers.)"),
 )
 
 # %% tags=["hide-input"]

@@ -19,7 +19,8 @@ from tests.helpers.rounding import in_255_steps
 from tests.helpers.visitors import ROWS
 
 ODD = [  # and what nobody in the corpora types
-    *("HELP!", "DVD", "NATO", "I AM", "BERLIN", "YES", "<b></b>", "<s> </s>", "Hello.\n\n How are you?\n", "\nHi."),
+    *("HELP!", "DVD", "A DVD", "A4 PDF", "BMW M3 ", "NATO", "I AM", "BERLIN", "YES"),
+    *("<b></b>", "<s> </s>", "Hello.\n\n How are you?\n", "\nHi."),
     *("\ue000\U000f0001", "I like Жа, but Жб, or Жв, not Жг.", "π, " * 7000 + "and me"),
 ]
 SENTENCES = [
@@ -109,7 +110,7 @@ def test_tokenizer_and_door_are_those_of_the_library(page: Page, address: str) -
         ("tokenizer", 'i ? " " : ""', '""', "Where is the train station?"),
         ("door", "RARE_PIECES = 3", "RARE_PIECES = 9", "Who is Zendaya?"),
         ("door", "if (isLower(text))", "if (false)", "we live in berlin"),
-        ("door", "pieces(words[0]) > 1 &&", "", "TOM"),
+        ("door", "pieces(long[0]) > 1 &&", "", "TOM"),
         ("door", "ABBREVIATED.test", "!ABBREVIATED.test", "Dr. Smith is here. He is late. He is busy."),
     ],
 )

@@ -186,6 +186,7 @@ def test_whatever_could_hold_weights_is_seen_and_counted(tmp_path: Path) -> None
     """So that a small file of the right name gets nobody to the top who has the weights elsewhere."""
     assert looks(tmp_path, {"decoy": torch.zeros(1)}) == [] and beside.numbers(tmp_path) == 1
     (tmp_path / "readme.txt").write_text("hello")
+    (tmp_path / "19_capstone.ipynb.as-submitted").write_bytes(bytes(50_000))
     assert looks(tmp_path, {"a": torch.zeros(300, 300)}, "more.safetensors") == []
     assert beside.numbers(tmp_path) == 90_001
     (tmp_path / "data.bin").write_bytes(bytes(50_000))

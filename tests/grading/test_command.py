@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 import torch
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from course_lib.assignments import FOLDERS, find, load
 from course_lib.checks import CheckFailed, Exercise, Reply, read, read_replies, verdict, write, write_replies
@@ -21,7 +21,7 @@ from course_lib.checks.tree import copy, equal, on_meta
 from course_lib.grading import __main__ as command
 from course_lib.grading import execute, leaderboard, rounds, sandbox
 from course_lib.grading.execute import ContainedExecute
-from course_lib.grading.reading import look_at, needs_a_look
+from course_lib.grading.reading import look_at, needs_a_look, only_defines
 from course_lib.grading.remote import COMMON, answer, source_of_ask, way_to_ask
 from notebooks.source.build_assignments import FOLDER
 from tests.helpers.answers import written
@@ -325,7 +325,7 @@ class Clocked(ContainedExecute):
 
     def execute_cell(self, cell, index: int, store_history: bool) -> None:
         self.ran.append(cell.source)
-        self.now += min(int(cell.source), self.timeout_func(cell))
+        self.now += min(int(cell.source), self.timeout_func(cell)) if cell.source.isdecimal() else 0
 
     def _fresh(self) -> SimpleNamespace:
         return SimpleNamespace(manager=None)
@@ -361,6 +361,23 @@ def test_what_a_learner_added_leaves_time_for_the_assignment(clocked: Clocked) -
         clocked.preprocess_cell(cell, {}, index)
     assert list(rounds.late(notebook)) == ["out of time for one-27, one-26"]
     assert list(rounds.late(new_notebook(cells=[ours(1)]))) == []
+
+
+def test_what_only_defines_needs_no_time(clocked: Clocked) -> None:
+    """An answer below may use it."""
+    helpers = ["def helper(x):\n    return x", "import math"]
+    notebook = new_notebook(cells=[*(new_code_cell("29") for _ in range(4)), *map(new_code_cell, helpers)])
+    for index, cell in enumerate(notebook.cells):
+        clocked.preprocess_cell(cell, {}, index)
+    assert clocked.ran == ["29", "29", "29", *helpers]
+    assert not any(map(only_defines, ("", "x = 1", "def f(:", "def f():\n    pass\nf()")))
+
+
+def test_a_verdict_that_fails_is_told_to_the_teacher() -> None:
+    output = new_output("error", ename="CheckFailed", evalue=f"01.a: {execute.NOT_COMPARED} (KeyError: 1)")
+    cell = new_code_cell("check(...)", outputs=[output], metadata={"nbgrader": {"grade_id": "01-a-check"}})
+    said = list(rounds.undecided(new_notebook(cells=[cell, ours(1)])))
+    assert said == ["no verdict on 01-a-check, see autograde.log"]
 
 
 def test_a_new_kernel_runs_again_what_there_is_time_for_and_nothing_that_is_for_home(clocked: Clocked) -> None:

@@ -112,6 +112,11 @@ def split(cells: list[NotebookNode]) -> None:
         (lambda cells: cells[3].update(source="stub one"), "second half"),
         (lambda cells: cells[4].update(source="stub one"), "first half"),
         (lambda cells: cells.insert(5, cells.pop(4)), "first half"),
+        (lambda cells: (cells[3].update(source="half = 1"), cells[4].update(source="half = (")), "half = 1"),
+        (
+            lambda cells: (cells[3].update(source="def half():"), cells[4].update(source="    return 1")),
+            "def half():\n\n    return 1",
+        ),
     ],
 )
 def test_what_an_editor_has_split_is_one_answer(released, submitted, trick: Callable, answer: str) -> None:
@@ -366,8 +371,9 @@ def test_pictures_of_an_answer_and_of_notes_come_along(defining: NotebookNode) -
 
 def test_a_picture_may_have_any_name() -> None:
     for name, referred in (("ä.png", "ä.png"), ("a b.png", "a%20b.png"), ("a(1).png", "a(1).png")):
-        cell = text_cell(text(f"![t](attachment:{referred})", **{name: {"image/png": PICTURE}}))
-        assert f"data:image/png;base64,{PICTURE}" in page(cell), name
+        for data in (PICTURE, f"{PICTURE[:4]}\n{PICTURE[4:]}\n"):  # in lines, as a notebook may have it
+            cell = text_cell(text(f"![t](attachment:{referred})", **{name: {"image/png": data}}))
+            assert f"data:image/png;base64,{PICTURE}" in page(cell), name
 
 
 @pytest.mark.parametrize(

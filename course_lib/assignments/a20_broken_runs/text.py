@@ -45,7 +45,7 @@ print(inspect.getsource(ScriptRun.fit))  # the script; its six parts are in the 
 # | 300 | 0.29 / 0.32 | 0.00 / 0.01 | 0.54 / 0.49 | 0.05 / 0.09 | 0.28 / 0.32 | 1.21 / 1.25 |
 
 # %% [markdown] exercise="20.faults" title="Find the faults by measuring" minutes=25 points=6 difficulty=3
-# Train the runs in cells of your own; it takes a minute. Comment them out before you hand in: where your work is graded, a cell is stopped after 30 seconds.
+# Train the runs in cells of your own; it takes a minute. Comment them out before you hand in: where your work is graded, your own cells have a minute together.
 #
 # ```python
 # from course_lib.experiments import broken_run

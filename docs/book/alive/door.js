@@ -94,7 +94,7 @@ function sentencesOf(text) {
   const within = text.match(/[.!?]\s+\S/gu) || [];
   if (wordsIn(text).length <= SPLIT_WORDS && !text.trim().includes("\n") && within.length < 2) return [text];
   const cutter = new Intl.Segmenter("en", { granularity: "sentence" });
-  const cut = [...text.matchAll(/([^\n]*\S)(\s*)/gu)].flatMap(([, line, gap]) => {
+  const cut = [...text.trimStart().matchAll(/([^\n]*\S)(\s*)/gu)].flatMap(([, line, gap]) => {
     const sentences = [...cutter.segment(line)].map(({ segment }) => segment);
     return [...sentences.slice(0, -1), sentences.at(-1) + gap];
   });
@@ -117,9 +117,10 @@ function pieceOf(sentence, copied) {
 /** Whether it is in capitals; one word alone only if the model knows it otherwise. */
 function isShouted(text, pieces) {
   const words = (isUpper(text) && text.match(/\p{L}+/gu)) || [];
-  if (words.length !== 1) return words.some((word) => [...word].length > 1);
-  const low = words[0].toLowerCase(), title = words[0][0] + low.slice(1);
-  return pieces(words[0]) > 1 && Math.min(pieces(low), pieces(title)) === 1;
+  const long = words.filter((word) => [...word].length > 1);
+  if (long.length !== 1 || words.includes("I")) return long.length > 0;
+  const low = long[0].toLowerCase(), title = long[0][0] + low.slice(1);
+  return pieces(long[0]) > 1 && Math.min(pieces(low), pieces(title)) === 1;
 }
 
 /** A text as people type it, as sentences for the model, and remarks on what was done to it. */
