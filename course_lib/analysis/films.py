@@ -20,7 +20,7 @@ from course_lib.transformer import eval_mode
 from course_lib.translator import Translator, saved_steps
 
 BATCH_SENTENCES = 50
-KEPT = 50  # translations; each has some hundred kilobytes of weights at most
+KEPT = 100  # translations, written or read; each has some hundred kilobytes of weights at most
 FEWEST = 25  # cases in each half, for a share that says something
 
 
@@ -91,21 +91,23 @@ class Film:
         if step not in self.translators:
             raise ValueError(f"expected a step among {', '.join(map(str, self.steps))}, got {step!r}")
         prefix, silent = tuple(prefix), tuple(map(tuple, silent))
-        written = self._written(step, text, prefix, silent)
+        written = self._explored(step, text, silent, prefix=prefix)
         if own or (step == self.steps[-1] and not silent):
             return Scene(written, written.text)
-        target = self._written(self.steps[-1], text, prefix, ()).tgt_ids
-        return Scene(explore(self.translators[step], text, target=target, silent=silent), written.text)
+        target = self._explored(self.steps[-1], text, (), prefix=prefix).tgt_ids
+        return Scene(self._explored(step, text, silent, target=tuple(target)), written.text)
 
     @cached_property
-    def _written(self) -> Callable[..., Exploration]:
-        """What a checkpoint writes by itself; kept, because a film is played more than once."""
+    def _explored(self) -> Callable[..., Exploration]:
+        """What a checkpoint writes by itself or sees where it reads; kept, because a film is played more than once."""
 
         @lru_cache(maxsize=KEPT)
-        def write(step: int, text: str, prefix: tuple[int, ...], silent: tuple[Head, ...]) -> Exploration:
-            return explore(self.translators[step], text, prefix=prefix, silent=silent)
+        def look(
+            step: int, text: str, silent: tuple[Head, ...], prefix: tuple[int, ...] = (), target: tuple[int, ...] = ()
+        ) -> Exploration:
+            return explore(self.translators[step], text, prefix=prefix, target=target, silent=silent)
 
-        return write
+        return look
 
 
 def film(name_or_folder: str | Path, trees: Iterable[Any]) -> Film:

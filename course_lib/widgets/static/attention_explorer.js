@@ -4,7 +4,6 @@ import { makeOutput } from "./attention_explorer/output.js";
 import { makeStage } from "./attention_explorer/stage.js";
 import { choice, countTo, labelled, textRow } from "./shared/controls.js";
 import { el, fill, row, status, unique } from "./shared/dom.js";
-import { refill } from "./shared/focus.js";
 import { listen, onceAFrame, send } from "./shared/model.js";
 import { grouped } from "./shared/numbers.js";
 
@@ -14,21 +13,32 @@ const KIND_WORDS = {
   cross: "cross: German looks at English",
 };
 
-/** The box that switches the chosen heads off, and a button for all that are. */
-function drawOff(model, node) {
-  if (!isThere(model)) return;
-  const [kind, layer, head] = ["kind", "layer", "head"].map((name) => model.get(name));
-  const chosen = head < 0 ? [...Array(headsOf(model)[layer]).keys()] : [head], silent = model.get("silent");
-  const box = el("input", { type: "checkbox", "data-key": "off" });
-  box.checked = chosen.every((each) => isOff(model, each));
+/** The box that switches the chosen heads off, and a button for all that are; they stay, so no click gets lost. */
+function makeOff(model) {
+  const box = el("input", { type: "checkbox" });
+  const all = el("button", { onclick: () => send(model, { silent: [] }) });
+  const switching = labelled("", box), label = switching.querySelector("label");
+  const node = el("span", { class: "cw-control" }, switching, all);
+  const chosen = () => {
+    const head = model.get("head");
+    return head < 0 ? [...Array(headsOf(model)[model.get("layer")]).keys()] : [head];
+  };
   box.addEventListener("change", () => {
-    const others = silent.filter((each) => each[0] !== kind || each[1] !== layer || !chosen.includes(each[2]));
-    send(model, { silent: box.checked ? others.concat(chosen.map((number) => [kind, layer, number])) : others });
+    const [kind, layer] = [model.get("kind"), model.get("layer")], heads = chosen();
+    const here = (each) => each[0] === kind && each[1] === layer && heads.includes(each[2]);
+    const others = model.get("silent").filter((each) => !here(each));
+    send(model, { silent: box.checked ? others.concat(heads.map((head) => [kind, layer, head])) : others });
   });
-  const all = { "data-key": "on", disabled: !silent.length, onclick: () => send(model, { silent: [] }) };
-  const words = silent.length ? `all on again (${silent.length} off)` : "all on again";
-  const label = head < 0 ? "switch off all of this layer" : "switch this head off";
-  refill(node, labelled(label, box), el("button", all, words));
+  const draw = () => {
+    if (!isThere(model)) return;
+    const count = model.get("silent").length;
+    box.checked = chosen().every((head) => isOff(model, head));
+    label.textContent = model.get("head") < 0 ? "switch off all of this layer" : "switch this head off";
+    all.textContent = count ? `all on again (${count} off)` : "all on again";
+    if (!count && document.activeElement === all) box.focus({ preventScroll: true }); // a disabled button has no focus
+    all.disabled = !count;
+  };
+  return { node, draw };
 }
 
 function drawMessage(model, message) {
@@ -52,7 +62,7 @@ function choices(model) {
 function render({ model, el: root }) {
   const examples = model.get("examples").map((text) => el("option", { value: text }));
   const list = el("datalist", { id: unique("cw-examples") }, ...examples);
-  const message = status(), off = el("span", { class: "cw-control" }), [kind, layer, head] = choices(model);
+  const message = status(), off = makeOff(model), [kind, layer, head] = choices(model);
   const stage = makeStage(model, (number) => { // its button goes: the focus moves on to the list of heads
     send(model, { head: number });
     head.querySelector("select").focus();
@@ -65,7 +75,7 @@ function render({ model, el: root }) {
   const film = model.get("film") ? makeFilm(model) : null;
   fill(root, film ? film.question : question,
     textRow(model, { label: "English", button: "Translate", list: list.id }, list),
-    row(kind, layer, head, off),
+    row(kind, layer, head, off.node),
     ...(film ? [film.controls] : []),
     message, output, rivals, stage.node, stage.details,
     ...(film ? film.findings : []));
@@ -73,7 +83,7 @@ function render({ model, el: root }) {
   listen(model, ["view", "message"], () => drawMessage(model, message));
   listen(model, ["kind", "layer", "head", "view", "weights", "shown", "silent"], onceAFrame(() => {
     stage.draw();
-    drawOff(model, off);
+    off.draw();
   }));
 }
 
