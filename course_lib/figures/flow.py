@@ -33,6 +33,8 @@ class Block:
         parts: a word for each of its columns, or for each row of a single column. These are then drawn one by one,
             without the sizes: as boxes around their words, dotted where the word is "", a place still empty; columns of
             several rows as bars, each in its word's place, so that they stand below words drawn above.
+        fills: colors instead of that of its kind: one for each of some equal strips of its columns, or, in a stack, for
+            each sheet that is drawn, from the front.
     """
 
     name: str
@@ -41,6 +43,12 @@ class Block:
     at: tuple[float, float]
     kind: str = "data"
     parts: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+
+    @property
+    def sheets(self) -> int:
+        """How many are drawn; the first is in front."""
+        return min(4, self.shape[0]) if len(self.shape) == 3 else 1
 
     @property
     def size(self) -> tuple[float, float]:
@@ -83,19 +91,14 @@ def flow_figure(blocks: Sequence[Block], ways: Sequence[tuple[str, str, str]], *
 
     Raises:
         ValueError: if a name is given twice, a way leads from or to no block, a kind is unknown, a shape has fewer
-            than two sizes or more than three (a step has none), or parts are not as many as columns, or as rows of a
-            single column.
+            than two sizes or more than three (a step has none), parts are not as many as columns, or as rows of a
+            single column, or fills are not as many as the sheets of a stack, or do not divide the columns.
     """
     found = {block.name: block for block in blocks}
     if len(found) < len(blocks):
         raise ValueError(f"expected each name once, got {[block.name for block in blocks]}")
     for block in blocks:
-        if block.kind not in FILLS or len(block.shape) not in ((0,) if block.kind == "step" else (2, 3)):
-            expected = f"expected 2 or 3 sizes (none of a step) and a kind among {', '.join(FILLS)}"
-            raise ValueError(f"{block.name}: {expected}, got {block.shape} and {block.kind!r}")
-        rows, columns = block.shape[-2:] or (0, 0)
-        if block.parts and (len(block.shape) != 2 or len(block.parts) != (rows if columns == 1 else columns)):
-            raise ValueError(f"{block.name}: expected a part for each column, got {block.shape} and {block.parts}")
+        _check(block)
     if strange := {name for start, end, _ in ways for name in (start, end)} - set(found):
         raise ValueError(f"ways lead from or to {sorted(strange)}, the blocks are {', '.join(found)}")
     across, down = ([block.at[side] for block in blocks] for side in (0, 1))
@@ -114,6 +117,19 @@ def flow_figure(blocks: Sequence[Block], ways: Sequence[tuple[str, str, str]], *
     return figure
 
 
+def _check(block: Block) -> None:
+    if block.kind not in FILLS or len(block.shape) not in ((0,) if block.kind == "step" else (2, 3)):
+        expected = f"expected 2 or 3 sizes (none of a step) and a kind among {', '.join(FILLS)}"
+        raise ValueError(f"{block.name}: {expected}, got {block.shape} and {block.kind!r}")
+    rows, columns = block.shape[-2:] or (0, 0)
+    if block.parts and (len(block.shape) != 2 or len(block.parts) != (rows if columns == 1 else columns)):
+        raise ValueError(f"{block.name}: expected a part for each column, got {block.shape} and {block.parts}")
+    count, stack = len(block.fills), len(block.shape) == 3
+    if count and (block.parts or not columns or (count != block.sheets if stack else columns % count)):
+        expected = "expected a fill for each sheet, or for equal strips of columns"
+        raise ValueError(f"{block.name}: {expected}, got {block.shape} and {block.fills}")
+
+
 def _block(axes: Axes, block: Block) -> None:
     (x, y), (width, height) = block.middle, block.size
     if block.kind == "step":
@@ -121,15 +137,17 @@ def _block(axes: Axes, block: Block) -> None:
         axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, **style))
         axes.text(x, y, block.name, ha="center", va="center", weight="bold", color=INK)
         return
-    sheets = min(4, block.shape[0]) if len(block.shape) == 3 else 1
     if block.parts:
         _parts(axes, block)
     else:
-        for sheet in reversed(range(sheets)):
-            corner = (x - width / 2 + SHEET * sheet, y - height / 2 + SHEET * sheet)
-            style = dict(facecolor=FILLS[block.kind], edgecolor=GREY, zorder=2, clip_on=False)  # sheets may overhang
-            axes.add_patch(Rectangle(corner, width, height, **style))
-    top = y + height / 2 + SHEET * (sheets - 1)
+        fills, stack = block.fills or (FILLS[block.kind],) * block.sheets, len(block.shape) == 3
+        wide = width if stack else width / len(fills)
+        for number, fill in reversed(list(enumerate(fills))):  # a sheet behind another, or a strip beside it
+            right, up = (SHEET * number, SHEET * number) if stack else (wide * number, 0)
+            corner = (x - width / 2 + right, y - height / 2 + up)
+            style = dict(facecolor=fill, edgecolor=GREY, zorder=2, clip_on=False)  # sheets may overhang
+            axes.add_patch(Rectangle(corner, wide, height, **style))
+    top = y + height / 2 + SHEET * (block.sheets - 1)
     axes.text(x, top + 0.05, block.name, ha="center", va="bottom", weight="bold", color=INK)
     sizes = "" if block.parts else " × ".join(str(size) for size in block.shape) + "\n"
     axes.text(x, y - height / 2 - 0.05, f"{sizes}{block.axes}", ha="center", va="top", fontsize=8, color=INK)

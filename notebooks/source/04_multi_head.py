@@ -148,7 +148,7 @@ of_sees.reveal(choices[differ], because="half a cat and half a dog has no order"
 # The sentences mean different things, but no later layer can tell them apart by it.
 # Positions do not help: in both sentences the same two positions are added.
 #
-# Now *sees* gets two rows of weights from two heads: one for the subject and one for the object.
+# Now *sees* gets two rows of weights from two heads, set by hand for now: one for the subject and one for the object.
 # The two contexts are put side by side: they are **concatenated**.
 
 # %%
@@ -263,16 +263,10 @@ assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
 # Why half? Sixteen independent numbers are wanted, and the mean has eight.
 # A matrix can make sixteen numbers of these eight, but no more than eight are independent: the result has **rank** 8 at most.
 # All the wanted numbers vary equally, so eight of sixteen directions hold half of the variance.
-#
-# A wider W_V does not help: all keys share it, so both words still come mixed in the same proportion.
 
 # %% tags=["hide-input"]
-# Proof for those who know the SVD: no matrix of rank 8 loses less than 0.46.
-# At least the share of the squared singular values after the eighth is lost (theorem
-# of Eckart and Young). It is a little below one half: the best 8 of 16 directions are
-# chosen after seeing this sample, and by chance some of them vary more than others.
-# (With words from a small vocabulary, a nonlinear layer could tell which two words are
-# mixed. With random contents like these it does no better than the matrix.)
+# For those who know the SVD: no matrix of rank 8 loses less than 0.46 of this sample.
+# (Not quite half: by chance some of the 16 directions vary more here than others.)
 alike = pairs_wanted.double()
 alike = alike / alike.square().sum(dim=0).sqrt()  # `lost` counts all 16 columns alike
 singular = torch.linalg.svdvals(alike).square()
@@ -282,8 +276,12 @@ assert (int(rank(before + after)), int(rank(pairs_wanted))) == (8, 16)
 assert 0.46 < bound < min(lost_both)
 
 # %% [markdown]
-# The paper wants a token to attend to several things at once; with a single head, "averaging inhibits this" (section 3.2.2).
-# So it runs several heads in parallel, each with its own W_Q, W_K and W_V, and calls this **multi-head attention**.
+# Where do two rows come from?
+# A row is softmax(query · keys / √d_k), and in lesson 03 a token had one query.
+# Give it two pairs of W_Q and W_K, and *sees* asks two questions of the same words: which noun is before me, and which is after me?
+# Each pair compares the words in its own few dimensions, a *subspace*.
+# The paper (section 3.2.2): "Multi-head attention allows the model to jointly attend to information from different representation subspaces at different positions. With a single attention head, averaging inhibits this."
+# Each such attention, with its own W_V too, is a head; several in parallel are **multi-head attention**.
 #
 # ## One head after another
 #
@@ -344,40 +342,6 @@ of_weights.reveal(shown["weights of a head"], because="six queries meet six keys
 #
 # ## One product for all heads
 #
-# Here is the whole path.
-# Follow it from `x`: three wide products, a cut into four heads, one attention in each, everything back side by side, and W_O.
-# We now write it, arrow by arrow.
-
-# %% tags=["hide-input"]
-from course_lib.figures import Block, flow_figure
-
-wide, narrow = (length, d_model), (num_heads, length, d_k)
-blocks = [Block("x", wide, "length × d_model", (0, 1.25))]
-for row, name in zip((0, 1.25, 2.5), ("queries", "keys", "values"), strict=True):
-    blocks.append(Block(name, wide, "length × d_model", (1.1, row)))
-    split_up = f"{name} by head"
-    blocks.append(Block(split_up, narrow, "heads × length × d_k", (2.25, row)))
-by_head = (num_heads, length, length)
-blocks += [Block("weights", by_head, "heads × queries × keys", (3.4, 0.6), "weights")]
-blocks += [Block("context", narrow, "heads × length × d_k", (4.5, 1.0))]
-blocks += [Block("concatenated", wide, "length × d_model", (4.5, 2.5))]
-out_at = 3.4, 2.499  # not 2.5: an arrow back along a row would go under it
-blocks += [Block("output", wide, "length × d_model", out_at, "result")]
-
-# %% tags=["hide-input"]
-three = ("queries", "W_Q"), ("keys", "W_K"), ("values", "W_V")
-ways = [("x", name, matrix) for name, matrix in three]
-ways += [(name, f"{name} by head", "split") for name, _ in three]
-ways += [("queries by head", "weights", "Q Kᵀ / √d_k,\nsoftmax")]
-ways += [("keys by head", "weights", ""), ("weights", "context", "weights @ V")]
-ways += [("values by head", "context", "")]
-ways += [("context", "concatenated", "merge"), ("concatenated", "output", "W_O")]
-assert (batch, *wide) == x.shape == concatenated.shape
-assert by_head == (num_heads, *results[0][1].shape[1:])
-title = "One sentence in four heads: split, attend, merge, and mix with W_O"
-flow_figure(blocks, ways, title=title)
-
-# %% [markdown]
 # Each head multiplies the same `x` by its own narrow matrix.
 # Side by side, the four narrow matrices are one of 12 × 12, and one product does the work of four.
 
@@ -399,9 +363,44 @@ one_by_one = torch.cat([head.query_proj(x) for head in heads], dim=-1)
 print(f"they differ by {(query_proj(x) - one_by_one).abs().max():.0e} at most")
 
 # %% [markdown]
-# Now the 12 features of a token have to become 4 heads of 3, and the heads have to come before the positions.
-# Then the last two dimensions, (length, d_k), belong to one head.
-# There are two steps: **unflatten** the features, then **transpose** heads and length.
+# Now the 12 features of a token have to become 4 heads of 3.
+# The figure shows the whole path, with a color for each head.
+# `split` cuts the columns apart, each head attends on its own, and `merge` puts the columns back side by side, for W_O.
+
+# %% tags=["hide-input"]
+from course_lib.figures import Block, flow_figure
+
+wide, narrow = (length, d_model), (num_heads, length, d_k)
+head_colors = "#cfe6f7", "#fbe3b5", "#cdebdf", "#f0d5e5"
+paint = dict(fills=head_colors)
+blocks = [Block("x", wide, "length × d_model", (0, 1.25))]
+for row, name in zip((0, 1.25, 2.5), ("queries", "keys", "values"), strict=True):
+    blocks.append(Block(name, wide, "length × d_model", (1.1, row), **paint))
+    split_up = f"{name} by head"
+    blocks.append(Block(split_up, narrow, "heads × length × d_k", (2.25, row), **paint))
+by_head = (num_heads, length, length)
+blocks += [Block("weights", by_head, "heads × queries × keys", (3.4, 0.6), **paint)]
+blocks += [Block("context", narrow, "heads × length × d_k", (4.5, 1.0), **paint)]
+blocks += [Block("concatenated", wide, "length × d_model", (4.5, 2.5), **paint)]
+out_at = 3.4, 2.499  # not 2.5: an arrow back along a row would go under it
+blocks += [Block("output", wide, "length × d_model", out_at)]
+
+# %% tags=["hide-input"]
+three = ("queries", "W_Q"), ("keys", "W_K"), ("values", "W_V")
+ways = [("x", name, matrix) for name, matrix in three]
+ways += [(name, f"{name} by head", "split") for name, _ in three]
+ways += [("queries by head", "weights", "Q Kᵀ / √d_k,\nsoftmax")]
+ways += [("keys by head", "weights", ""), ("weights", "context", "weights @ V")]
+ways += [("values by head", "context", "")]
+ways += [("context", "concatenated", "merge"), ("concatenated", "output", "W_O")]
+assert (batch, *wide) == x.shape == concatenated.shape
+assert by_head == (num_heads, *results[0][1].shape[1:])
+title = "Split cuts the columns into four heads, merge puts them back, W_O mixes them"
+flow_figure(blocks, ways, title=title)
+
+# %% [markdown]
+# The heads also have to come before the positions: then the last two dimensions, (length, d_k), belong to one head.
+# So `split` has two steps: **unflatten** the features, then **transpose** heads and length.
 # The way back is the same in reverse: transpose, then flatten.
 
 
@@ -435,8 +434,10 @@ torch.testing.assert_close(at_once, by_loop)
 assert (query[0].shape, context[0].shape) == (narrow, narrow)
 assert weights[0].shape == by_head
 torch.testing.assert_close(query_proj(x), one_by_one)
+strips = query_proj(x).split(d_k, dim=-1)  # the colored columns of the figure
 for number, head in enumerate(heads):
     torch.testing.assert_close(query[:, number], head.query_proj(x))
+    assert torch.equal(query[:, number], strips[number])
 torch.testing.assert_close(merge(context), concatenated)
 
 # %% [markdown]
@@ -465,7 +466,7 @@ for function, expected in ((lambda x: x, [0]), (output_proj, [0, 1, 2, 3])):
 # Without W_O, an output feature depends on one head alone; W_O mixes the heads.
 #
 # **A common mistake**: "W_O reduces the dimension."
-# With d_v = d_model / h there is nothing to reduce.
+# With d_v = d_model / h there is nothing to reduce. (In general W_O is (heads · d_v) × d_model.)
 # In the paper's base model (section 3.2.2), h = 8 and d_k = d_v = 64: together the heads have 512 numbers already, and W_O is 512 × 512.
 
 # %% tags=["hide-input"]
@@ -611,8 +612,8 @@ from course_lib.figures import new_figure, styled
 @styled
 def draw_owners(owners, title, words=None):
     """Two tables, colored by the head of each cell, with its number or with words."""
-    figure, colors = new_figure(title, 9, 2.9), "#cfe6f7 #fbe3b5 #cdebdf #f0d5e5"
-    paint = dict(cmap=ListedColormap(colors.split()), vmin=0, vmax=3, aspect="auto")
+    figure = new_figure(title, 9, 2.9)
+    paint = dict(cmap=ListedColormap(head_colors), vmin=0, vmax=3, aspect="auto")
     for axes, (name, owner) in zip(figure.subplots(1, 2), owners.items(), strict=True):
         axes.imshow(owner, **paint)
         columns, texts = range(owner.shape[1]), words[name] if words else owner.tolist()
@@ -752,11 +753,16 @@ assert max(ended["wrong, 4 heads"]) < 0.8  # and yet it has learned something
 # %% [markdown]
 # With four heads the wrong layer stays behind.
 # With *two* heads it ends as low as the right one. How?
-# W_O makes each output from two contexts of eight numbers.
-# The table shows which `merge` takes: head, position of the query, and (→) the key with most of its weight.
+# The wrong merge gives output 0 two positions of head 0 instead of one position of two heads.
+# With six tokens and two heads, training can work around this: position 0 of head 0 learns to look at one neighbor of token 0, and position 1 at the other.
+# With other lengths the pieces fall elsewhere.
+# With four heads, four of the six outputs get pieces of one head only, which carries four of a word's eight numbers.
+# (Next, for the curious, a table of the pieces.)
 
 
 # %% tags=["hide-input"]
+# For the curious: W_O makes each output from two contexts of eight numbers. The table
+# has, for each, its head, the position of its query, and (→) the key with most weight.
 def halves_of(layer):
     """Numbers of the two contexts in each output, their keys, and the keys' weights."""
     with torch.no_grad():
@@ -766,7 +772,7 @@ def halves_of(layer):
     return taken, top.indices.flatten()[taken], top.values.flatten()[taken]
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 head_of, in_words = {}, {}
 for name in ("right, 2 heads", "wrong, 2 heads"):
     taken, seen, _ = halves_of(trained[name][0])
@@ -793,14 +799,12 @@ for name, expected in (("right, 2 heads", of_right), ("wrong, 2 heads", of_wrong
             assert set(pair_seen) == {(row - 1) % 6, (row + 1) % 6}
 of_eight = torch.arange(16).view(1, 2, 8, 1).expand(-1, -1, -1, 8)  # eight tokens
 in_rows = trained["wrong, 2 heads"][0].merge(of_eight)[0]
-assert in_rows[3].unique().tolist() == [6, 7]  # positions of head 0
+assert in_rows[3].unique().tolist() == [6, 7]  # positions of head 0, not of head 1
+of_four = torch.arange(4).view(1, 4, 1, 1).expand(-1, -1, 6, 4)  # heads of width 4
+from_heads = trained["wrong, 4 heads"][0].merge(of_four)[0]  # (outputs, 16)
+assert [len(row.unique()) for row in from_heads] == [1, 2, 1, 1, 2, 1]
 
 # %% [markdown]
-# Output 0 should be made from position 0 of both heads; the wrong merge takes positions 0 and 1 of head 0.
-# Head 0 has learned to look from there at 1 and 5, both neighbors of token 0; the other rows work alike.
-# This gets around the bug for six tokens only: with eight, output 3 gets positions 6 and 7 of head 0, not head 1.
-# (With four heads, output 0 gets head 0 alone, which carries only four of a word's eight numbers.)
-#
 # So neither the right shape nor a low loss shows that the code is right.
 # A much stronger test is the one above: compare with the loop, or with PyTorch's layer, for several heads and several tokens.
 #
@@ -850,6 +854,7 @@ for count, ours_counted, entry in zip(counts, flops, entries, strict=True):
 # `count * (512 // count)` is 512, however many heads there are.
 # The parameters do not grow either: four matrices of 512 × 512, with their biases.
 # Only the number of attention weights, heads × queries × keys, grows: more to store, and more exponentials (not counted here).
+# (In grouped-query and multi-query attention, heads share keys and values: lesson [14](14_cost_and_memory.ipynb#Fewer-keys-than-queries).)
 #
 # d_model is divided among the heads, so it must be divisible by num_heads.
 
@@ -898,6 +903,8 @@ of_aims.reveal(aims, because="only the largest and the smallest key ever win")
 
 # %% tags=["hide-input"]
 assert aims == 2  # with d_k = 1
+word_before = (torch.arange(6) - 1) % 6
+assert (top == word_before).sum(dim=1).max() == 2  # queries that point rightly
 keys = torch.tensor([-2, -1, 0.5, 1, 2, 3])
 assert (2 * keys).tolist() == [-4, -2, 1, 2, 4, 6]
 assert [keys[(query * keys).argmax()].item() for query in (2, 0.1, -1)] == [3, 3, -2]
@@ -946,14 +953,16 @@ for count in (8, 16):
     assert longer < 0.02 if count == 8 else longer > 0.4
 
 # %% [markdown]
-# One head loses half, as we computed for a mean; two deliver both words.
+# One head loses half, as we computed for a mean; its wider W_V does not help, because both words come mixed in the same proportion.
+# Two deliver both words.
 # Eight only need more time: after 400 steps (one seed) they lose almost nothing.
 # Sixteen still lose more than 0.4.
 #
 # Why do sixteen fail?
 # Each head carries one number (d_v is 1, too), and 16 must be delivered to every query.
-# So every head has to look at a neighbor for all six queries.
-# But its largest weight falls on two positions only, and each is the neighbor of two queries: it serves four queries at most.
+# A head that carries a number of the word before has to look there for all six queries.
+# But its largest weight falls on two positions only, and each is the word before of one query: it points rightly for two of the six queries at most.
+# (This shows that it fails, not by how much.)
 #
 # @bhojanapalli2020 call this the **low-rank bottleneck**: a head whose width is below the length of the sentence cannot produce every pattern of weights.
 # Not every task needs every pattern: with six tokens, our heads of width 4 lose almost nothing.
@@ -985,6 +994,7 @@ def twins(nudge=0.0):
 
 # %% [markdown]
 # Heads with equal parameters, and equal slices of W_O, get equal gradients.
+# Swapping them changes nothing, so the loss cannot treat them differently.
 # If nothing is rounded, they stay equal: one head, paid for twice.
 # Now let one number differ by one millionth. Is that enough?
 
@@ -999,7 +1009,7 @@ of_twins
 
 # %% [markdown]
 # `follow` trains two heads for 170 steps, and notes the loss and the largest difference between the heads.
-# It gets four pairs: nudged by 10⁻⁶, nudged by 10⁻¹⁰, exact twins, and twins that are made equal again after every step.
+# It gets three pairs: nudged by 10⁻⁶, nudged by 10⁻¹⁰, and exact twins.
 
 
 # %% tags=["hide-input"]
@@ -1027,7 +1037,6 @@ followed = {
     "nudged by 1e-6": follow(twins(1e-6)),
     "nudged by 1e-10": follow(twins(1e-10)),
     "twins": follow(twins()),
-    "made equal (0)": follow(twins(), after_step=make_alike),
 }
 for name, (losses, gaps) in followed.items():
     print(f"{name:16}loss {at_end(losses):.3f}, difference {gaps[-1]:.0e}")
@@ -1040,7 +1049,7 @@ of_twins.reveal("it falls on at once" if early < 0.3 else outcome)
 @styled
 def draw_growth(followed, title):
     """Above the loss, below the difference between the heads, on one axis of steps."""
-    figure, dashes = new_figure(title, 7.0, 5.4), ("-", "--", "-.", ":")
+    figure, dashes = new_figure(title, 7.0, 5.4), ("-", "--", "-.")
     above, below = figure.subplots(2, 1, sharex=True)
     above.set(ylabel="share that is lost", ylim=(0, 1.25))
     words = "largest difference\nbetween the heads"
@@ -1066,16 +1075,16 @@ def falls_at(name):
 
 six, ten = falls_at("nudged by 1e-6"), falls_at("nudged by 1e-10")
 assert 50 < six < ten - 10 < 140 and ten + 10 < falls_at("twins")
-assert min(followed["made equal (0)"][0]) > 0.4
 nudged = [followed[f"nudged by 1e-{power}"] for power in (6, 10)]
 assert max(at_end(losses) for losses, _ in nudged) < 0.1
 assert all(abs(losses[step] - 0.5) < 0.12 for losses, _ in nudged for step in (35, 50))
 
 # %% tags=["hide-input"]
-_, held_gaps = followed["made equal (0)"]
-assert max(held_gaps) == 0
-gaps = followed["twins"][1]  # 0 on machines that round both heads alike
+held, held_gaps = follow(twins(), after_step=make_alike)  # as if nothing were rounded
+assert max(held_gaps) == 0 and min(held) > 0.4
+losses, gaps = followed["twins"]  # 0 on machines that round both heads alike
 assert gaps[10] < 1e-14 and (gaps[-1] > 0.1 or max(gaps) == 0)
+assert min(losses) > 0.4 or max(gaps) > 0  # only a difference lets the loss fall
 parting = [gaps for _, gaps in nudged] + ([gaps] if max(gaps) else [])
 growth = [(each[55] / each[40]) ** (1 / 15) for each in parting]
 assert 1.3 < min(growth) <= max(growth) < 1.6
@@ -1087,9 +1096,8 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 # Near it the difference grows by a factor of about 1.4 in every step.
 # Once it is large enough to count, the loss falls; from 10⁻¹⁰, later.
 #
-# And the exact twins? Rounding alone can part them: a sum depends, in its last digit, on the order of its terms.
-# If this makes a first difference, near 10⁻¹⁶, their loss falls last of all; where both are rounded alike, they stay equal.
-# The run "made equal (0)" keeps no difference, and stays at one half. (0 is drawn at 10⁻¹⁷.)
+# Exact twins stay at one half where both heads are rounded alike. (A difference of 0 is drawn at 10⁻¹⁷.)
+# On some machines rounding parts them, and their loss falls last.
 #
 # So parameters start at random: this is called **symmetry breaking**. Two heads that started at random solved the task within 100 steps.
 #
@@ -1117,37 +1125,7 @@ with written_for(other_text, explorer.text):
 
 # %% [markdown]
 # It does here: *The* looks at *dog*, *a* past *small* at *cat*, *the* at *garden*.
-# (Next, for the curious, the last cross-attention: a row for each German token.)
-
-# %% tags=["hide-input", "hide-output"]
-# For the curious: the four heads of the last cross-attention, which lesson 07 builds.
-# A row belongs to the German token that is being predicted. Three of the four look at
-# the word that is being translated (head 1 swaps the full stop and the end): heads can
-# differ, but they do not have to. Head 0 looks at the noun, for dem and einen as well.
-from course_lib.figures import attention_grid
-
-cross = translation.attention.cross[-1].cpu()  # (heads, queries, keys)
-title = "For dem and einen, head 0 looks at the noun, the other heads at the article"
-figure = attention_grid(cross, tgt_tokens, src_tokens, title=title)
-_ = figure.axes[0].set_ylabel("predicted token")
-figure
-
-# %% tags=["hide-input"]
-assert [len(layer) for layer in translation.attention.cross] == [4, 4]  # heads
-looks = [[src_tokens[key] for key in row] for row in cross.argmax(dim=-1).tolist()]
-for article, noun, own in (("▁dem", "▁child", "▁the"), ("▁einen", "▁apple", "▁a")):
-    row = tgt_tokens.index(article)
-    assert [head[row] for head in looks] == [noun, own, own, own]
-assert all(head[tgt_tokens.index("▁Kind")] == "▁child" for head in looks)
-assert looks[0][tgt_tokens.index("▁Die")] == "▁The"
-end, stop = len(tgt_tokens) - 1, tgt_tokens.index(".")
-assert [[head[stop], head[end]] for head in looks[1:]] == [
-    ["</s>", "."],
-    [".", "</s>"],
-    [".", "</s>"],
-]
-
-# %% [markdown]
+#
 # Are articles the job of head 1, or does it take every word to the next noun?
 # We count in 200 varied sentences of the course corpus (1000 where there is a GPU).
 # Its pairs are generated, and come with **gold links**: which word translates which.
@@ -1295,13 +1273,45 @@ assert chosen == 1 and share.low > 0.85 and share.low > others + 0.2
 
 # %% [markdown]
 # The first half chooses head 1, and the choice holds on the second.
+# This is one trained model; another training may give the job to another head.
 #
 # Does it only count positions? Not for articles: it finds the noun across other words (figure, row 2).
 # (Our adjectives cannot tell: their noun is always next.)
 # Lesson [12](12_reading_attention.ipynb) compares every head with a rule that only counts positions.
 # It also switches heads off: a weight says where a head *looks*, not what the model *uses*.
 # @michel2019 did so in a large translator and in BERT (lesson 16), and many heads could be removed with little loss.
-#
+# (Next, for the curious: in the last cross-attention of our translator, three of the four heads look alike.)
+
+# %% tags=["hide-input", "hide-output"]
+# For the curious: the four heads of the last cross-attention, which lesson 07 builds.
+# A row belongs to the German token that is being predicted. Three of the four look at
+# the word that is being translated (head 1 swaps the full stop and the end): heads can
+# differ, but they do not have to. Head 0 looks at the noun, for dem and einen as well.
+from course_lib.figures import attention_grid
+
+cross = translation.attention.cross[-1].cpu()  # (heads, queries, keys)
+title = "For dem and einen, head 0 looks at the noun, the other heads at the article"
+figure = attention_grid(cross, tgt_tokens, src_tokens, title=title)
+_ = figure.axes[0].set_ylabel("predicted token")
+figure
+
+# %% tags=["hide-input"]
+assert [len(layer) for layer in translation.attention.cross] == [4, 4]  # heads
+looks = [[src_tokens[key] for key in row] for row in cross.argmax(dim=-1).tolist()]
+for article, noun, own in (("▁dem", "▁child", "▁the"), ("▁einen", "▁apple", "▁a")):
+    row = tgt_tokens.index(article)
+    assert [head[row] for head in looks] == [noun, own, own, own]
+assert all(head[tgt_tokens.index("▁Kind")] == "▁child" for head in looks)
+assert looks[0][tgt_tokens.index("▁Die")] == "▁The"
+assert looks[1][:-2] == looks[2][:-2] == looks[3][:-2] != looks[0][:-2]
+end, stop = len(tgt_tokens) - 1, tgt_tokens.index(".")
+assert [[head[stop], head[end]] for head in looks[1:]] == [
+    ["</s>", "."],
+    [".", "</s>"],
+    [".", "</s>"],
+]
+
+# %% [markdown]
 # @clark2019 found heads like ours in BERT, and @voita2019 found heads with syntactic roles in translators.
 # Our head 1, which in lesson 03 took *it* to its noun, began with random numbers; the training asked only for the next German token.
 #
@@ -1329,7 +1339,7 @@ Predictions()
 # %% [markdown]
 # ## Summary
 #
-# A row of weights makes one mean, and no matrix gets two random words back from it; several heads carry them side by side.
+# A row of weights makes one mean, and no matrix gets two random words back from it; several heads, each with its own W_Q, W_K and W_V, carry them side by side.
 # Each of W_Q, W_K and W_V is one projection for all heads, d_model wide; its result is unflattened and transposed to (batch, heads, length, d_k). The context is transposed back, then flattened. Without a transpose the shape stays right, but positions mix.
 # W_O, d_model × d_model, mixes the heads: the output is the sum of what each head writes through its slice.
 # More heads cost no parameters and no FLOPs in the matrix products, only more attention weights.

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib import Tokenizer, Transformer, Translator, greedy, record_attention
+from course_lib import Transformer, Translator, greedy, record_attention
 from course_lib.figures import Panel, panels
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.widgets import Predict, Predictions
@@ -84,52 +84,9 @@ assert tokenizer.decode(written) == german
 # With `</s>` the decoder says that it is done.
 # Reading its own output is called **free running**.
 #
-# ## Attention between two sentences
-#
-# How does the memory get into the decoder?
-# By attention between two sequences (lesson [03](03_attention.ipynb)): each German position sends a query, and each English token offers a key and a value.
-# This is cross-attention; the paper calls it encoder-decoder attention (section 3.2.3).
-
-# %%
-of_row = Predict(
-    "One position has just read `▁Katze` and must predict `▁sieht`. "
-    "Which English token gets most of its attention?",
-    ["cat", "sees"],
-    section="Attention between two sentences",
-)
-of_row
-
-# %% [markdown]
-# Here is the cross-attention in the last step of writing (the mean of the four heads of the last layer).
-# Each of the seven lines above is a row:
-
-# %% tags=["hide-input"]
-from itertools import pairwise
-
-one_in = torch.tensor([written[:-1]], device=device)  # (1, tgt_len)
-with torch.no_grad(), record_attention(model) as maps:
-    model.decode(one_in, memory, src)
-# Last layer, mean over its heads: (tgt_len, src_len).
-cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
-read_and_predicted = [
-    f"{read} → {predicts}" for read, predicts in pairwise(tokens(written))
-]
-axes = "weights", "source: key", "target: query (reads → predicts)"
-panels(
-    [Panel(cross_map, read_and_predicted, source, "", *axes)],
-    title="Rows: German positions; columns: English tokens",
-)
-
-# %% tags=["hide-input"]
-top_keys = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
-because = f"its weight is {cross_map[2].max():.2f}"
-of_row.reveal(top_keys[2].removeprefix("▁"), because=because)
-assert (tokens(written[2:4]), top_keys[2]) == (["▁Katze", "▁sieht"], "▁sees")
-assert (tokens([written[2], written[5]]), top_keys[1]) == (["▁Katze", "▁Hund"], "▁cat")
-assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
-
-# %% [markdown]
-# The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
+# First we look from outside: what goes in, what comes out, and how one pass trains it.
+# Then inside: cross-attention, and the layer around it.
+# Then come two tests.
 #
 # ## Shifted right
 #
@@ -139,16 +96,17 @@ assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 # %% tags=["nbval-check-output"]
 target = tokenizer.encode(german)
 tgt_in, tgt_out = [BOS_ID, *target], [*target, EOS_ID]
+one_in = torch.tensor([tgt_in], device=device)  # (1, tgt_len)
 for name, ids in (("tgt_in ", tgt_in), ("tgt_out", tgt_out)):
     print(name, *(f"{token:7}" for token in tokens(ids)))
 
 # %% [markdown]
 # What is predicted at one position is read at the next, so the input is the target **shifted right** (figure 1 of the paper).
 # `make_batch` does this for many pairs, and fills up the shorter sentences with `<pad>`.
-# (The folded cell makes `batch`, of our pair and two others; `one_in` is `tgt_in` as a batch of one.)
+# (The folded cell makes `batch`, of our pair and two others.)
 
 # %% tags=["hide-input"]
-from course_lib.data import Pair, encode_pairs, load_course, make_batch
+from course_lib.data import Pair, encode_pairs, make_batch
 
 pairs = [
     Pair("The cat sleeps.", "Die Katze schläft."),
@@ -176,14 +134,12 @@ of_answers = Predict(
 of_answers
 
 # %% tags=["nbval-check-output"]
-seen = {}
-for name, read in (("tgt_in", tgt_in), ("tgt_out", tgt_out)):
-    seen[name] = sum(read[t] == tgt_out[t] for t in range(len(tgt_out)))
-    print(f"fed with {name:8}{seen[name]} of {len(tgt_out)} positions read the answer")
-of_answers.reveal(seen["tgt_out"], because="the mask hides no position from itself")
+reads_itself = causal_mask(len(tgt_out))[0, 0].diagonal()  # for each position
+of_answers.reveal(reads_itself.sum(), because="the mask hides no position from itself")
 
 # %% tags=["hide-input"]
-assert seen == {"tgt_in": 0, "tgt_out": 7}
+assert len(reads_itself) == reads_itself.sum() == 7
+assert all(read != answer for read, answer in zip(tgt_in, tgt_out, strict=True))
 
 # %% [markdown]
 # Lesson [08](08_transformer.ipynb) trains models without the shift.
@@ -196,7 +152,7 @@ assert seen == {"tgt_in": 0, "tgt_out": 7}
 #
 # A softmax turns the logits into probabilities.
 # The paper's figure 1 draws it inside the model; our `Transformer` returns logits, because the loss, `F.cross_entropy`, has a softmax of its own.
-# (With two softmaxes nothing crashes, but even a perfect model has a loss of 6.60; equal probabilities have 7.60.)
+# (Do not apply one before it: nothing crashes, but even a perfect model's loss stays at 6.60, near the 7.60 of guessing evenly among 2,000 tokens.)
 #
 # At each position, we look at the most probable token.
 
@@ -224,7 +180,7 @@ right = torch.tensor(tgt_out)
 perfect = F.one_hot(right, tokenizer.vocab_size).double()  # probabilities
 once = F.cross_entropy(1000 * perfect, right)  # logits far apart
 twice = F.cross_entropy(perfect, right)  # probabilities taken for logits
-assert once < 1e-9 and abs(twice - 6.60) < 0.005
+assert once < 1e-9 and abs(twice - 6.60) < 0.005 and tokenizer.vocab_size == 2000
 assert abs(math.log(tokenizer.vocab_size) - 7.60) < 0.005
 
 # %% [markdown]
@@ -232,50 +188,19 @@ assert abs(math.log(tokenizer.vocab_size) - 7.60) < 0.005
 # Why does it give its top token only about 90 %?
 # It is not doubt between two tokens: no other gets more than about 0.1 %.
 # The likely reason is label smoothing (lesson [09](09_training.ipynb)): in training, the target was about 0.9, not 1.
-# (Tiny models, trained with targets of 100, 90 and 80 %, give their top tokens 100, 89 and 77 %: folded.)
-
-# %% tags=["hide-input"]
-from course_lib import ModelConfig
-
-corpus = load_course(num_train=150, num_valid=1, num_test=200, seed=1)
-short_pairs = [pair for pair in corpus.train if len(pair.tgt_words) <= 6][:32]
-texts = [text for pair in short_pairs for text in (pair.src, pair.tgt)]
-own_tokenizer = Tokenizer.train(texts, vocab_size=240)
-few = make_batch(encode_pairs(own_tokenizer, short_pairs)).to(device)
-sizes = dict(d_model=32, num_heads=4, d_ff=64, num_layers=1, dropout=0.0)
-tiny = ModelConfig(own_tokenizer.vocab_size, norm_first=True, **sizes)
-is_real = few.tgt_out != PAD_ID
-
-
-# %% tags=["hide-input"]
-def memorize(smoothing, seed, steps=120):
-    """Mean probability of the top token, and the share of top tokens that are right."""
-    torch.manual_seed(seed)
-    pupil = Transformer(tiny).to(device)
-    optimizer = torch.optim.Adam(pupil.parameters(), lr=1e-2, fused=True)
-    for _ in range(steps):
-        real_logits = pupil(few.src, few.tgt_in)[is_real]  # (tokens, vocab)
-        answers = few.tgt_out[is_real]
-        loss = F.cross_entropy(real_logits, answers, label_smoothing=smoothing)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    found = real_logits.softmax(dim=-1).max(dim=-1)
-    return found.values.mean().item(), (found.indices == answers).double().mean().item()
-
-
-# %% tags=["hide-input"]
-told = {0.0: 0.996, 0.1: 0.886, 0.2: 0.773}
-for smoothing, mean_top in told.items():
-    for p, share in (memorize(smoothing, seed) for seed in range(3)):
-        assert abs(p - mean_top) < 0.02 and share > 0.98
-
-# %% [markdown]
+#
 # ## One pass or many?
 #
 # All seven predictions of the last section came out of *one* pass.
 # Writing took seven passes, each one token longer.
 # Feeding in the true tokens, whatever the model would have written, is called **teacher forcing** [@williams1989].
+#
+# The probability of a sentence is a product of such steps, so its loss is a sum:
+#
+# $$p(\text{tgt} \mid \text{src}) = \prod_t p(\text{tgt}_t \mid \text{tgt}_{<t},\, \text{src}) \qquad -\log p(\text{tgt} \mid \text{src}) = -\sum_t \log p(\text{tgt}_t \mid \text{tgt}_{<t},\, \text{src})$$
+#
+# Each row of `logits` gives one term.
+# (In a batch, rows whose answer is `<pad>` are left out, lesson [09](09_training.ipynb).)
 
 # %%
 of_positions = Predict(
@@ -285,7 +210,7 @@ of_positions = Predict(
 of_positions
 
 # %% [markdown]
-# Does one pass over the true tokens give the same logits and gradient as seven?
+# Does one pass over the true tokens give the same logits, loss and gradient as seven?
 
 # %%
 passes, computed = [], 0
@@ -298,25 +223,27 @@ apart = max((each - logits[0, : len(each)]).abs().max() for each in passes)
 print(f"logits of one pass and of seven: {apart:.0e} apart")
 of_positions.reveal(computed, because="1 + 2 + … + 7")
 
+# %%
+one_out = batch.tgt_out[1]  # tgt_out, as a tensor
+in_one_pass = F.cross_entropy(model(src, one_in)[0], one_out, reduction="sum")
+in_seven = sum(  # of each pass, the newest prediction
+    F.cross_entropy(model(src, one_in[:, : t + 1])[0, -1], one_out[t])
+    for t in range(len(one_out))
+)
+print(f"loss of one pass {in_one_pass:.3f}, sum of the seven {in_seven:.3f}")
+
 # %% tags=["hide-input"]
 for each in passes:  # all positions, the newest and those computed again
     torch.testing.assert_close(each, logits[0, : len(each)], rtol=1e-9, atol=1e-9)
 assert computed == sum(len(each) for each in passes) == 28
-
+torch.testing.assert_close(in_one_pass, in_seven, rtol=1e-9, atol=1e-9)
+of_sentence = top.values.log().sum()  # the top tokens are the answers
+torch.testing.assert_close(-of_sentence, in_one_pass.detach(), rtol=1e-9, atol=1e-9)
 
 # %% tags=["hide-input"]
-def summed_gradient(losses):
-    model.zero_grad()
-    sum(losses).backward()
-    return [parameter.grad.clone() for parameter in model.parameters()]
-
-
-one_out = batch.tgt_out[1]
-in_one_pass = F.cross_entropy(model(src, one_in)[0], one_out, reduction="sum")
-one_pass = summed_gradient([in_one_pass])
-seven_passes = summed_gradient(
-    F.cross_entropy(model(src, one_in[:, : t + 1])[0, -1], one_out[t])
-    for t in range(len(one_out))
+parameters = list(model.parameters())
+one_pass, seven_passes = (
+    torch.autograd.grad(loss, parameters) for loss in (in_one_pass, in_seven)
 )
 gaps = [(a - b).abs().max() for a, b in zip(one_pass, seven_passes, strict=True)]
 print(f"gradient of one pass and sum of the seven: {max(gaps):.0e} apart")
@@ -326,8 +253,7 @@ assert max(each.abs().max() for each in one_pass) > 0.1
 torch.testing.assert_close(one_pass, seven_passes, rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# It does, up to rounding (in float64).
-# (For the gradient we add up the newest predictions' losses, without dropout.)
+# It does, up to rounding (in float64, without dropout).
 # The reason is the causal mask: position *t* cannot tell whether later tokens exist.
 # The answers' probabilities in each pass, with the mask and without (same weights; empty: not reached):
 
@@ -366,6 +292,8 @@ for text in (text for place in figure.axes for text in place.texts):
 figure
 
 # %% tags=["hide-input"]
+from itertools import pairwise
+
 # One token has no future: so far both ways are the same.
 torch.testing.assert_close(unmasked[0], passes[0], rtol=1e-9, atol=1e-9)
 for before, after in pairwise(unmasked):
@@ -379,9 +307,13 @@ for t, column in enumerate(without.T[:-1]):  # each answer falls, once it is see
     assert (column[t + 1 :] < column[t]).all()
 
 # %% [markdown]
-# Without the mask, every answer gets less probable once its position sees it (`▁sieht`: 0.00): training, with the mask, never showed one.
 # With the mask no column changes, and the last row is the one pass: a model can be trained on all positions at once.
 # In translation this does not help: the next token is not known until it is written.
+#
+# Without the mask, earlier predictions change, so one pass no longer equals seven.
+# Each answer even gets less probable once its position sees it (`▁sieht`: 0.00).
+# These weights were trained with the mask, and never learned to use an answer that they see; it only disturbs them.
+# A model *trained* without the mask could copy the answer (lesson [05](05_masks.ipynb) trains some), and would then fail in translation, where there is none to copy.
 #
 # Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
 #
@@ -392,7 +324,12 @@ for t, column in enumerate(without.T[:-1]):  # each answer falls, once it is see
 # Here is one, and what both ways read and predict from there on:
 
 # %% tags=["hide-input"]
-# Some of the sentences may stand in the training part; here it does not matter.
+from course_lib.data import load_course
+
+# 16 of the 200 pairs are in the translator's training part; here it does not matter.
+corpus = load_course(num_train=150, num_valid=1, num_test=200, seed=1)
+
+# %% tags=["hide-input"]
 many = make_batch(encode_pairs(tokenizer, corpus.test)).to(device)
 with torch.no_grad(), record_attention(model) as many_maps:
     guesses = model(many.src, many.tgt_in).argmax(dim=-1)  # (batch, tgt_len)
@@ -439,7 +376,7 @@ assert slips["free running"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
 #
 # Up to the first mistake, both ways read the same tokens.
 # So both must get the same sentences right, that is, as in the reference.
-# We count in 200 sentences of the course corpus:
+# We count in 200 sentences of the course corpus (some were in the translator's training part):
 
 # %% tags=["hide-input"]
 print(f"right: {sum(forced_right)} teacher forced, {sum(free_right)} free running")
@@ -457,17 +394,61 @@ for number in missed:
 # This is called **exposure bias** [@ranzato2016].
 # Our eight misses cannot tell how much harm it does.
 #
+# ## Attention between two sentences
+#
+# Now we open the decoder. How does the memory get in?
+# By attention between two sequences (lesson [03](03_attention.ipynb)): each German position sends a query, and each English token offers a key and a value.
+# This is cross-attention; the paper calls it encoder-decoder attention (section 3.2.3).
+
+# %%
+of_row = Predict(
+    "One position has just read `▁Katze` and must predict `▁sieht`. "
+    "Which English token gets most of its attention?",
+    ["cat", "sees"],
+    section="Attention between two sentences",
+)
+of_row
+
+# %% [markdown]
+# Here is the cross-attention for our sentence (the mean of the four heads of the last layer).
+# Each of the seven positions is a row:
+
+# %% tags=["hide-input"]
+with torch.no_grad(), record_attention(model) as maps:
+    model.decode(one_in, memory, src)
+# Last layer, mean over its heads: (tgt_len, src_len).
+cross_map, source = maps.cross[-1][0].mean(dim=0).cpu(), tokens(src[0].tolist())
+read_and_predicted = [
+    f"{read} → {predicts}" for read, predicts in pairwise(tokens(written))
+]
+axes = "weights", "source: key", "target: query (reads → predicts)"
+panels(
+    [Panel(cross_map, read_and_predicted, source, "", *axes)],
+    title="Rows: German positions; columns: English tokens",
+)
+
+# %% tags=["hide-input"]
+top_keys = [source[key] for key in cross_map.argmax(dim=1).tolist()]  # for each row
+because = f"its weight is {cross_map[2].max():.2f}"
+of_row.reveal(top_keys[2].removeprefix("▁"), because=because)
+assert (tokens(written[2:4]), top_keys[2]) == (["▁Katze", "▁sieht"], "▁sees")
+assert (tokens([written[2], written[5]]), top_keys[1]) == (["▁Katze", "▁Hund"], "▁cat")
+assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
+
+# %% [markdown]
+# The position looks at *sees*, whose translation it will write next, and not at *cat*, whose translation it has just read.
+#
 # ## The decoder layer
 #
-# Now we open the decoder. A layer has three sub-layers.
+# Cross-attention is the second of the layer's three sub-layers.
 # At each position, each answers one question:
 #
 # 1. *self-attention*: what has been written so far? (queries, keys and values from the target)
 # 2. *cross-attention*: what in the source matters now? (queries from the target, keys and values from the memory)
 # 3. *feed-forward network*: what follows from both? (each position on its own)
 #
-# Only the second is missing in the encoder layer.
-# It comes after self-attention, so its query is made from all that has been written.
+# Cross-attention comes after self-attention, so its query is made from all that has been written.
+# Without it, the layer is that of a decoder-only model such as GPT (lesson [16](16_one_block_many_models.ipynb)): an encoder layer with a causal mask.
 # Here are the shapes for three target tokens, `<s> Die Katze`, and a source of seven tokens.
 # (They are from `fresh`, a small Transformer with random weights: two layers, d_model = 16.)
 
@@ -496,7 +477,8 @@ from course_lib.figures import Block, flow_figure
 size, inner = tuple(into.shape[1:]), (into.shape[1], small.d_ff)
 written_as, kind = "target × d_model", "weights"
 own, cross = "after self-attention", "after cross-attention"
-own_map, memory_map = "weights, target × target", "weights, target × source"
+own_map = "weights, target × target\n(causal mask)"
+memory_map = "weights, target × source"
 sentence = f"{english.replace('.', ' .')} </s>"
 shown = [
     Block(own_map, tuple(own_weights.shape), "", (0, 0), kind),
@@ -513,11 +495,11 @@ shown += [
     Block("out", tuple(out[0].shape), written_as, (5.8, 1.5), "result"),
 ]
 names = "x (target)", "memory (source)"
-arrows = [(names[0], own_map, "queries, keys (causal)"), (names[0], own, "values")]
-arrows += [(own_map, own, ""), (own, memory_map, "queries")]
+arrows = [(names[0], own_map, "queries, keys"), (names[0], own, "values")]
+arrows += [(own_map, own, "add & norm"), (own, memory_map, "queries")]
 arrows += [(names[1], memory_map, "keys"), (names[1], cross, "values")]
-arrows += [(memory_map, cross, "")]
-arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down")]
+arrows += [(memory_map, cross, "add & norm")]
+arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down,\nadd & norm")]
 flow_figure(shown, arrows, title="The memory enters a layer as keys and values only")
 
 # %% tags=["hide-input"]
@@ -525,7 +507,7 @@ assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
 assert out.shape == (1, 3, 16)
 
 # %% [markdown]
-# The figure shows one head's weights; it leaves out residual paths and norms, which change no shape.
+# The figure shows one head's weights; *add & norm* is the residual path of lesson [06](06_encoder.ipynb) (`fresh` is post-norm).
 # x comes out with the shape that it had, so layers can be stacked.
 #
 # Source and target have the same width here, as in the paper.
@@ -570,6 +552,7 @@ assert weights.shape == (3, 7) and context.shape == (3, 5)
 # Each attention has its own mask.
 # Only self-attention passes anything from one German position to another.
 # So it alone gets the causal mask, with the target's padding mask.
+# (With `<pad>` at the end, the causal mask already hides it from real positions.)
 # Cross-attention gets only the source's padding mask: it may look at the whole source, which is complete before the first German token is written.
 
 # %%
@@ -579,8 +562,12 @@ src_mask = padding_mask(batch.src, PAD_ID)  # (batch, 1, 1, src_len)
 future_mask = causal_mask(batch.tgt_in.shape[1], device=device)
 tgt_mask = padding_mask(batch.tgt_in, PAD_ID) & future_mask
 
+# %% tags=["hide-input"]
+of_real = batch.tgt_in != PAD_ID  # with <pad> at the end, for these both masks agree
+assert torch.equal(tgt_mask[:, 0][of_real], future_mask[:, 0].expand(3, 7, 7)[of_real])
+
 # %% [markdown]
-# Here is the layer in code. Around each sub-layer is the residual path of lesson [06](06_encoder.ipynb).
+# Here is the layer in code, with its three residual paths.
 
 
 # %%
@@ -670,68 +657,70 @@ flow_figure(parts, ways, title="Every decoder layer reads the same memory")
 
 # %% tags=["hide-input"]
 with torch.no_grad():
-    encoded, decoded = model.src_embedding(batch.src), model.tgt_embedding(batch.tgt_in)
+    encoded = model.src_embedding(batch.src)
     for encoder_layer in model.encoder.layers:
         encoded = encoder_layer(encoded, src_mask)
     last = model.encoder.norm(encoded)
-    for decoder_layer in model.decoder.layers:
-        decoded = decoder_layer(decoded, last, tgt_mask, src_mask)
-    whole = model.decode(batch.tgt_in, model.encode(batch.src), batch.src)
-torch.testing.assert_close(model.decoder.norm(decoded), whole, rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(last, model.encode(batch.src), rtol=1e-9, atol=1e-10)
 key_weights = [layer.cross_attn.key_proj.weight for layer in model.decoder.layers]
 assert not torch.equal(*key_weights) and len(model.encoder.layers) == 2
 
 # %% [markdown]
 # So the memory is the last encoder layer's output (section 3.2.3; in a pre-norm model like `course`, after the final norm).
 # From it, each decoder layer makes keys and values of its own.
-#
-# **A common mistake**: "keys and values come from the corresponding encoder layer" (lesson [18](18_errata_lab.ipynb) tests it).
-#
-# A change of the source reaches the target through the memory alone.
-# `decode` gets the source's ids as well, but only to know which keys are padding.
-# If ids and memory disagree, how far do its output numbers move at most, and what does it write?
+# The decoder is a loop over its layers:
 
-
-# %% tags=["hide-input"]
-def write(memory, src):
-    """What the decoder writes from this memory, given these ids."""
-    ids = [BOS_ID]
-    while ids[-1] != EOS_ID and len(ids) < 20:
-        y = model.decode(torch.tensor([ids], device=device), memory, src)
-        ids.append(model.generator(y[0, -1]).argmax().item())
-    return tokenizer.decode(ids)
-
-
-# %% tags=["hide-input"]
-swapped, other_src, padded = pairs[2].src, batch.src[2:3], src.clone()
-padded[0, -1] = PAD_ID  # instead of </s>
-mixed = []  # of each mix: how far its vectors move, and its translation
-print(f"{'memory of':23}{'ids of':29}{'moved':7}writes")
+# %%
 with torch.no_grad():
-    other_memory, as_it_is = model.encode(other_src), model.decode(one_in, memory, src)
-    fed = [(english, memory, f"{english} </s>", src)]
-    fed.append((english, memory, f"{swapped} </s>", other_src))
-    fed.append((english, memory, f"{english} <pad>", padded))
-    fed.append((swapped, other_memory, f"{english} </s>", src))
-    for memory_of, its_memory, ids_of, its_ids in fed:
-        moved = (model.decode(one_in, its_memory, its_ids) - as_it_is).abs().max()
-        mixed.append((moved.item(), write(its_memory, its_ids)))
-        print(f"{memory_of:23}{ids_of:29}{moved:<7.2g}{mixed[-1][1]}")
+    memories = model.encode(batch.src)  # (batch, src_len, d_model)
+    x = model.tgt_embedding(batch.tgt_in)  # (batch, tgt_len, d_model)
+    for layer in model.decoder.layers:
+        x = layer(x, memories, tgt_mask, src_mask)
+    x = model.decoder.norm(x)  # pre-norm only
+    whole = model.decode(batch.tgt_in, memories, batch.src)
+print(f"the loop and decode: {(x - whole).abs().max():.0e} apart")
 
 # %% tags=["hide-input"]
-moves, translations = zip(*mixed, strict=True)
-assert moves[:2] == (0, 0) and 0.2 < moves[2] < 1 < moves[3]  # 0: to the last bit
-assert translations == (german, german, german, pairs[2].tgt)
+torch.testing.assert_close(x, whole, rtol=1e-9, atol=1e-10)
+
+# %% tags=["hide-input"]
+# what decode takes from the source's ids: where padding is, and nothing else
+other_src, padded = batch.src[2:3], src.clone()
+padded[0, -1] = PAD_ID  # instead of </s>
+with torch.no_grad():
+    as_it_is = model.decode(one_in, memory, src)
+    assert torch.equal(model.decode(one_in, memory, other_src), as_it_is)
+    for its_memory, ids in ((memory, padded), (model.encode(other_src), src)):
+        assert (model.decode(one_in, its_memory, ids) - as_it_is).abs().max() > 0.2
 
 # %% [markdown]
-# The ids matter only where `<pad>` hides a key; the translation follows the memory.
+# **A common mistake**: "keys and values come from the corresponding encoder layer" (lesson [18](18_errata_lab.ipynb) tests it).
+#
+# A change of the source reaches the target through the memory alone; the ids of the source only say which keys are padding (folded).
 #
 # ## Does anything leak?
 #
 # One pass equals seven only if nothing leaks, and a forgotten mask raises no error.
 # So we test: if one input vector moves a little, which answers feel it?
-# The gradient tells us for each input and answer: where it is exactly 0, the change is not felt.
-# We test three decoders of two layers, with the weights of `fresh`:
+# The gradient tells us for each input and answer.
+# A gradient above 0 at a later input is a leak; exactly 0 at every later input is what a tight decoder gives.
+# We test `fresh`, at position 2: it has read `▁Katze` and must predict `▁sieht`.
+
+# %%
+x = fresh.tgt_embedding(one_in).detach().requires_grad_()  # (1, tgt_len, d_model)
+y = fresh.decoder(x, fresh.encode(src), future_mask, src_mask[1:2])
+answer = fresh.generator(y)[0, 2].log_softmax(dim=-1)[tgt_out[2]]  # its log p
+felt = torch.autograd.grad(answer, x)[0][0].norm(dim=-1)  # (tgt_len,)
+rows = {"input": tokens(tgt_in), "gradient": [f"{each:.2g}" for each in felt]}
+for name, row in rows.items():
+    print(f"{name:9}", *(f"{entry:7}" for entry in row))
+
+# %% tags=["hide-input"]
+assert (felt[:3] > 0).all() and (felt[3:] == 0).all()
+assert (tokens(tgt_in)[2], tokens(tgt_out)[2]) == ("▁Katze", "▁sieht")
+
+# %% [markdown]
+# The folded cells do this for every answer, and for three decoders with the weights of `fresh`:
 #
 # - the right one;
 # - one without the causal mask;
@@ -799,6 +788,7 @@ of_leaks.reveal(of_leaks.choices[both])
 
 # %% tags=["hide-input"]
 assert (ahead["right"] == 0).all() and (found["right"][-1][~future] > 0).all()
+torch.testing.assert_close(found["right"][-1][2], felt.cpu(), rtol=1e-9, atol=1e-12)
 assert both and min(ahead[name].max() for name in ("no mask", "swapped")) > 0.05
 
 # %% [markdown]
@@ -806,18 +796,18 @@ assert both and min(ahead[name].max() for name in ("no mask", "swapped")) > 0.05
 
 # %% tags=["hide-input"]
 labels, sides = (tokens(tgt_out), tokens(tgt_in)), ("reads", "predicts")
-tested = ("right", 1), ("no mask", 0), ("swapped", 0), ("swapped", 1)
+tested = ("no mask", 0), ("swapped", 0), ("swapped", 1)
 drawn = []
 for name, stage in tested:
     caption = f"{name}: {('self-attention', 'cross-attention')[stage]}"
-    felt = found[name][stage] > 0
-    drawn.append(Panel(felt, *labels, caption, "mask", *sides))
+    gets_through = found[name][stage] > 0
+    drawn.append(Panel(gets_through, *labels, caption, "mask", *sides))
 title = "Layer 0: one leak begins in self-attention, the other in cross-attention"
 panels(drawn, title=title, words={"mask": ("gets through", "exactly 0")})
 
 # %% tags=["hide-input"]
-of_right, no_mask, *of_swapped = (found[name][stage] for name, stage in tested)
-for tight in (of_right, of_swapped[0]):
+no_mask, *of_swapped = (found[name][stage] for name, stage in tested)
+for tight in (*found["right"][:2], of_swapped[0]):
     assert (tight[future] == 0).all() and (tight[~future] > 0).all()
 assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 
@@ -835,7 +825,8 @@ assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 #
 # The course corpus records links: which source and target words belong together.
 # So we check other rows: is the source token with the largest weight linked to the token predicted, or to the token read?
-# One sentence first (last layer, mean of heads; `<s>` and `</s>` have no links):
+# We take all rows of the 200 sentences in which both tokens have links (last layer, mean of heads).
+# By chance: the same for a source token drawn at random.
 
 
 # %% tags=["hide-input"]
@@ -858,35 +849,11 @@ def token_links(pair):
 # %% tags=["hide-input"]
 links = [token_links(pair) for pair in corpus.test]
 last_maps = many_maps.cross[-1].mean(dim=1).cpu()  # the last layer, as above
-duck = 59  # a short sentence in which every case occurs
-duck_src, duck_in, duck_out = (
-    tokens(ids[duck].tolist()) for ids in (many.src, many.tgt_in, many.tgt_out)
-)
+duck = 59  # "The old duck is white.": the tokens of one word share its links
+duck_src = tokens(many.src[duck].tolist())
 linked_to = [" ".join(duck_src[at] for at in row.nonzero()) for row in links[duck]]
-
-# %% tags=["hide-input"]
-heads = "reads → predicts", "looks most at", "linked to predicted", "linked to read"
-cases = [(*heads, "fits")]
-fitting = "neither", "read", "predicted", "both"
-for t in range(1, len(linked_to)):  # row 0 reads <s>, which has no links
-    largest, of_both = duck_src[last_maps[duck, t].argmax()], linked_to[t - 1 : t + 1]
-    fit = 2 * (largest == of_both[1]) + (largest == of_both[0])
-    row = f"{duck_in[t]} → {duck_out[t]}", largest, *reversed(of_both), fitting[fit]
-    cases.append(row)
-print(corpus.test[duck].src, "|", corpus.test[duck].tgt)
-for entries in cases:
-    print(*(f"{entry:20}" for entry in entries[:-1]), entries[-1])
-
-# %% tags=["hide-input"]
-fits = [fit for *_, fit in cases[1:]]
-assert fits == ["predicted"] * 2 + ["both"] + ["predicted"] * 2 + ["neither"]
-assert cases[3][:4] == ("▁En → te", "▁duck", "▁duck", "▁duck")
-assert (links[duck].sum(dim=1) == 1).all()
-
-# %% [markdown]
-# Tokens of one word share its links: both labels fit `▁En → te`.
-# In 200 sentences, of the rows where both tokens have links, how many look most at a linked one?
-# By chance: at one drawn at random.
+assert tokens(many.tgt_out[duck].tolist())[2:4] == ["▁En", "te"]
+assert linked_to == ["▁The", "▁old", "▁duck", "▁duck", "▁is", "▁white", "."]
 
 
 # %% tags=["hide-input"]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from course_lib.figures import Block, flow, flow_figure
@@ -86,6 +87,33 @@ def law_parts_are_boxes_around_their_words_with_bars_below_them(make):
     assert "4 vectors" in written and not any("256" in text for text in written)
 
 
+COLORS = ("#ff0000", "#00ff00", "#0000ff", "#ffff00")
+TABLE = Block("table", (2, 8), "length × d_model", (0, 0), fills=COLORS)
+STACK = Block("stack", (4, 2, 2), "heads × length × d_k", (1, 0), fills=COLORS)
+
+
+def law_strips_and_sheets_have_the_colors_they_are_given(make):
+    axes = drawn([TABLE, STACK], [("table", "stack", "split")], make)
+    boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    assert [to_hex(box.get_facecolor()) for box in boxes] == [*COLORS[::-1]] * 2, "the first sheet in front"
+    strips, sheets = sorted(boxes[:4], key=Rectangle.get_x), boxes[4:]
+    assert [to_hex(box.get_facecolor()) for box in strips] == [*COLORS]
+    corners = [(box.get_x(), box.get_y(), box.get_width(), box.get_height()) for box in strips]
+    left, wide = -TABLE.size[0] / 2, TABLE.size[0] / 4
+    for number, corner in enumerate(corners):
+        assert corner == pytest.approx((left + number * wide, -TABLE.size[1] / 2, wide, TABLE.size[1]))
+    assert len({box.get_y() for box in sheets}) == 4
+    assert all((box.get_width(), box.get_height()) == STACK.size for box in sheets)
+
+
+def without_fills(blocks, ways, *, title):
+    return flow_figure([replace(b, fills=()) for b in blocks], ways, title=title)
+
+
+def with_fills_backward(blocks, ways, *, title):
+    return flow_figure([replace(b, fills=b.fills[::-1]) for b in blocks], ways, title=title)
+
+
 def without_words(blocks, ways, *, title):
     return flow_figure([Block(b.name, b.shape, b.axes, b.at, b.kind) for b in blocks], ways, title=title)
 
@@ -124,11 +152,18 @@ def test_laws_of_parts():
     tells_apart(law_parts_are_boxes_around_their_words_with_bars_below_them, flow_figure, *mutants)
 
 
+def test_laws_of_fills():
+    mutants = without_fills, with_fills_backward
+    tells_apart(law_strips_and_sheets_have_the_colors_they_are_given, flow_figure, *mutants)
+
+
 def test_large_and_small_tensors_stay_readable():
     assert Block("X", (1, 10_000), "", (0, 0)).size == (flow.LARGEST, flow.SMALLEST)
 
 
-@pytest.mark.parametrize(("blocks", "ways"), [(BLOCKS, WAYS), (ROW_OF_WORDS, [("best", "words", "again")])])
+@pytest.mark.parametrize(
+    ("blocks", "ways"), [(BLOCKS, WAYS), (ROW_OF_WORDS, [("best", "words", "again")]), ([TABLE, STACK], [])]
+)
 def test_everything_is_on_the_page(blocks, ways):
     axes = drawn(blocks, ways)
     for patch in axes.patches:
@@ -149,6 +184,10 @@ def test_everything_is_on_the_page(blocks, ways):
         ([Block("v", (3, 1), "", (0, 0), "data", ("a", "b"))], [], "v: expected a part for each column, got (3, 1)"),
         ([Block("v", (2, 1, 2), "", (0, 0), "data", ("a", "b"))], [], "v: expected a part for each column"),
         ([Block("v", (), "", (0, 0), "step", ("a", "b"))], [], "v: expected a part for each column"),
+        ([replace(TABLE, fills=COLORS[:3])], [], "table: expected a fill for each sheet, or for equal strips"),
+        ([replace(STACK, fills=COLORS[:2])], [], "got (4, 2, 2) and ('#ff0000', '#00ff00')"),
+        ([Block("v", (), "", (0, 0), "step", (), COLORS)], [], "v: expected a fill for each sheet"),
+        ([Block("v", (1, 4), "", (0, 0), "data", ("a",) * 4, COLORS)], [], "v: expected a fill for each sheet"),
     ],
 )
 def test_bad_flows_are_refused(blocks, ways, message):
