@@ -144,16 +144,19 @@ assert all(src[column] == nouns[row] for _, row, column in framed)
 #
 # | question | test |
 # |---|---|
-# | Does 1.1 do this in many sentences? | count, with a baseline and a control |
-# | Does the model need 1.1? | switch it off |
-# | Is the gender really at *The*? | train a probe |
-# | Does the decoder read it there? | swap the vector |
-# | Does 1.1 bring it there? | switch off the others |
+# | 1. Does 1.1 do this in many sentences? | count, with a baseline and a control |
+# | 2. Does the model need 1.1? | switch it off |
+# | 3. Is the gender really at *The*? | train a probe |
+# | 4. Does the decoder read it there? | swap the vector |
+# | 5. Does 1.1 bring it there? | switch off the others |
+#
+# We test the dictionary first: it is the simpler story, and gives us the tools.
 #
 # Before the tests, the third kind of map, the decoder's: its rows and columns are both German, and no row looks at a token that is not yet written.
 # The explorer opens with decoder 0.3.
 # Explore this sentence or another: point at a token or at a cell of the map.
 # Click a German token to see its alternatives, and choose one: how does the sentence continue?
+# (BertViz [@vig2019] draws such maps for many published models.)
 
 # %%
 explorer = AttentionExplorer(translator, text, kind="decoder", layer=0, head=3)
@@ -172,7 +175,7 @@ assert (maps["decoder"].triu(1) == 0).all()
 # ## From a picture to a number
 #
 # One sentence proves little: we need many, and something to count.
-# First the dictionary: how often is each head of the cross-attention right?
+# How often is each head of the cross-attention right?
 #
 # The grammar of the course corpus builds a tree of phrases and expresses it in both languages.
 # So it knows which English word belongs to which German word: the gold links of lesson [04](04_multi_head.ipynb).
@@ -244,8 +247,8 @@ torch.testing.assert_close(torch.tensor(sum_of_pieces), between[0][1, 2][:, :-1]
 
 # %% [markdown]
 # The largest weight of each row is a link that the head *predicts*, unless it is on "no word".
-# For predicted links P and gold links G, the **alignment error rate** is 1 − 2 |P ∩ G| / (|P| + |G|) [@och2003, when no gold link is doubtful].
-# It is 0 if P and G are the same, and 1 if they have nothing in common.
+# For predicted links A and gold links G, the **alignment error rate** is 1 − 2 |A ∩ G| / (|A| + |G|), that is, 1 − F1 [@och2003, when no gold link is doubtful].
+# It is 0 if A and G are the same, and 1 if they have nothing in common.
 # For cross 1.0 on our sentence it is 1 − 2 · 5 / (9 + 10):
 
 # %% tags=["hide-input", "nbval-check-output"]
@@ -398,8 +401,8 @@ aligners = {"IBM model 1": (train_ibm1(texts), train_ibm1(backwards))}
 aligners["fast_align"] = train_fast_align(texts), train_fast_align(backwards)
 
 # %% [markdown]
-# Until the next heading, each *English* word chooses its link, the largest weight of its column.
-# On the first half of the sentences, that is better for every head and for both aligners.
+# A link can be chosen by the German word (largest weight of its row) or by the English word (of its column).
+# For every head and both aligners, the column is better on the first half; so we use it in this section, and the best head's 9 % become 8 %.
 
 # %%
 of_best = Predict(
@@ -495,6 +498,7 @@ assert len(ahead) == 7 and set(head_ways) - set(ahead) == {"cross 0.1"}
 assert abs(rate["cross 0.1"].value - rate["diagonal"].value) < 0.03
 assert all(find is ways[name][-1] for name, find in best_way.items())
 assert lead.low < 0 < lead.high
+assert 0.085 < rates.min() < 0.095 and 0.075 < rate[best].value < 0.085
 
 # %% tags=["hide-input", "hide-output"]
 assert leads["German"].high < -0.005 and -0.03 < leads["German"].value < -0.02
@@ -582,54 +586,9 @@ print(f"({low:.1f} to {high:.1f})")
 assert abs(100 * more.sum() / size.sum() - (twice[2] - twice[1])) < 1e-6 and low > 1
 
 # %% [markdown]
-# ### When does a head learn to align?
+# ## Question 1: does 1.1 take articles to their nouns? Count
 #
-# The translator comes with ten checkpoints of its training.
-# Press the button: the explorer plays them as a film of cross 1.2, always on the same translation.
-
-# %%
-from course_lib.analysis import film
-
-course_film = film("course", tree_of)
-film_explorer = AttentionExplorer(course_film, text, head=2)
-film_explorer
-
-# %% tags=["hide-input"]
-with written_for(text, film_explorer.text):
-    assert film_explorer.film["steps"] == course_film.steps
-
-# %% tags=["hide-input"]
-for step, rows_right in ((100, 3), (382, 5)):
-    scene = course_film.scene(text, step).exploration
-    first = scene.attention.cross[1][2].argmax(dim=-1).cpu()
-    assert scene.tgt_tokens == tgt and (first == meant).sum() == rows_right
-    if step == 100:
-        two = [src.index(token) for token in ("s", "▁sweet")]
-        assert sum((first == key).sum() for key in two) >= 8
-
-# %% tags=["hide-input", "hide-output"]
-print("the best head by the first half, its error rate on the second; read by rows")
-for step, (layer, head), each in zip(
-    course_film.steps, course_film.best, course_film.best_rates, strict=True
-):
-    print(f"step {step:5}: cross {layer}.{head}, alignment error {each:.0%}")
-print(f"diagonal: {course_film.diagonal:.0%}")
-
-# %% tags=["hide-input"]
-torch.testing.assert_close(course_film.rates[-1], rates, atol=5e-3, rtol=0)
-above = course_film.rates.amin(dim=(1, 2)) - course_film.diagonal  # (steps,)
-level = course_film.steps.index(382)
-assert above[level - 1] > 0.05 and above[level].abs() < 0.03
-assert (above[level:].diff() < 0).all() and course_film.best[-1] == (1, 2)
-
-# %% [markdown]
-# At step 100 most rows look at the same two tokens.
-# At step 382, after 7 % of the training, five of the twelve rows are right.
-# The best head of that moment (not this one) is level with the diagonal, at 41 %; by the end, the error rate of the best head falls to 9 %. (Here each German word chooses again: folded cell.)
-#
-# ## Tasks of heads
-#
-# Now the messenger, and its first question: does encoder 1.1 take articles to their nouns in many sentences?
+# Now the messenger.
 # The paper says that heads "clearly learn to perform different tasks" (section 4), and shows examples.
 # An example can be chosen to suit a claim, so we count.
 # Our trees know which words belong together: a verb and its subject, for example, or a determiner (an article, or a word in its place, such as *their*) and its noun.
@@ -664,7 +623,7 @@ of_control = Predict(
     "in between (here those of *der*, *Student*, *den* and *Hut*) look at it, too?",
     unit="%",
     off_by=10,
-    section="Tasks of heads",
+    section="Question 1: does 1.1 take articles to their nouns? Count",
 )
 of_control
 
@@ -677,8 +636,10 @@ hat_in = ["<s>", *tokenizer.tokens(german)]
 assert hat_in[auf.row + 1] == "▁auf" and [hat_in[key] for key in auf.keys] == ["▁setzt"]
 
 # %% tags=["hide-input"]
+from course_lib.analysis import film
 from course_lib.metrics import share_estimate
 
+course_film = film("course", tree_of)  # of ten checkpoints; the last is our model
 role_of = {(role.kind, role.relation): role for role in course_film.roles}
 role_of = {name: role for name, role in role_of.items() if "previous" not in name[1]}
 
@@ -767,9 +728,8 @@ assert of_verb[[2, 4, auf.row]].min() > 0.8 and of_verb[[3, 5]].max() < 0.45
 # Of fifteen candidates (folded cell) five are confirmed.
 # The other two are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary has a task after all.
 #
-# ## Switch it off
+# ## Question 2: does the model need 1.1? Switch it off
 #
-# The second question: does the model need encoder 1.1?
 # A head may look at the right place and still be useless.
 # So we remove it and measure what breaks. This is called **ablation**; @michel2019 and @voita2019 did it with larger models.
 #
@@ -796,7 +756,6 @@ print(
 print(f"logits, with and without the head: {(plain - ablated).abs().max():.1f} apart")
 
 # %% tags=["hide-input"]
-# A gentler ablation puts the head's mean output over many sentences in its place.
 torch.testing.assert_close(ablated, by_hand, rtol=1e-4, atol=1e-4)
 assert not torch.allclose(ablated, plain, atol=0.1)
 
@@ -837,7 +796,7 @@ of_cost = Predict(
         "encoder 1.1, article → noun",
         "both about as much",
     ],
-    section="Switch it off",
+    section="Question 2: does the model need 1.1? Switch it off",
 )
 of_cost
 
@@ -878,55 +837,92 @@ read_last = [role for role in course_film.roles if role.relation == "previous to
 assert (read_last.layer, read_last.head) == (0, 3) and read_last.shares[-1] > 0.55
 assert costs[5].min() > costs[4].max()  # of the cross-attention, layer 1 costs most
 
-# %% [markdown]
-# Yes, the model needs it: without encoder 1.1 about a third of the sentences are lost.
-# Without decoder 0.3, about as many; the difference may be chance.
-#
-# In the first explorer, 0.3 mostly looks at the token just read. What for?
-# Which tokens are wrong only without it? (*repeats*: of all tokens there)
-
 # %% tags=["hide-input"]
+# A gentler ablation: the head always brings its mean over the first half.
+begins = range(0, half, 50)
+first_batches = [encode_pairs(tokenizer, pairs[n : n + 50]) for n in begins]
+first_batches = [make_batch(each).to(device) for each in first_batches]
+
+
+def mean_context(kind, layer, head):
+    """(d_k,), over all real tokens of the first half."""
+    fused, kept = attentions(model, kind)[layer].fused, []
+    handle = fused.register_forward_hook(lambda *call: kept.append(call[2][:, head]))
+    right(batches=first_batches)
+    handle.remove()
+    ids = [each.src if kind == "encoder" else each.tgt_out for each in first_batches]
+    no_padding = torch.cat([(each != model.config.pad_id).flatten() for each in ids])
+    return torch.cat([each.flatten(0, 1) for each in kept])[no_padding].mean(dim=0)
+
+
+# %% tags=["hide-input", "hide-output"]
+def right_at_mean(kind, layer, head):
+    """As `right`, with the mean context in place of this head's."""
+    mean = mean_context(kind, layer, head)
+    number = torch.tensor([head], device=device)
+    handle = attentions(model, kind)[layer].fused.register_forward_hook(
+        lambda *call: call[2].index_copy(1, number, mean.expand_as(call[2][:, number]))
+    )
+    try:
+        return right()
+    finally:
+        handle.remove()
+
+
+# %% tags=["hide-input", "hide-output"]
+shocked = {}  # costs, each head at its mean
+for kind, layer, number in costliest[:2]:
+    head = kind, layer, number
+    at_mean = right_at_mean(*head).float()
+    shocked[head] = start - at_mean.mean().item()
+    print(f"{kind} {layer}.{number} costs {100 * cost[head]:.1f} points", end=", ")
+    change = mean_estimate((100 * (without[head].float() - at_mean)).tolist())
+    print(f"at its mean {100 * shocked[head]:.1f}: {change.value:.1f} more", end=" ")
+    print(f"({change.low:.1f} to {change.high:.1f})")
+assert abs(shocked["encoder", 1, 1] - 0.31) < 0.02
+assert abs(shocked["decoder", 0, 3] - 0.42) < 0.02
+assert torch.equal(right(), all_right)  # no hook is left
+
+# %% [markdown]
+# Yes, the model needs it: without encoder 1.1 about a third of the sentences are lost, and without decoder 0.3 about as many.
+# But zeros are an unusual input: is part of the loss the shock?
+# Hardly: if the head always brings its mean output instead, we lose 31 and 42 points (folded cell).
+#
+# Decoder 0.3, which mostly looks at the token just read (first explorer), has another task.
+# Of 251 tokens that are wrong only without it, 193 repeat that token (*Die Schw* → *Schw*); without encoder 1.1, none does.
+# With tied weights an embedding alone predicts its own token (lesson [08](08_transformer.ipynb#How-does-it-start?)); 0.3 seems to hold this down (folded cells).
+
+# %% tags=["hide-input", "hide-output"]
+# Which tokens are wrong only without a head, and which repeat the token just read?
 real = [batch.tgt_out != model.config.pad_id for batch in batches]  # no padding
 
 
 @torch.no_grad()
 def each_row(off=()):
-    """Guesses; the read token's logit minus the mean, and minus the right one's."""
+    """For each token to predict: the guess; the read token's logit minus the mean."""
     found = []
     with ablate_heads(model, off):
         for batch, is_real in zip(batches, real, strict=True):
             logits = model(batch.src, batch.tgt_in)
-            ids = torch.stack([batch.tgt_in, batch.tgt_out], dim=2)
-            of_read, of_right = logits.gather(2, ids).unbind(dim=2)  # (batch, tgt_len)
-            each = logits.argmax(2), of_read - logits.mean(dim=2), of_read - of_right
+            of_read = logits.gather(2, batch.tgt_in[..., None])[..., 0]
+            each = logits.argmax(dim=2), of_read - logits.mean(dim=2)
             found.append([values[is_real] for values in each])
     return [torch.cat(each).cpu() for each in zip(*found, strict=True)]
 
 
-# %% tags=["hide-input"]
-just_read, comes_next, at_read = [], [], []  # at_read: does a head look at just_read?
-for batch, is_real in zip(batches, real, strict=True):
-    with torch.no_grad(), record_attention(model) as each:
-        model(batch.src, batch.tgt_in)
-    first = each.decoder[0].argmax(dim=-1).transpose(0, 1)  # (heads, batch, queries)
-    here = first == torch.arange(first.shape[2], device=device)
-    at_read.append(here[:, is_real])
-    just_read.append(batch.tgt_in[is_real])
-    comes_next.append(batch.tgt_out[is_real])
-at_read = torch.cat(at_read, dim=1).cpu()  # (heads of decoder 0, rows)
-just_read, comes_next = torch.cat(just_read).cpu(), torch.cat(comes_next).cpu()
-
-# %% tags=["hide-input"]
-(guesses_on, with_all, margin_on), margin, rise = each_row(), {}, {}
-new_mistake, repeat = {}, {}
+# %% tags=["hide-input", "hide-output"]
+rows_of = list(zip(batches, real, strict=True))
+just_read = torch.cat([batch.tgt_in[is_real] for batch, is_real in rows_of]).cpu()
+comes_next = torch.cat([batch.tgt_out[is_real] for batch, is_real in rows_of]).cpu()
+(guesses_on, with_all), rise, new_mistake, repeat = each_row(), {}, {}, {}
 for head in [*(("decoder", 0, number) for number in range(4)), ("encoder", 1, 1)]:
-    guesses, above_mean, margin[head] = each_row([head])
+    guesses, above_mean = each_row([head])
     rise[head] = above_mean - with_all
     new_mistake[head] = (guesses_on == comes_next) & (guesses != comes_next)
     repeat[head] = new_mistake[head] & (guesses == just_read)
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 def place_of(row):
     """Where a row is, by the tokens before and after."""
     before, after = (
@@ -947,7 +943,7 @@ not_bos, rows_at = just_read != model.config.bos_id, defaultdict(list)
 for row in not_bos.nonzero()[:, 0].tolist():
     rows_at[place_of(row)].append(row)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 fails, again, gain = (each["decoder", 0, 3] for each in (new_mistake, repeat, rise))
 median_at, typical = {}, {}  # of the repeats at a place: median rise, and one near it
 for name, rows in rows_at.items():
@@ -957,12 +953,9 @@ for name, rows in rows_at.items():
     typical[name] = min(short, key=lambda row: (gain[row] - middle).abs())
 usual = gain[not_bos & ~again].median()
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 print(f"{fails.sum()} tokens are wrong only without 0.3;")
-print(f"{again.sum()} of them repeat the token just read;")
-there = (again & at_read[3]).sum()
-told = "all of these" if there == again.sum() else f"{there} of these"
-print(f"{told} are where 0.3 looks at that token.\n")
+print(f"{again.sum()} of them repeat the token just read.\n")
 print(f"{'':14}repeats    median rise*   an example near it       ", end="")
 print("right      without 0.3")
 for name in ("inside a word", "after “nicht”", "after a comma", "elsewhere"):
@@ -989,95 +982,30 @@ with torch.no_grad():
 own = torch.cat(itself).float().mean().item()
 print(f"an embedding alone predicts its own token: {own:.1%}")
 
-# %% tags=["hide-input"]
-assert own > 0.98 and repeat["encoder", 1, 1].sum() < 10
-assert abs(again.sum() / fails.sum() - 0.75) < 0.08
-assert (again & at_read[3]).sum() > 0.98 * again.sum()
-assert at_read[3, not_bos].float().mean() < 0.8
+# %% tags=["hide-input", "hide-output"]
+assert own > 0.98 and repeat["encoder", 1, 1].sum() == 0
+assert abs(fails.sum() - 251) < 10 and abs(again.sum() - 193) < 10
+assert any(again[row] and so_far(row) == "Die Schw" for row in rows_at["inside a word"])
 often = {name: again[rows_at[name]].float().mean() for name in rows_at}
 assert min(often, key=often.get) == "elsewhere"
 assert sum(again[rows].sum() for rows in rows_at.values()) == again.sum()
 assert min(median_at.values()) > 3 and usual.abs() < 0.5
 
-# %% [markdown]
-# Without encoder 1.1, hardly any is a repeat; why here?
-# With tied weights, lesson [08](08_transformer.ipynb#How-does-it-start?), an embedding alone predicts its own token (folded cell).
-# Does 0.3 hold that token's logit down, or does any damage to its layer raise it?
-# (Points: tokens; dashed: no change.)
-
-# %% tags=["hide-input"]
-from course_lib.figures import new_figure, styled
-
-
-def draw_tokens(axes, head):
-    """The token just read minus the right one, with all heads and without this one."""
-    here = at_read[head[2]]
-    ink = dict(ec="#222222", lw=0.4)
-    for rows, name, style in (
-        (not_bos & ~here, "head looks elsewhere", dict(color="#aaaaaa", s=3)),
-        (not_bos & here, "head looks at the token just read", dict(color="C0", s=3)),
-        (repeat[head], "repeats", dict(color="C1", marker="^", s=16, **ink)),
-    ):
-        axes.scatter(margin_on[rows], margin[head][rows], label=name, **style)
-
-
-# %% tags=["hide-input"]
-@styled
-def draw_flips(title):
-    """A panel for each head of decoder layer 0."""
-    figure = new_figure(title, 9, 3.8)
-    for number, axes in enumerate(figure.subplots(1, 4, sharex=True, sharey=True)):
-        draw_tokens(axes, head := ("decoder", 0, number))
-        axes.set_title(f"without 0.{number}; repeats: {repeat[head].sum()}")
-        axes.set_xlabel("with all heads")
-        axes.axhline(0, color="#555555", lw=1)
-        axes.axline((0, 0), slope=1, color="#222222", lw=1, ls="--")
-    ylabel = "logit of the token just read\nminus the right token's,\nwithout the head"
-    figure.axes[0].set_ylabel(ylabel)
-    words = axes.get_legend_handles_labels()
-    figure.legend(*words, loc="outside lower center", ncols=3)
-    return figure
-
-
-# %% tags=["hide-input"]
-draw_flips("Above 0, the token just read beats the right one: mostly without 0.3")
-
-# %% tags=["hide-input"]
-of_four = torch.stack([rise["decoder", 0, number][not_bos] for number in range(4)])
-at_words = at_read[:, not_bos]
-chosen_rows = at_words, ~at_words, torch.ones_like(at_words)  # there, elsewhere, all
-in_rows = [(of_four * rows).sum(dim=1) / rows.sum(dim=1) for rows in chosen_rows]
-moved = [(margin["decoder", 0, n] - margin_on)[not_bos] for n in range(4)]
-counts = [repeat["decoder", 0, number].sum() for number in range(4)]
-assert counts[3] > 3 * max(counts[:3]) and counts[2] < 6
-assert (moved[2].abs() < 2).float().mean() > 0.95
-assert margin_on[again].max() < -1 and at_words[3, moved[3] > 4].float().mean() > 0.9
-beats = [(margin["decoder", 0, n][not_bos] > 0).sum() for n in range(4)]
-assert beats[3] > 1.5 * sum(beats[:3])
-
-# %% tags=["hide-input"]
-print("mean rise* of the logit of the token just read,")
-print("where the head looks:   at that token  elsewhere   all tokens")
-for number, each in enumerate(zip(*in_rows, strict=True)):
-    print(f"without decoder 0.{number}", *(f"{value:14.2f}" for value in each), sep="")
-
 # %% tags=["hide-input", "hide-output"]
-tokens_read = [batch.tgt_in > model.config.unk_id for batch in batches]
-sizes = [row.sum().item() for each in tokens_read for row in each]  # of each sentence
-ahead_by = (rise["decoder", 0, 3] - rise["decoder", 0, 0])[not_bos]
-told = mean_estimate([each.mean().item() for each in ahead_by.split(sizes)])
-print(f"0.3 minus 0.0, mean of a sentence: {told.value:.2f}", end=" ")
-print(f"({told.low:.2f} to {told.high:.2f})")
-there, elsewhere, everywhere = in_rows
-assert told.low > 0.03 and there.argmax() == everywhere.argmax() == 3
-assert everywhere[[0, 1, 3]].min() > 0.2 and everywhere[2] < 0.05
-assert rise["encoder", 1, 1][not_bos].mean().abs() < 0.08
-assert (there > elsewhere + 0.1)[[0, 1, 3]].all() and elsewhere[[0, 3]].max() < 0
+# Without 0.0 and 0.1 the logit of the token just read rises, too, in the mean more than
+# half as much. But few tokens rise enough to win: by far the most without 0.3.
+tails = []
+for head in (("decoder", 0, number) for number in range(4)):
+    each = rise[head][not_bos]
+    tails.append(each.quantile(0.95))
+    print(f"without decoder 0.{head[2]}: {repeat[head].sum():3} repeats;", end=" ")
+    print(f"rise {each.mean():5.2f} in the mean, 1 in 20 above {tails[-1]:.1f}")
+assert tails[3] > 1.8 * max(tails[:3])
+means = [rise["decoder", 0, number][not_bos].mean() for number in range(4)]
+assert means[3] > max(means[:3]) > min(means[:2]) > 0.55 * means[3]
+assert repeat["decoder", 0, 3].sum() > 3 * repeat["decoder", 0, 1].sum()
 
 # %% [markdown]
-# Damage alone does not: without 0.2 (cost: 11 points) almost all stay near the dashed line.
-# So 0.3 keeps the model from repeating the token just read, and 0.0 and 0.1 help: they hold its logit down, most where they look at it.
-#
 # ### One at a time is not the whole story
 #
 # Perhaps a head costs little only because another can replace it.
@@ -1185,17 +1113,15 @@ of_twin.reveal(round(100 * of_it[0].value))
 # %% tags=["hide-input", "hide-output"]
 # Decoder 0.2 looks from a verb at the end to its conjunction: no sign that it must.
 last_verbs = broken(("decoder", 0, 2), "verb final")
-assert (
-    pronouns[0].low > pronouns[1].value + 0.05 and abs(pronouns[0].value - 0.54) < 0.06
-)
+assert pronouns[0].low > pronouns[1].value + 0.05
+assert abs(pronouns[0].value - 0.54) < 0.06 and abs(pronouns[1].value - 0.31) < 0.05
 assert abs(to_noun[1, 1] - to_noun[1, 3]) / total < 0.1 and to_noun[1, 1] / total > 0.6
 assert of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].value + 0.05
 
 # %% [markdown]
-# They are no twins: without 1.3 hardly any of these sentences breaks, without 1.1 about half, more than of the control.
+# Without 1.3 hardly any of these sentences breaks, without 1.1 about half (of the control, three in ten): the same count of looks, not the same effect.
 #
-# So does the model need 1.1 to find the noun of a pronoun?
-# Again: which tokens of these sentences are wrong only without 1.1?
+# But what breaks? Which tokens of these sentences are wrong only without 1.1?
 
 # %% tags=["hide-input"]
 wrong_now = {"pronoun → its noun": [], "determiner → noun": [], "other token": []}
@@ -1231,9 +1157,9 @@ assert 0.05 < of_pronouns < of_determiners < 0.35 and of_others < 0.02
 assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total < 0.85
 
 # %% [markdown]
-# Mostly determiners: a quarter of them are now wrong, but only one pronoun in eight.
-# So for most pronouns the model does not need 1.1.
-# (Perhaps the decoder takes their gender from the true article before them: *die Stadt, weil sie*.)
+# Mostly determiners: a quarter of them, and one pronoun in eight.
+# So the 54 % do not show that 1.1 serves pronouns.
+# (Nor that it does not: the decoder has read the true article, *die Stadt*.)
 # Ablation tests a pattern, but only if you look at what breaks.
 
 # %% [markdown]
@@ -1249,7 +1175,7 @@ assert len(in_determiners) > 0.75 * len(all_broken) and 0.65 < only_it / total <
 #
 # Back to the dictionary: cross 0.3 (top right in our first figure) looks like a good one: ten of its twelve rows are right.
 # If its weights are the reason for the output, other weights should give another output.
-# So we scramble them, as Jain and Wallace did with text classifiers.
+# So we scramble them, as Jain and Wallace did, mainly with recurrent models of one attention layer.
 # We *permute* each row: it keeps its weights, but puts them on keys drawn at random.
 # We do the same with cross 1.2 (the best aligner), and with all four heads of each layer.
 
@@ -1342,7 +1268,8 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 # - Cross 1.2: scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
 # - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
 #
-# So neither title is the whole truth: the map of cross 0.3 alone hardly matters, but the maps of its layer together do.
+# Here both titles have a point: the map of cross 0.3 alone hardly matters, but the maps of its layer together do.
+# (One small model cannot judge two papers.)
 #
 # ### A dark cell that brings less
 #
@@ -1351,7 +1278,7 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 # A token that gets weight in this way is an **attention sink**; in BERT, @clark2019 found heads that look at the separator `[SEP]` like this. (The name is from @xiao2023; in their language models it is the first tokens.)
 #
 # How much does a head bring from there?
-# It adds weight times value [@kobayashi2020], and the value may be short.
+# It adds weights times values [@kobayashi2020], so a dark cell may bring less than its weight says.
 # In layer 0 of the cross-attention, where such rows are more frequent, we measured what each head adds when a word is predicted.
 # Where the largest weight is on punctuation or `</s>`, these vectors are on average a quarter to a half shorter than elsewhere (folded cell).
 # So the map alone does not tell how much a head brings, nor *what*.
@@ -1397,9 +1324,9 @@ assert in_sink.sum() > 2 * in_sink_1.sum()
 assert maps["cross"][0, 1, tgt.index("▁zeigt"), -1] > 0.9
 
 # %% [markdown]
-# ## What does the article hold?
+# ## Question 3: does the article hold the gender? Train a probe
 #
-# Back to the messenger, and its third question: is the gender really at *The*?
+# Back to the messenger.
 # The decoder looks at *The* when it writes *Die*, but it does not see words.
 # It sees the memory, one vector a token, in which the encoder has mixed the words.
 #
@@ -1511,7 +1438,7 @@ asked = {
 of_noun = Predict(
     "At the noun's embedding, in which model does a probe find the gender more often?",
     ["the trained one, by far", "the random one, by far", "about equally often"],
-    section="What does the article hold?",
+    section="Question 3: does the article hold the gender? Train a probe",
 )
 of_noun
 
@@ -1614,10 +1541,9 @@ assert averages["“the”", "trained"].diff().min() > 10
 # So after layer 1 a probe can read the gender at both places.
 # (Another control is the **control task** [@hewitt2019]: each noun gets a random class, which a probe can only memorize. At *the*, after layer 1, its probe is about 30 points below our first one: folded cell.)
 #
-# ### Does the model use it?
+# ## Question 4: does the decoder read it there? Swap the vector
 #
 # A probe shows what *can* be read, not what the model *does* read.
-# So, the fourth question: does the decoder read the gender at *The*?
 # We take the memory of *The man sees the boy.*, and replace one vector with that from the memory of *The woman sees the boy.*
 # If the model now writes *Die*, it reads the gender from this vector.
 # This is **activation patching**: one vector of a run is replaced with that of another run, to see whether the output follows [@vig2020].
@@ -1663,7 +1589,7 @@ assert (short[0].src, short[donors[0]].src) == (
 of_patch = Predict(
     "At which position does the replacement turn *Der* into *Die*?",
     ["“The”", "the noun", "at both", "at neither"],
-    section="Does the model use it?",
+    section="Question 4: does the decoder read it there? Swap the vector",
 )
 of_patch
 
@@ -1702,6 +1628,7 @@ mean_rows = torch.cat(mean_rows).cpu()  # (heads of both layers, queries, keys)
 row_0 = mean_rows[:, 0]  # of the article
 assert turned["The"] > 0.99 and sorted(turned.values())[-2] < 0.01
 assert unpatched > 0.99 and len(short) == 754
+assert len({subject.english for subject, *_ in built}) == 28
 assert row_0[:, 0].min() > 0.9 and row_0[:, 1].max() < 0.1  # The, the noun
 
 
@@ -1736,13 +1663,12 @@ assert followed["the"] > 0.99 and followed["object"] < 0.01
 assert 0.65 < mean_rows[4, 3, 4] < 0.85
 
 # %% [markdown]
-# All 754 articles follow the vector at *The*, and none follows that of another position.
+# All 754 articles (of only 28 nouns) follow the vector at *The*, and none follows that of another position.
 # The article of the *object* does the same: all 754 follow the vector at its *the*, and none that at its noun.
 # Here a map would have misled us: to predict this article, cross 1.0 (adjective → noun) puts three quarters of its weight on the noun (folded cell).
 #
-# ### Does 1.1 bring it there?
+# ## Question 5: does 1.1 bring it there? Switch off the others
 #
-# The last question: did encoder 1.1 (article → noun) bring the gender to *The*?
 # We switch off each head of the encoder, alone and together with 1.1, and count the articles that are still right.
 
 
@@ -1772,14 +1698,13 @@ assert max(both_off[1, 0], both_off[0, 1]) < 0.5 and both_off[1, 0] > 0.3
 assert min(both for at, both in both_off.items() if at not in ((1, 0), (0, 1))) > 0.55
 with ablate_heads(model, [*the_rest, this_head]):
     left = first_token(model.encode(short_batch.src))
-assert (left == tokenizer.encode("Die")[0]).all() and none_on < 0.4
+assert (left == tokenizer.encode("Die")[0]).all() and abs(none_on - 0.36) < 0.02
 assert max(cost[head] for head in the_rest) < 0.13
 
 # %% [markdown]
 # Without 1.1, 72 % of the articles are right; with 1.1 alone, all of them.
 # So 1.1 is enough, and switching off any other head alone changes next to nothing.
-# But others can do part of its work, above all 1.0 and 0.1: without 1.1 and one of these two, only about 40 % are right.
-# (Without any head every article is *Die*.)
+# But others can do part of its work, above all 1.0 and 0.1: without 1.1 and one of these two, only about 40 % are right, hardly more than the 36 % of an encoder without any head, after which every article is *Die*.
 
 # %% [markdown]
 # ## How the model knows
@@ -1788,11 +1713,11 @@ assert max(cost[head] for head in the_rest) < 0.13
 #
 # | question | answer |
 # |---|---|
-# | Does 1.1 take determiners to nouns? | yes, 95 %; best distance 76 %, control rows 2 % |
-# | Does the model need 1.1? | yes, a third of the sentences are lost; another head of the encoder costs about 10 points at most |
-# | Is the gender at *The*? | yes, 88 % by a probe on new nouns; guessing about 46 %, random model 34 % |
-# | Does the decoder read it there? | yes, in these sentences: all articles follow the vector at *The*, none that of another position |
-# | Does 1.1 bring it there? | with 1.1 alone all articles are right; without it 72 % still are, so other heads can do a part |
+# | 1. Does 1.1 take determiners to nouns? | yes, 95 %; best distance 76 %, control rows 2 % |
+# | 2. Does the model need 1.1? | yes, a third of the sentences are lost; another head of the encoder costs about 10 points at most |
+# | 3. Is the gender at *The*? | yes, 88 % by a probe on new nouns; guessing about 46 %, random model 34 % |
+# | 4. Does the decoder read it there? | yes, in these sentences: all articles follow the vector at *The*, none that of another position |
+# | 5. Does 1.1 bring it there? | with 1.1 alone all articles are right; without it 72 % still are, so other heads can do a part |
 #
 # So, in these sentences, this is how the model knows that it must be *Die*:
 #
@@ -1807,6 +1732,52 @@ assert max(cost[head] for head in the_rest) < 0.13
 #
 # The cross-attention map was right about *where* the decoder looks: all eight heads look at *The*.
 # It could not show *what* the decoder finds there: the gender of *woman*, at which none of them looks.
+# The gender passes through two maps: to follow such paths, *attention rollout* [@abnar2020] multiplies the maps of all layers; but it, too, knows only weights.
+#
+# (This is one trained model: in another run another head may do this, or none.)
+
+# %% [markdown]
+# ## When does a head learn to align?
+#
+# Last, back to the dictionary: the translator comes with ten checkpoints of its training (`course_film`).
+# Press the button: the explorer plays them as a film of cross 1.2, always on the same translation.
+
+# %%
+film_explorer = AttentionExplorer(course_film, text, head=2)
+film_explorer
+
+# %% tags=["hide-input"]
+with written_for(text, film_explorer.text):
+    assert film_explorer.film["steps"] == course_film.steps
+
+# %% tags=["hide-input"]
+for step, rows_right in ((100, 3), (382, 5)):
+    scene = course_film.scene(text, step).exploration
+    first = scene.attention.cross[1][2].argmax(dim=-1).cpu()
+    assert scene.tgt_tokens == tgt and (first == meant).sum() == rows_right
+    if step == 100:
+        two = [src.index(token) for token in ("s", "▁sweet")]
+        assert sum((first == key).sum() for key in two) >= 8
+
+# %% tags=["hide-input", "hide-output"]
+print("the best head by the first half, its error rate on the second; read by rows")
+for step, (layer, head), each in zip(
+    course_film.steps, course_film.best, course_film.best_rates, strict=True
+):
+    print(f"step {step:5}: cross {layer}.{head}, alignment error {each:.0%}")
+print(f"diagonal: {course_film.diagonal:.0%}")
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(course_film.rates[-1], rates, atol=5e-3, rtol=0)
+above = course_film.rates.amin(dim=(1, 2)) - course_film.diagonal  # (steps,)
+level = course_film.steps.index(382)
+assert above[level - 1] > 0.05 and above[level].abs() < 0.03
+assert (above[level:].diff() < 0).all() and course_film.best[-1] == (1, 2)
+
+# %% [markdown]
+# At step 100 most rows look at the same two tokens.
+# At step 382, after 7 % of the training, five of the twelve rows are right.
+# The best head of that moment (not this one) is level with the diagonal, at 41 %; by the end, the error rate of the best head falls to 9 %. (Links by rows: folded cell.)
 
 # %% [markdown]
 # ## Your predictions
@@ -1817,7 +1788,7 @@ Predictions()
 # %% [markdown]
 # ## Glossary
 #
-# - **alignment error rate**: 1 − 2 |P ∩ G| / (|P| + |G|) of predicted and gold links.
+# - **alignment error rate**: 1 − 2 |A ∩ G| / (|A| + |G|) of predicted links A and gold links G.
 # - **diagonal**: linking words at the same relative position.
 # - **IBM model 1**: word alignment by a table of word pairs alone.
 # - **fast_align**: model 1 with a prior that prefers the diagonal.
@@ -1838,7 +1809,7 @@ Predictions()
 # - *Whose row is it?* In the decoder, that of the token that it predicts.
 # - *Does it always look there?* Count, and compare with a baseline and control rows: of fifteen candidates five were confirmed.
 # - *Does the model need it?* Switch the head off, and look at what breaks: one of two heads that look from pronouns to their nouns costs 54 % of the sentences with *it*, mostly by wrong determiners; the other 5 %.
-# - *Do its weights matter?* Scramble them, in one head and in a whole layer. A dark cell may bring less: its value may be short.
+# - *Do its weights matter?* Scramble them, in one head and in a whole layer. A dark cell may bring less than its weight says.
 # - *What is at that place?* Not only the word. A probe shows what a vector holds, if it fails where the information is missing; patching shows what the model reads there.
 #
 # **Practice**: [assignment 12](assignments/release/12_reading_attention/12_reading_attention.ipynb): exercises that are checked at once, and a question to answer in words.
