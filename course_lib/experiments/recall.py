@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from course_lib.alternatives import GatedConvolution, StateSpaceMixing
 from course_lib.blocks import EncoderLayer, FeedForward, LayerNorm, Residual
 from course_lib.experiments.grid import Grid
-from course_lib.experiments.timed import train_for
+from course_lib.experiments.timed import train_for, train_steps
 from course_lib.masks import causal_mask
 from course_lib.position import Rotary
 
@@ -152,8 +152,14 @@ def right_answers(reader: Reader, length: int, *, number: int = 200, seed: int =
     return (reader(ids).argmax(dim=-1) == things)[things >= 0].float().mean().item()
 
 
-def train_to_recall(reader: Reader, *, rate: float, seed: int, seconds: float = SECONDS) -> list[dict]:
-    """Trains on new stories of 64 tokens for a time; measures the accuracy by distance ten times, see train_for."""
+def train_to_recall(
+    reader: Reader, *, rate: float, seed: int, seconds: float = SECONDS, steps: int | None = None
+) -> list[dict]:
+    """Trains on new stories of 64 tokens for a time, or for so many steps; measures the accuracy by distance ten times.
+
+    Returns:
+        the measurements, see train_for.
+    """
     generator = torch.Generator().manual_seed(seed)
 
     def loss() -> Tensor:
@@ -164,6 +170,8 @@ def train_to_recall(reader: Reader, *, rate: float, seed: int, seconds: float = 
     def measure() -> dict:
         return {"by_distance": right_by_distance(reader, TRAINED, number=100)}
 
+    if steps is not None:
+        return train_steps(steps, reader, loss, rate=rate, measure=measure)
     return train_for(seconds, reader, loss, rate=rate, measure=measure)
 
 
