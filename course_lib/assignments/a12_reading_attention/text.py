@@ -18,7 +18,7 @@ from course_lib.assignments import check
 # %% [markdown] exercise="12.error_rate" title="Sure links and possible links" minutes=10 points=2 difficulty=1
 # In the course corpus all gold links are sure.
 # People who link words by hand are not always: they mark some links as *sure* and others as *possible*.
-# With $A$ for the predicted links (the lesson's P), $S$ for the sure ones, and $P$ for sure and possible ones together, the alignment error rate is (Och and Ney 2003)
+# With $A$ for the predicted links, as in the lesson, $S$ for the sure ones, and $P$ for sure and possible ones together, the alignment error rate is (Och and Ney 2003)
 #
 # $$\text{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
