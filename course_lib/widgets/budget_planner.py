@@ -103,7 +103,7 @@ class BudgetPlanner(CourseWidget):
         if self.serial:
             series["nothing serial"] = (COUNTS, self.view["ideal"])
         hours = self.view["hours"]
-        return curves(
+        figure = curves(
             series,
             xlabel=f"number of {self.device}",
             ylabel="hours",
@@ -113,3 +113,8 @@ class BudgetPlanner(CourseWidget):
             log_y=True,
             marks={"the plan": (self.devices, hours)},
         )
+        (axes,) = figure.axes
+        axes.set_xticks(COUNTS, map(str, COUNTS))
+        axes.set_xticks([], minor=True)
+        axes.yaxis.set_major_formatter("{x:,.10g}")  # 100, not a power of ten
+        return figure
