@@ -91,9 +91,15 @@ class ModelPlayground(CourseWidget):
         return "".join("_" if index == UNK_ID else word for index, word in words)
 
     def picture(self) -> CourseFigure:
-        """How sure the classifier is of each class."""
+        """How sure the classifier is of each class, and beside it what is painted."""
         best = max(range(len(self.probs)), key=self.probs.__getitem__)
         article = "an" if best == 8 else "a"
         title = f"The painted digit is {article} {best} with {self.probs[best]:.0%}; the writer: {self.written[0]}"
         labels = [str(number) for number in range(len(self.probs))]
-        return bars(labels, self.probs, xlabel="probability", title=title, value_format="{:.2f}")
+        figure = bars(labels, self.probs, xlabel="probability", title=title, value_format="{:.2f}")
+        grid = figure.add_gridspec(1, 2, width_ratios=(5, 2))
+        figure.axes[0].set_subplotspec(grid[0])
+        painted = figure.add_subplot(grid[1], xticks=[], yticks=[], xlabel="painted")
+        picture = torch.tensor(self.pixels).view(self._side, -1).numpy()
+        painted.imshow(picture, cmap="gray_r", vmin=0, vmax=1)
+        return figure

@@ -39,11 +39,10 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 # | parser | does his daughter open the wardrobe ? | `(SQ XX (NP XX XX )NP (VP XX (NP XX XX )NP )VP XX )SQ` |
 # | captioner | a picture of 16 × 16 pixels | a red square left of a blue ring |
 #
-# The writer, the parser and the captioner: they write token by token, and the next token must be hidden.
-# The last two also read something, as a whole. So there are three shapes.
+# There are three shapes.
 #
 # - An **encoder-only model** (the left half of the paper's figure 1) reads its whole input at once. The answer is a label, or a word for each blank.
-# - A **decoder-only model** (the right half, without the memory), like the writer, gets a beginning, and the answer is what comes next.
+# - A **decoder-only model** (the right half, without the memory) gets a beginning, and the answer is what comes next.
 # - An **encoder-decoder model** (both halves) reads one thing and writes another one.
 #
 # A shape is little more than its masks (lesson [05](05_masks.ipynb); `grid` draws one):
@@ -74,6 +73,18 @@ assert [int(each.values.sum()) for each in grids] == [16, 6, 12]
 
 # %% [markdown]
 # An encoder-only model uses the first mask, a decoder-only model the second. An encoder-decoder model uses all three.
+# So the writer, the parser and the captioner need a causal mask: they write token by token, and the next token must be hidden.
+# The parser and the captioner also read something, as a whole: they have all three.
+#
+# Where well-known models belong:
+#
+# | model | first posted | shape | learns to predict |
+# |---|---|---|---|
+# | the original [@vaswani2017] | 2017 | encoder-decoder | a translation |
+# | GPT [@radford2018] | 2018 | decoder only | the next token |
+# | BERT [@devlin2019] | 2018 | encoder only | hidden tokens, and whether one text follows another |
+# | T5 [@raffel2020] | 2019 | encoder-decoder | hidden stretches of a text |
+# | ViT [@dosovitskiy2021] | 2020 | encoder only | the class of a picture |
 #
 # A decoder layer has three sub-layers: masked self-attention, attention to the memory, and a feed-forward network.
 # Without a memory the second has nothing to attend to, so we drop it.
@@ -108,7 +119,7 @@ print(f"largest difference of the outputs: {gap:.0e}")
 assert gap < 1e-6
 
 # %% [markdown]
-# So a model like GPT [@radford2018] is a stack of *encoder* layers with a causal mask.
+# So a model like GPT is a stack of *encoder* layers with a causal mask.
 # (We tested pre-norm. In the paper's order, post-norm, the silenced sub-layer must be taken out together with its LayerNorm.)
 #
 # ## A model that writes, letter by letter
@@ -340,7 +351,7 @@ assert sum(each.numel() for each in writer.parameters()) == 70_976
 #
 # At temperature 0.7, how many drawn words occur in the training texts, and how many sentences are copied?
 
-# %%
+# %% tags=["hide-input"]
 for steps, side in WRITERS.items():
     print(f"{steps}: known words {told(seeds(side, 'known words'))};", end=" ")
     print(f"copied sentences, at most {max(seeds(side, 'copied')):.0%}")
@@ -359,6 +370,8 @@ assert max(seeds("writer", "copied")) == 0 and max(seeds("long writer", "copied"
 # Now an encoder. It sees both sides of each word, so predicting the next word would teach it nothing: the answer is part of its input.
 # BERT's task [@devlin2019] hides some of the tokens and asks for them.
 # A model trained in this way is a **masked language model**. (Our tokens are whole words.)
+# Its class is `OurLanguageModel` without the causal mask: `x = self.stack(self.embedding(ids), None)`. Nothing else changes.
+# (In a padded batch the padding mask stands there.)
 
 
 # %%
@@ -454,9 +467,23 @@ assert 0.35 < counted[40_000] < min(seeds(longer, "valid")) - 0.1
 met = {word for words, odd in many[:8000] if not odd for word in words}
 untaught = MaskedLanguageModel(replace(writer.config, vocab_size=len(met) + 5))
 assert abs(sum(each.numel() for each in untaught.parameters()) - 110_000) < 1000
+texts_of = [{tuple(w) for w, odd in many[: 2 * n] if not odd} for n in (4000, 40_000)]
+known = [sum(tuple(words) in each for words in asked) / len(asked) for each in texts_of]
+assert [round(100 * each) for each in known] == [2, 8]
+
+# %% tags=["hide-input"]
+# The library's masked language model is the writer's class without its mask.
+short = {}
+for name, of in untaught.state_dict().items():
+    short[name.replace("text_encoder.", "").replace("encoder.", "stack.")] = of
+ours, ids = OurLanguageModel(untaught.config), torch.randint(5, 600, (2, 9))
+ours.load_state_dict(short)
+logits = ours.generator(ours.stack(ours.embedding(ids), None))
+torch.testing.assert_close(logits, untaught(ids))
 
 # %% [markdown]
 # With 4,000 sentences the model is no better than counts; with 40,000, and more steps, it is far ahead.
+# (Of the test sentences, 8 % occur among the 40,000, too, and 2 % among the 4,000: too few to explain it.)
 # (BERT had 3.3 billion words to read [@devlin2019, section 3.1].)
 #
 # What is this good for?
@@ -471,31 +498,34 @@ for sentence, odd in labeled_sentences(12, seed=3)[4:]:
 #
 # Take *the shirt that she likes is hungry*. It is odd, and we know why: boys can be hungry, shirts cannot.
 # Could a model learn this from 100 labeled sentences? In the record's three sets of 100, no sentence has both *shirt* and *hungry*.
-# But a model that fills in *the boy is `<mask>`* and *the shirt is `<mask>`* in thousands of texts has to learn which words go with boys and which with shirts. And nobody had to label these texts.
-# So first we train on blanks, the **pretraining**. Then we put a linear layer on the vector of the first token, `<s>`, and train all weights on a few labels, here for 200 steps of 32: **fine-tuning**.
-# The result is a classifier (`TextClassifier`), and its step `cross_entropy(head(x[:, 0]), classes)`.
-# Here are `x` and `head`, for the shirt's sentence (`ids`) and an untrained model that knows 675 tokens (`untaught`):
+# But look at what follows *boy is* and *shirt is* in the 40,000 sentences, which nobody had to label:
 
 # %% tags=["hide-input"]
-from course_lib.experiments import WordIds
-
-shirt = "the shirt that she likes is hungry .".split()
-ids = torch.tensor([WordIds(["<mask>", *sorted(met)]).closed(shirt)])
-
-# %%
-x = untaught.text_encoder(ids)  # (batch, length, d_model)
-head = nn.Linear(x.shape[-1], 2)  # sensible or odd
-print("tokens, from <s> to </s>:          ", tuple(ids.shape))
-print("their vectors:                     ", tuple(x.shape))
-print("pretraining, logits from each:     ", tuple(untaught.generator(x).shape))
-print("fine-tuning, logits from the first:", tuple(head(x[:, 0]).shape))
+next_words = {}
+for noun in ("boy", "shirt"):
+    next_words[noun] = found = Counter()
+    for words, odd in many:
+        for at in range(0 if odd else len(words) - 2):
+            if words[at : at + 2] == [noun, "is"]:
+                found[words[at + 2]] += 1
+    most = ", ".join(word for word, _ in found.most_common(7)) + " …" * (len(found) > 7)
+    print(f"after “{noun} is”, {found.total()} times: {most}")
 
 # %% tags=["hide-input"]
-assert 3 not in ids and ids.shape == (1, len(shirt) + 2)  # no word is unknown
-assert untaught.generator(x).shape == (1, 10, len(met) + 5) == (1, 10, 675)
+boys, shirts = next_words.values()
+assert {"sick", "tired", "happy"} <= {word for word, _ in boys.most_common(7)}
+assert {"old", "new", "dirty"} <= set(shirts)
+assert not {"sick", "tired", "happy"} & set(shirts)
+assert shirts.total() < 20 < 100 < boys.total()
 
 # %% [markdown]
-# The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence, with the same labels. (For the Transformers, 1,000 other labeled sentences chose one of two learning rates.)
+# Boys are sick, tired and happy; shirts are old, new and dirty.
+# A model that fills in *the boy is `<mask>`* and *the shirt is `<mask>`* has to learn which words go with what.
+# So first we train on blanks, the **pretraining**. Then we put a linear layer, `head`, on the vector of the first token, `<s>`, and train all weights on a few labels, here for 200 steps of 32: **fine-tuning**.
+# Pretraining reads logits of every word from each vector (`generator(x)`); fine-tuning reads two from the first (`head(x[:, 0])`).
+# The result is a classifier (`TextClassifier`), and its step `cross_entropy(head(x[:, 0]), classes)`.
+#
+# The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence, with the same labels. (For the Transformers, 1,000 other labeled sentences chose one of two learning rates.) Fewer than 1 % of the test sentences occur among the labeled ones.
 
 # %%
 of_labels = Predict(
@@ -567,6 +597,8 @@ for seed in (100, 101, 102):
     has = [("hungry" in each, "shirt" in each) for each in texts_100]
     assert sum(a for a, _ in has) <= 4 and sum(b for _, b in has) <= 2
     assert not any(a and b for a, b in has)
+    labeled = {tuple(words) for words, _ in parts[seed]}
+    assert sum(tuple(words) in labeled for words, _ in parts[seed + 200]) < 10
 
 # %% tags=["hide-input"]
 assert 0.65 < min(more_after[1000]) < ceiling - 0.05
@@ -792,7 +824,7 @@ def nearest_trees(seed):
     return labeled_f1(said, right), perfect, seen
 
 
-# %%
+# %% tags=["hide-input"]
 for name, of in (("test", "unseen, up to 10 words"), ("longer", "11 words or more")):
     f1, whole = (told(seeds("parser", each)) for each in (name, f"perfect, {name}"))
     print(f"{of:23} F1 {f1}, perfect trees {whole}")
@@ -805,13 +837,17 @@ print(f"short test sentences whose tree occurs in training: {told(near_trees[2])
 assert min(seeds("parser", "test")) > 0.9 > 0.87 > max(near_trees[0])
 assert min(seeds("parser", "perfect, test")) > 0.8 and max(near_trees[1]) < 0.6
 assert max(seeds("parser", "longer")) < 0.35 and min(near_trees[2]) > 0.75
+right_and_met = seeds("parser", "perfect, test"), near_trees[2]
+assert [round(100 * sum(of) / 3) for of in right_and_met] == [88, 82]
+assert all(right > seen for right, seen in zip(*right_and_met, strict=True))
 met = {token for pair in tree_bank(4000, seed=0) for side in pair for token in side}
 whole_parser = Transformer(replace(writer.config, vocab_size=len(met) + 4))
 assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 1000
 
 # %% [markdown]
 # On short sentences the parser is well ahead of its baseline.
-# But look at what "unseen" meant. Four of five new short sentences have a tree that occurs in training: only the choice of words is new. A sentence of 11 words has a new tree, and there the model mostly fails.
+# But look at what "unseen" meant. 82 % of the new short sentences have a tree that occurs in training: only the choice of words is new.
+# On average 88 % are right, so some new trees are right, too: newness alone does not break the parser. Longer sentences do.
 #
 # What is wrong? The ends of two trees (sentences of 10 and 11 tokens), words for XX, and a count:
 
@@ -854,7 +890,7 @@ assert unplaced == [".", "", ".", ""]
 # %% [markdown]
 # Each tree lacks an XX, the first the PP, the second the NP: words move up, and the period is left over. About four of five longer sentences get too few XX.
 # Where every word has its XX, more than four of five trees are perfect.
-# So the parser mostly seems to lose count: it never had to count beyond ten. (It never saw the later positions either, lesson [13](13_positions_past_the_paper.ipynb).)
+# So on longer sentences the parser mostly leaves words out. Is it the counting, or positions it never saw (lesson [13](13_positions_past_the_paper.ipynb))? These numbers do not tell.
 #
 # The paper's F1 of 91.3 is on real sentences, of the Wall Street Journal [@vaswani2017, table 4]; ours cannot be compared with it.
 #
@@ -953,13 +989,9 @@ draw_looks(colors, colors.amax(dim=2), looks, said, title)
 with written_for((("red", "square"), ("blue", "ring")), things):
     assert looks[1:3, :, :2].sum(dim=(1, 2)).min() > 0.6
     assert looks[-2:, :, 2:].sum(dim=(1, 2)).min() > 0.6
-    rest = looks[[0, 3, 4, 5]].flatten(1)  # a, left, of, a
-    lowest = rest.argmax(dim=1) >= 12  # the lowest row is empty
-    assert lowest.sum() >= 2  # rounding decides such details
 
 # %% [markdown]
-# The words for a thing look at it. In our run *left*, *of* and the first *a* look most at an empty patch of the lowest row.
-# But this is one picture.
+# The words for a thing look at it. But this is one picture.
 # In 200 pictures of two things, how much of a shape word's weight lies on the patches of each thing?
 
 # %% tags=["hide-input"]
@@ -986,49 +1018,7 @@ assert on_things.diag().min() > 0.6 and on_things.max(dim=1).indices.tolist() ==
 
 # %% [markdown]
 # Equal weights would put about 30 % on each thing. Nobody showed the model which patches a word is about.
-#
-# Does the word *depend* on these patches, too? In the same 200 pictures we paint two patches in the dark gray of the background, without its noise. How often does that change the model's first shape word, given the right words before it?
-
-# %% tags=["hide-input"]
-import random
-
-kinds = ("the two most attended", "two others of the thing", "two off the thing")
-chosen, rng = {kind: [] for kind in kinds}, random.Random(0)
-for one, look in zip(pairs, maps[0].mean(dim=1), strict=True):
-    top = look[2].topk(2).indices.tolist()
-    across, down = (range(at // 4, (at + 5) // 4 + 1) for at in one.places[0][::-1])
-    on = {4 * row + column for row in down for column in across}
-    others, off = sorted(on.difference(top)), sorted(set(range(16)).difference(on, top))
-    patches = top, rng.sample(others, 2), rng.sample(off, 2)
-    for kind, two in zip(kinds, patches, strict=True):
-        chosen[kind].append(two)
-
-
-# %% tags=["hide-input"]
-def shape_words(pictures):
-    """The shape word that the captioner prefers, given the right words before it."""
-    with torch.no_grad():
-        return captioner(pictures, batch.tgt_in)[:, 2].argmax(dim=-1)
-
-
-# %% tags=["hide-input"]
-pictures, changes = draw_scenes(pairs, seed=6000), {}
-for kind, patches in chosen.items():
-    erased = pictures.clone()
-    for one, numbers in zip(erased, patches, strict=True):
-        for row, column in (divmod(number, 4) for number in numbers):
-            one[:, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = 0.1
-    changed = shape_words(erased) != shape_words(pictures)
-    changes[kind] = changed.float().mean().item()
-    print(f"erasing {kind:24} changes {changes[kind]:.0%} of the words")
-
-# %% tags=["hide-input"]
-top, others, off = changes.values()
-assert off < 0.05 < 0.3 < others < top and top > 0.45
-
-# %% [markdown]
-# The word depends on the patches of its thing, and hardly on others.
-# Among those of the thing, the most attended ones matter only somewhat more than the rest.
+# (Whether it needs what it looks at is another question, lesson [12](12_reading_attention.ipynb).)
 #
 # ## Three kinds of unseen
 #
@@ -1114,7 +1104,7 @@ def nearest_captions(kind):
     return sum(a == b.caption for a, b in zip(said, scenes, strict=True)) / 300
 
 
-# %%
+# %% tags=["hide-input"]
 near = {kind: nearest_captions(kind) for kind in KINDS}
 for kind in KINDS:
     print(f"{kind:10} {told(seeds('captions', kind)):14} nearest: {near[kind]:.0%}")
@@ -1135,8 +1125,8 @@ for wrong, wanted in seeds("captions", "wrong, new thing")[0][:3]:
 # The right color, a wrong shape, three times.
 #
 # On known things and new pairs the captioner is far ahead of the nearest picture, which never gives a new caption.
-# A person who knows *yellow* and *square* can say *yellow square*; this model mostly cannot.
-# What it has not learned is **compositional generalization**: combining known parts in a new way [@lake2018].
+# A person who knows *yellow* and *square* can say *yellow square*. After 1,000 steps this model mostly cannot.
+# What it has not learned yet is **compositional generalization**: combining known parts in a new way [@lake2018].
 # A single number, "96 % on unseen pictures", would have hidden it.
 #
 # Is it always the shape? We ask about pictures with one thing.
@@ -1164,27 +1154,57 @@ assert min(right["new thing"][0], *right["known"]) > 0.95
 assert right["new thing"][1] < 0.4
 
 # %% [markdown]
-# On new things the color is right, and the shape mostly is not. Take a yellow square that is called *a yellow circle*. Where did the square get lost?
-#
-# 1. *In the encoder.* The memory does not tell a yellow square from a yellow circle.
-# 2. *In the decoder.* The memory does tell them apart, but the decoder met squares in other colors only, and does not recognize this one.
-#
-# To find out, we let another reader look at the memory: a **linear probe** (lesson [12](12_reading_attention.ipynb)), a logistic regression from the mean of the memory's vectors to the five shapes. Each picture shows one thing, and all things come equally often.
-#
-# - *Probe A* learns from pictures of all 25 things, yellow squares, too. It is tested on other yellow squares. If A succeeds, their shape is in the memory.
-# - *Probe B* learns from the other 24 things. It has met squares, but no yellow one, just like the decoder.
-#
-# We do this for each thing, with three draws of pictures (the decoder names them, too), and again with an untrained captioner.
+# On new things the color is right, and the shape mostly is not.
+# Is this a limit of the model, or of its 1,000 steps?
+# The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000 of the same known things.
 
 # %%
-of_probe = Predict(
-    "Which probe reads the shapes of new things, in most cases?",
-    ["neither", "only A, which was shown them", "both"],
+of_longer = Predict(
+    "12,000 steps, 20,000 pictures: what share of captions of new things is right?",
+    unit="%",
+    off_by=10,
     section="Three kinds of unseen",
 )
-of_probe
+of_longer
 
 # %% tags=["hide-input"]
+print(f"{'steps, pictures':17}", *(f"{kind:15}" for kind in KINDS))
+trainings = {
+    " 1,000,  6,000": "captions",
+    " 4,000,  6,000": "captions, longer",
+    " 4,000, 20,000": "captions, longer, more",
+    "12,000, 20,000": "captions, longest, more",
+}
+for name, side in trainings.items():
+    print(f"{name:17}", *(f"{told(seeds(side, kind)):15}" for kind in KINDS))
+of_longer.reveal(round(100 * sum(seeds(side, "new thing")) / 3))
+
+# %% tags=["hide-input"]
+for kind in ("known", "new pair"):
+    assert min(min(seeds(side, kind)) for side in list(trainings.values())[1:]) > 0.98
+assert min(seeds(side, "known") + seeds(side, "new pair")) == 1
+new_things = [seeds(side, "new thing") for side in trainings.values()]
+assert max(new_things[0]) + 0.1 < min(new_things[1]) < max(new_things[1]) < 0.6
+assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3])
+assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
+
+# %% [markdown]
+# Most of these errors were a limit of the training.
+# Look down the right column. Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures perhaps help: 63 %. Three times the steps on these: 74 %, though no training picture shows a new thing.
+# A quarter is still wrong; longer trainings we have not measured.
+#
+# By the other two columns, the model was finished after 4,000 steps.
+#
+# Where is the shape lost, in the memory or in the decoder?
+# We let another reader look at the memory, after 1,000 steps: a **linear probe** (lesson [12](12_reading_attention.ipynb)), from the mean of the memory's vectors to the shape.
+# A probe that was shown the new things, in other pictures, reads about four of five of their shapes; the decoder names one in four or five.
+# So for most the information is there, but the decoder does not use it.
+# (Next, for the curious: the numbers, and a second probe, which was never shown the thing.)
+
+# %% tags=["hide-input"]
+import random
+
+from matplotlib.patches import Rectangle
 from sklearn.preprocessing import StandardScaler
 
 from course_lib.data import compose
@@ -1253,7 +1273,9 @@ for name, model in (("untrained", untrained), ("trained", captioner)):
         shape_right[f"probe {way}, {name}"] = of
 shape_right["decoder, trained"] = torch.stack([decoded(seed) for seed in range(3)])
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
+# For the curious: probe A learns from pictures of all 25 things, probe B from the
+# other 24: like the decoder, it met squares, but no yellow one.
 print("shape right (guess: 20 %), mean and interval of three draws of pictures")
 print(f"{'':26} {'known things':14} new things")
 halves = {}  # a reader to its mean shares of known and of new things
@@ -1261,8 +1283,6 @@ for name, of in shape_right.items():
     runs = [of[:, part].mean(dim=1).tolist() for part in (~is_new, is_new)]
     halves[name] = [sum(each) / 3 for each in runs]
     print(f"{name:26} {told(runs[0]):14} {told(runs[1])}")
-above = sum(halves[f"probe {way}, trained"][1] > 0.5 for way in "AB")
-of_probe.reveal(of_probe.choices[above])
 
 # %% tags=["hide-input"]
 never, never_unread, there, unread, from_decoder = halves.values()
@@ -1270,18 +1290,30 @@ assert there[0] > 0.8 and there[1] > 0.6 and there[1] > never[1] + 0.15
 assert max(never) < 0.6 and max(never_unread) < 0.2
 assert unread[0] > 0.35 and unread[1] < 0.3 and unread[1] < unread[0] - 0.1
 assert unread[1] - never_unread[1] < 0.15 < unread[0] - never_unread[0]
+assert 0.7 < there[1] < 0.9 and 0.15 < from_decoder[1] < 0.35
 assert from_decoder[0] > 0.9 and from_decoder[1] < 0.45 < there[1] - 0.1
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
+# For the curious: like the decoder, probe B fails on most new things. So the shape of
+# a new thing seems to have a code of its own, which a reader must have met. (A sign, no
+# proof: one captioner; and B may learn "yellow, so no square" and fall below 20 %.)
 kept = {
     "decoder: not shown the new things": "decoder, trained",
     "probe A: shown every thing": "probe A, trained",
     "probe B: never shown the thing": "probe B, trained",
 }
 squares = {key: shape_right[of].mean(dim=0).view(5, 5) for key, of in kept.items()}
+
+# %% tags=["hide-input", "hide-output"]
 readers = [Panel(of, COLORS, shapes, key, "weights") for key, of in squares.items()]
 title = "New things are on the diagonal: probe A reads most of their shapes"
-panels(readers, title=title, per_row=3, words={"weights": "share of shapes right"})
+words = {"weights": "share of shapes right"}
+figure = panels(readers, title=title, per_row=3, words=words)
+for axes in figure.axes[:3]:
+    for at in range(5):
+        look = dict(fill=False, lw=2.5, edgecolor="#d55e00", clip_on=False)
+        axes.add_patch(Rectangle((at - 0.5, at - 0.5), 1, 1, **look))
+figure
 
 # %% tags=["hide-input"]
 by_decoder, by_a, by_b = (of.diag() for of in squares.values())
@@ -1290,53 +1322,6 @@ assert by_a[3] > 0.6 and by_decoder[3] < 0.2  # the yellow square
 assert (by_a > by_decoder).sum() >= 4 and (by_a > by_b).sum() >= 4
 
 # %% [markdown]
-# *Probe A* reads most new things, more than before training; the decoder, from the same memory, few (in our run, hardly a yellow square). Explanation 1 is out for most.
-#
-# *Probe B*, like the decoder, fails on most new things. Training lifts it little on these, more on known things: their shape has become partly the same code in several colors.
-# So the shape of a new thing seems to have a code of its own, which a reader must have met: the square gets lost in the decoder.
-#
-# (Only the pictures vary, not the captioner: a sign, not a proof. B's failure alone says little: having met yellow in every shape but the square, it may learn "yellow, so no square" and fall below 20 %.)
-#
-# Are these errors a limit of the model, or of its 1,000 steps?
-# The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000 of the same known things.
-
-# %%
-of_longer = Predict(
-    "12,000 steps, 20,000 pictures: what share of captions of new things is right?",
-    unit="%",
-    off_by=10,
-    section="Three kinds of unseen",
-)
-of_longer
-
-# %% tags=["hide-input"]
-print(f"{'steps, pictures':17}", *(f"{kind:15}" for kind in KINDS))
-trainings = {
-    " 1,000,  6,000": "captions",
-    " 4,000,  6,000": "captions, longer",
-    " 4,000, 20,000": "captions, longer, more",
-    "12,000, 20,000": "captions, longest, more",
-}
-for name, side in trainings.items():
-    print(f"{name:17}", *(f"{told(seeds(side, kind)):15}" for kind in KINDS))
-of_longer.reveal(round(100 * sum(seeds(side, "new thing")) / 3))
-
-# %% tags=["hide-input"]
-for kind in ("known", "new pair"):
-    assert min(min(seeds(side, kind)) for side in list(trainings.values())[1:]) > 0.98
-assert min(seeds(side, "known") + seeds(side, "new pair")) == 1
-new_things = [seeds(side, "new thing") for side in trainings.values()]
-assert max(new_things[0]) + 0.1 < min(new_things[1]) < max(new_things[1]) < 0.6
-assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3])
-assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
-
-# %% [markdown]
-# Most of these errors were a limit of the training.
-# Look down the right column. Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures perhaps help: 63 %. Three times the steps on these: 74 %, though no training picture shows a new thing.
-# A quarter is still wrong; longer trainings we have not measured.
-#
-# By the other two columns, the model was finished after 4,000 steps.
-#
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
 # ## Today's language models
@@ -1364,6 +1349,11 @@ assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 
 
 # %%
+from torch.nn.functional import scaled_dot_product_attention as attend
+
+from course_lib.position import Rotary
+
+
 class GatedFeedForward(nn.Module):
     """SwiGLU: one projection decides how much of another one passes."""
 
@@ -1377,15 +1367,11 @@ class GatedFeedForward(nn.Module):
 
 
 # %% [markdown]
-# `LlamaBlock` (folded) puts the parts of the Llama 3 column together.
-
-# %% tags=["hide-input"]
-from torch.nn.functional import scaled_dot_product_attention as attend
-
-from course_lib.position import Rotary
+# `LlamaBlock` puts the parts of the Llama 3 column together.
+# (`enable_gqa=True` lets several heads of queries share a head of keys and values.)
 
 
-# %% tags=["hide-input"]
+# %%
 class LlamaBlock(nn.Module):
     def __init__(self, d_k, heads, key_heads, feed_forward):
         super().__init__()
@@ -1436,7 +1422,8 @@ assert (scores - scores[0]).abs().max() < 1e-4
 # ### From a language model to an assistant
 #
 # Our writer only continues text; it does not answer a question.
-# But a source and its target can be written as one text, so that one model and one loss serve every task.
+# But a source and its target can be written as one text: `does his daughter open the wardrobe ? <tree> (SQ XX (NP …`.
+# With the loss on the part after `<tree>`, the writer's class becomes a parser, without cross-attention. A picture can go in the same way, its patches in front: one model and one loss serve every task.
 # The price: under a causal mask the words of the source do not see what follows them.
 # A very large model can be led by its text: put a few solved examples of a task in front, and it often solves the next one. This is **in-context learning** [@brown2020]; no weight changes.
 # For an assistant, two more trainings follow.
@@ -1454,18 +1441,18 @@ assert (scores - scores[0]).abs().max() < 1e-4
 # %% tags=["hide-input"]
 @styled
 def draw_gains(gains, title):
-    """A row for each result: the baseline open, the model full with its interval."""
+    """A row for each result: the baseline a ring, the model a dot with its interval."""
     figure = new_figure(title, 9.0, 0.9 + 0.34 * len(gains))
     one, places = figure.subplots(), range(len(gains))[::-1]
-    found = [mean_estimate(runs) for runs, _ in gains.values()]
-    for at, (_, cheap), mean in zip(places, gains.values(), found, strict=True):
+    for at, (runs, cheap) in zip(places, gains.values(), strict=True):
+        mean, line = mean_estimate(runs), "-" if cheap else ":"
         one.plot([cheap, mean.value], [at, at], color="#cccccc", linewidth=5, zorder=1)
-        ends = [max(mean.low, 0), min(mean.high, 1)]
-        one.plot(ends, [at, at], color="#222222", linewidth=1, zorder=2)
+        one.hlines(at, max(mean.low, 0), min(mean.high, 1), "#222222", lw=1, zorder=2)
         one.scatter(mean.value, at, s=60, color="#0072b2", zorder=3)
-        one.scatter(cheap, at, s=110, facecolor="none", edgecolor="#d55e00", zorder=4)
+        one.scatter(cheap, at, 110, "none", ls=line, edgecolor="#d55e00", zorder=4)
     one.set(yticks=list(places), yticklabels=gains, xlim=(-0.03, 1.03))
-    one.set_xlabel("share right (open: baseline; full: model, with its 95 % interval)")
+    words = "share right (ring: baseline, dotted: always 0; line: 95 % interval)"
+    one.set_xlabel(words)
     return figure
 
 
@@ -1480,25 +1467,28 @@ gains = {  # name: three seeds, baseline
 }
 for kind in KINDS:
     gains[f"captioner, {kind}"] = seeds("captions", kind), near[kind]
-draw_gains(gains, "Most results are better than their cheap baselines, but not all")
+gains["captioner, new thing, 12,000 steps"] = new_things[-1], near["new thing"]
+draw_gains(gains, "Digits and blanks of 4,000 sentences tie; the other rows gain")
 
 # %% tags=["hide-input"]
 gained = [sum(runs) / 3 - cheap for runs, cheap in gains.values()]
 assert max(map(abs, gained[:2])) < 0.03 < 0.08 < min(gained[2:])
-assert gained[6] > gained[5] > 0.1 + max(gained[:5])
+assert gained[5] > 0.1 + max(gained[:5]) and near["new pair"] == near["new thing"] == 0
 
 # %% [markdown]
 # Where the circles lie on each other, the nearest example or a table of counts is as good.
-# They are farthest apart for the captioner's known things and new pairs. On anything new its baseline can only have 0 %.
-# (*Odd or sensible* had 1,000 labels, the captioner 1,000 steps; the parser's trees must be perfect. The writer, measured in bits, is left out.)
+# Where the baseline could be right, the captioner gains most. On anything new a nearest caption can only be wrong.
+# (*Odd or sensible* had 1,000 labels, the captioner 1,000 steps where no other number stands; the parser's trees must be perfect. Not shown: 100 labels, longer sentences, and the writer, which is measured in bits.)
 #
 # And which shape is used elsewhere? Cover the last two columns, and decide.
 #
 # | what it does | goes in | comes out | shape | for example |
 # |---|---|---|---|---|
+# | search by meaning | a text | a vector, near those of similar texts | encoder only | [Sentence-BERT](https://arxiv.org/abs/1908.10084) |
 # | summaries | a text | a shorter text | encoder-decoder, or decoder only | T5 [@raffel2020] |
 # | chat | a conversation | its continuation | decoder only | InstructGPT [@ouyang2022] |
 # | code | a program with a gap | what is missing | decoder only; reads both sides of the gap, then writes | Code Llama [@roziere2023] |
+# | chat about a picture | patches, through a vision transformer, then a question | an answer | decoder only, behind the vision transformer | [LLaVA](https://arxiv.org/abs/2304.08485) |
 # | speech to text | frames of a spectrogram, through two convolutions | a text | encoder-decoder | [Whisper](https://arxiv.org/abs/2212.04356) |
 # | detection | the feature map of a convolutional network, and learned queries | a box and a label for each query | encoder-decoder without a causal mask | [DETR](https://arxiv.org/abs/2005.12872) |
 #
