@@ -184,6 +184,13 @@ def test_a_forced_beginning_is_read_and_written(course):
     assert scene.exploration.text == course.scene(TEXT, 5572, prefix=prefix).written
 
 
+def test_a_scene_that_was_seen_is_kept(course):
+    for own in (False, True):
+        seen = course.scene(TEXT, 933, own=own)
+        assert course.scene(TEXT, 933, own=own).exploration is seen.exploration
+    assert course.scene(TEXT, 156).exploration is not course.scene(TEXT, 933).exploration
+
+
 def test_a_step_that_was_not_kept_is_refused(course):
     message = "expected a step among 100, 156, 244, 382, 597, 933, 1459, 2280, 3565, 5572, got 101"
     assert message in str(raised(ValueError, lambda: course.scene(TEXT, 101)))

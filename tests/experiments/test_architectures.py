@@ -162,6 +162,13 @@ def test_right_answers_are_counted_by_distance():
     assert 0.1 < recall.right_answers(Near(), 64) < 0.6
 
 
+def test_training_to_recall_takes_as_many_steps_as_it_is_given():
+    for steps in (1, 12):
+        torch.manual_seed(0)
+        history = recall.train_to_recall(reader_of_size("convolution"), rate=1e-3, seed=0, steps=steps)
+        assert history[-1]["steps"] == steps and len(history) == 10
+
+
 def test_a_run_of_recall_reports_what_the_record_needs():
     results = recall.run(dict(architecture="gru", rate=1e-3, seconds=0.05), 0, Path())
     assert len(results["accuracy"]) == len(results["by_distance"]) == 2 and len(results["history"]) == 10
