@@ -959,7 +959,7 @@ assert paper_utilization("base") < paper_utilization("big")
 #
 # The widget plans the base training on other devices.
 # It starts with the paper's 8 P100 GPUs, at 29 % of their peak.
-# Without a serial share the line is straight: twice the devices take half the hours, and 8 take the paper's 12 hours (the star), from which the 29 % come.
+# Without a serial share the line is straight: twice the devices take half the hours, and 8 take the paper's 12 hours (marked), from which the 29 % come.
 # Set a serial share of 5 %: the line flattens, and 8 devices take 16 hours.
 # Then try other devices, and fill in your price of a device-hour.
 
