@@ -4,6 +4,7 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
+    submodules=["corpus_size"],
     submod_attrs={
         "architectures": ["new_model", "train_model"],
         "broken_runs": ["FAULTS", "broken_run"],
