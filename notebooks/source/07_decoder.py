@@ -5,7 +5,7 @@
 #
 # **Afterwards you can**
 #
-# 1. shift a target right, and say what each position may read and what it must predict;
+# 1. shift a target right, and say what each position may see and what it must predict;
 # 2. write a decoder layer, and say where the queries, keys and values of both its attentions come from;
 # 3. test a decoder for leaks, and read its cross-attention map without being one token off.
 #
@@ -38,7 +38,7 @@ PAD_ID, BOS_ID, EOS_ID = range(3)  # as in lesson 01
 # We take the small `course` translator apart.
 # Its encoder runs once, and turns the English sentence into the memory.
 # Its decoder then writes the German sentence, one token at a time.
-# At each step it reads the memory and all that it has written so far, and predicts one more token.
+# At each step it sees the memory and all that it has written so far, and predicts one more token.
 # A model that predicts each token from those before it is **autoregressive** (section 3 of the paper).
 
 # %%
@@ -66,7 +66,8 @@ written = [BOS_ID]
 with torch.no_grad():
     memory = model.encode(src)  # once
     while written[-1] != EOS_ID and len(written) < 20:
-        y = model.decode(torch.tensor([written], device=device), memory, src)
+        so_far = torch.tensor([written], device=device)
+        y = model.decode(so_far, memory, src)  # src: only for its padding mask
         token = model.generator(y[0, -1]).argmax().item()  # the most probable one
         print(f"{' '.join(tokens(written)):40} → {tokenizer.token(token)}")
         written.append(token)
@@ -77,8 +78,9 @@ assert written == [BOS_ID, *tokenizer.encode(german), EOS_ID]
 assert tokenizer.decode(written) == german
 
 # %% [markdown]
-# Each line adds a position, which stands between two tokens: it *reads* the newest one on the left, and must *predict* the one on the right.
-# Training, leak tests and attention maps depend on keeping the two apart.
+# Each line adds a position, which stands between two tokens.
+# It *reads* the newest one on the left, *sees* that and all before it, and must *predict* the one on the right.
+# Training, leak tests and attention maps depend on keeping these apart.
 #
 # `<s>` is there to start from: without any token there would be no position, and nothing to predict from.
 # With `</s>` the decoder says that it is done.
@@ -121,7 +123,7 @@ assert (batch.tgt_in[:, 0] == BOS_ID).all() and BOS_ID not in batch.tgt_out
 assert (batch.tgt_in[0] == PAD_ID).sum() == 2
 
 # %% [markdown]
-# The causal mask of lesson [05](05_masks.ipynb) lets each position read up to and including itself: with the shift, that is everything before the token to predict.
+# The causal mask of lesson [05](05_masks.ipynb) lets each position see itself and all before it: with the shift, that is every token before the one to predict.
 #
 # **A common mistake**: feeding in the target without the shift.
 
@@ -134,11 +136,10 @@ of_answers = Predict(
 of_answers
 
 # %% tags=["nbval-check-output"]
-reads_itself = causal_mask(len(tgt_out))[0, 0].diagonal()  # for each position
-of_answers.reveal(reads_itself.sum(), because="the mask hides no position from itself")
+of_answers.reveal(len(tgt_out), because="the mask hides no position from itself")
 
 # %% tags=["hide-input"]
-assert len(reads_itself) == reads_itself.sum() == 7
+assert len(tgt_out) == 7 and causal_mask(7)[0, 0].diagonal().all()
 assert all(read != answer for read, answer in zip(tgt_in, tgt_out, strict=True))
 
 # %% [markdown]
@@ -152,7 +153,7 @@ assert all(read != answer for read, answer in zip(tgt_in, tgt_out, strict=True))
 #
 # A softmax turns the logits into probabilities.
 # The paper's figure 1 draws it inside the model; our `Transformer` returns logits, because the loss, `F.cross_entropy`, has a softmax of its own.
-# (Do not apply one before it: nothing crashes, but even a perfect model's loss stays at 6.60, near the 7.60 of guessing evenly among 2,000 tokens.)
+# (Do not apply one before it: nothing crashes, but even a perfect model's loss stays at 6.60, near the 7.60 of guessing evenly among 2,000 tokens; folded below.)
 #
 # At each position, we look at the most probable token.
 
@@ -161,9 +162,11 @@ with torch.no_grad():
     y = model.decode(one_in, memory, src)  # (batch, tgt_len, d_model)
     logits = y @ model.generator.weight.T  # (batch, tgt_len, vocab)
 print("vectors", tuple(y.shape), " logits", tuple(logits.shape))
-top = logits.softmax(dim=-1)[0].max(dim=-1)
-rows = {"reads": tokens(tgt_in), "predicts": tokens(top.indices.tolist())}
-rows["p"] = [f"{p:.1%}" for p in top.values.tolist()]
+top, runner_up = logits.softmax(dim=-1)[0].topk(2).values.T  # (tgt_len,) each
+predicted = tokens(logits[0].argmax(dim=-1).tolist())
+rows = {"reads": tokens(tgt_in), "predicts": predicted}
+for name, column in (("p", top), ("second p", runner_up)):
+    rows[name] = [f"{p:.1%}" for p in column.tolist()]
 for name, row in rows.items():
     print(f"{name:9}", *(f"{entry:7}" for entry in row))
 
@@ -172,8 +175,7 @@ assert rows["predicts"] == tokens(tgt_out)
 assert model.generator.weight is model.tgt_embedding.table.weight
 with torch.no_grad():
     torch.testing.assert_close(model(src, one_in), logits, rtol=1e-9, atol=1e-9)
-assert 0.8 < top.values.min() and top.values.max() < 0.97
-assert logits.softmax(dim=-1)[0].topk(2).values[:, 1].max() < 0.0015
+assert 0.8 < top.min() and top.max() < 0.97 and runner_up.max() < 0.0015
 
 # %% tags=["hide-input"]
 right = torch.tensor(tgt_out)
@@ -204,7 +206,7 @@ assert abs(math.log(tokenizer.vocab_size) - 7.60) < 0.005
 
 # %%
 of_positions = Predict(
-    "Seven passes, each over all tokens so far: how many positions are that in all?",
+    "Seven passes, each over all tokens so far: how many positions is that in all?",
     section="One pass or many?",
 )
 of_positions
@@ -237,7 +239,7 @@ for each in passes:  # all positions, the newest and those computed again
     torch.testing.assert_close(each, logits[0, : len(each)], rtol=1e-9, atol=1e-9)
 assert computed == sum(len(each) for each in passes) == 28
 torch.testing.assert_close(in_one_pass, in_seven, rtol=1e-9, atol=1e-9)
-of_sentence = top.values.log().sum()  # the top tokens are the answers
+of_sentence = top.log().sum()  # the top tokens are the answers
 torch.testing.assert_close(-of_sentence, in_one_pass.detach(), rtol=1e-9, atol=1e-9)
 
 # %% tags=["hide-input"]
@@ -312,7 +314,7 @@ for t, column in enumerate(without.T[:-1]):  # each answer falls, once it is see
 #
 # Without the mask, earlier predictions change, so one pass no longer equals seven.
 # Each answer even gets less probable once its position sees it (`▁sieht`: 0.00).
-# These weights were trained with the mask, and never learned to use an answer that they see; it only disturbs them.
+# These weights were trained with the mask, and never learned to use an answer that they see; later tokens, answer or not, only disturb them.
 # A model *trained* without the mask could copy the answer (lesson [05](05_masks.ipynb) trains some), and would then fail in translation, where there is none to copy.
 #
 # Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
@@ -335,13 +337,9 @@ with torch.no_grad(), record_attention(model) as many_maps:
     guesses = model(many.src, many.tgt_in).argmax(dim=-1)  # (batch, tgt_len)
 real = many.tgt_out != PAD_ID
 correct = (guesses == many.tgt_out) | ~real
-forced_right = correct.all(dim=1).tolist()
 outputs = [hypothesis.ids for hypothesis in greedy(model, many.src)]
 references = [tokenizer.encode(pair.tgt) for pair in corpus.test]
-free_right = [ids == true for ids, true in zip(outputs, references, strict=True)]
-missed = [number for number, right_one in enumerate(free_right) if not right_one]
-forced = {number: guesses[number][real[number]].tolist() for number in missed}
-parting = [number for number in missed if forced[number] != [*outputs[number], EOS_ID]]
+forced = [ids[kept].tolist() for ids, kept in zip(guesses, real, strict=True)]
 
 # %% tags=["hide-input"]
 one = 63  # its first mistake has one clear consequence
@@ -367,32 +365,24 @@ for name, (_, guessed) in ways_to_feed.items():
             slips[name].append((tokenizer.token(true), tokenizer.token(guess)))
 assert slips["teacher forcing"] == [("▁zu", "▁in")]
 assert slips["free running"] == [("▁zu", "▁in"), ("▁diesem", "▁diesen")]
+for number, true in enumerate(references):  # both ways are the same up to a mistake
+    same = [*correct[number].tolist(), False].index(False)
+    assert [*outputs[number], EOS_ID][:same] == forced[number][:same]
+    assert (outputs[number] == true) == bool(correct[number].all())
 
 # %% [markdown]
-# Both ways predict *in*, where the reference has *zu*, and then they part.
+# Both ways predict *in*, where the reference has *zu*.
 # Teacher forcing is handed the true *zu*, and goes on with *diesem*.
-# Free running has to read its own *in*, and goes on with *diesen*, the form that goes with *in* here.
+# Free running has to read its own *in*, and goes on with *diesen*.
+# (*In* with a direction takes the accusative *diesen*, *zu* the dative *diesem*.)
 # So the teacher-forced line is not a translation: its *diesem* goes with a *zu* that it did not write.
+# Against the reference, teacher forcing has one wrong token, free running two: the first slip caused the second.
 #
-# Up to the first mistake, both ways read the same tokens.
-# So both must get the same sentences right, that is, as in the reference.
-# We count in 200 sentences of the course corpus (some were in the translator's training part):
-
-# %% tags=["hide-input"]
-print(f"right: {sum(forced_right)} teacher forced, {sum(free_right)} free running")
-print(f"predictions differ in {len(parting)} of the other {len(missed)}")
-assert forced_right == free_right and sum(free_right) > 180
-assert one in parting and 0 < len(parting) < len(missed)
-for number in missed:
-    common = correct[number].tolist().index(False)
-    assert outputs[number][:common] == forced[number][:common]
-
-# %% [markdown]
 # **A common mistake**: scoring a translator by how many tokens it predicts right with teacher forcing.
 # There the reference corrects it after each mistake.
 # In use it must go on from its own mistakes, and training on true tokens has never shown it one.
 # This is called **exposure bias** [@ranzato2016].
-# Our eight misses cannot tell how much harm it does.
+# One sentence cannot tell how much harm it does.
 #
 # ## Attention between two sentences
 #
@@ -410,8 +400,7 @@ of_row = Predict(
 of_row
 
 # %% [markdown]
-# Here is the cross-attention for our sentence (the mean of the four heads of the last layer).
-# Each of the seven positions is a row:
+# Here is the cross-attention for our sentence (the mean of the four heads of the last layer):
 
 # %% tags=["hide-input"]
 with torch.no_grad(), record_attention(model) as maps:
@@ -475,39 +464,46 @@ own_weights, memory_weights = three.decoder[0][0, 0], three.cross[0][0, 0]
 from course_lib.figures import Block, flow_figure
 
 size, inner = tuple(into.shape[1:]), (into.shape[1], small.d_ff)
-written_as, kind = "target × d_model", "weights"
-own, cross = "after self-attention", "after cross-attention"
-own_map = "weights, target × target\n(causal mask)"
-memory_map = "weights, target × source"
-sentence = f"{english.replace('.', ' .')} </s>"
+names = "x (target)", "memory (source)"
+own, cross, kind = "x₁", "x₂", "weights"
+own_map = "masked self-attention:\nweights, target × target"
+memory_map = "cross-attention:\nweights, target × source"
+sentence = english.replace(" the", "\nthe").replace(".", " . </s>")
 shown = [
-    Block(own_map, tuple(own_weights.shape), "", (0, 0), kind),
-    Block("x (target)", size, "<s> Die Katze", (0, 1.5)),
-    Block(own, size, written_as, (1.5, 0)),
-    Block(memory_map, tuple(memory_weights.shape), "", (3, 0), kind),
-    Block("memory (source)", tuple(small_memory[0].shape), sentence, (3, 1.5)),
-    Block(cross, size, written_as, (4.5, 0)),
+    Block(own_map, tuple(own_weights.shape), "", (0.9, 0), kind),
+    Block(names[0], size, "<s> Die Katze", (0, 1.3)),
+    Block(own, size, "after self-attention", (1.9, 1.3)),
+    Block(names[1], tuple(small_memory[0].shape), sentence, (2.15, 0)),
+    Block(memory_map, tuple(memory_weights.shape), "", (3.35, 0), kind),
+    Block(cross, size, "after cross-attention", (4.2, 1.3)),
 ]
 
 # %% tags=["hide-input"]
 shown += [
-    Block("inner", inner, "target × d_ff", (4.5, 1.5)),
-    Block("out", tuple(out[0].shape), written_as, (5.8, 1.5), "result"),
+    Block("inner", inner, "target × d_ff", (5.05, 0)),
+    Block("out", tuple(out[0].shape), "target × d_model", (5.9, 1.3), "result"),
 ]
-names = "x (target)", "memory (source)"
-arrows = [(names[0], own_map, "queries, keys"), (names[0], own, "values")]
-arrows += [(own_map, own, "add & norm"), (own, memory_map, "queries")]
-arrows += [(names[1], memory_map, "keys"), (names[1], cross, "values")]
-arrows += [(memory_map, cross, "add & norm")]
-arrows += [(cross, "inner", "up, ReLU"), ("inner", "out", "down,\nadd & norm")]
+through = "weights\n× values"
+residual = pairwise((names[0], own, cross, "out"))
+arrows = [(names[0], own_map, "queries,\nkeys, values"), (own_map, own, through)]
+arrows += [(own, memory_map, "queries"), (names[1], memory_map, "keys,\nvalues")]
+arrows += [(memory_map, cross, through), (cross, "inner", "up, ReLU")]
+arrows += [("inner", "out", "down"), *((*way, "add & norm") for way in residual)]
 flow_figure(shown, arrows, title="The memory enters a layer as keys and values only")
 
 # %% tags=["hide-input"]
 assert own_weights.shape == (3, 3) and memory_weights.shape == (3, 7)
 assert out.shape == (1, 3, 16)
+with torch.no_grad():  # along the arrows: x₁, x₂ and out
+    to_self = their_layer.self_attn(into, into, into, causal_mask(3, device=device))
+    x_1 = their_layer.self_attn_path.norm(into + to_self)
+    to_memory = their_layer.cross_attn(x_1, small_memory, small_memory)
+    x_2 = their_layer.cross_attn_path.norm(x_1 + to_memory)
+    at_end = their_layer.feed_forward_path.norm(x_2 + their_layer.feed_forward(x_2))
+torch.testing.assert_close(at_end, out, rtol=1e-9, atol=1e-10)
 
 # %% [markdown]
-# The figure shows one head's weights; *add & norm* is the residual path of lesson [06](06_encoder.ipynb) (`fresh` is post-norm).
+# The figure shows one head's weights; *add & norm* marks the residual paths of lesson [06](06_encoder.ipynb) (`fresh` is post-norm).
 # x comes out with the shape that it had, so layers can be stacked.
 #
 # Source and target have the same width here, as in the paper.
@@ -641,7 +637,7 @@ assert not torch.equal(*kept)
 # ### One memory for all layers
 #
 # The encoder has several layers, too.
-# Which of them does decoder layer 0 read? The last, as every decoder layer does:
+# Which of them does decoder layer 0 see? The last, as every decoder layer does:
 
 # %% tags=["hide-input"]
 first, second = ("encoder\nlayer 0", "encoder\nlayer 1")
@@ -653,7 +649,7 @@ parts.append(Block("memory", tuple(memory[0].shape), "source × d_model", (3, 0.
 ways = [(first, second, ""), (second, "final\nnorm", ""), ("final\nnorm", "memory", "")]
 ways += [("memory", reader, "keys and values, own W_K, W_V") for reader in readers]
 ways.append((*readers, "x"))
-flow_figure(parts, ways, title="Every decoder layer reads the same memory")
+flow_figure(parts, ways, title="Every decoder layer sees the same memory")
 
 # %% tags=["hide-input"]
 with torch.no_grad():
@@ -703,7 +699,9 @@ with torch.no_grad():
 # One pass equals seven only if nothing leaks, and a forgotten mask raises no error.
 # So we test: if one input vector moves a little, which answers feel it?
 # The gradient tells us for each input and answer.
-# A gradient above 0 at a later input is a leak; exactly 0 at every later input is what a tight decoder gives.
+# A gradient norm above 0 at a later input is a leak; exactly 0 at every later input is what a tight decoder gives.
+# The test cannot show a forgotten shift: there each position reads its own answer, and no later input is needed.
+# For that, compare `tgt_in[1:]` with `tgt_out[:-1]`.
 # We test `fresh`, at position 2: it has read `▁Katze` and must predict `▁sieht`.
 
 # %%
@@ -711,20 +709,27 @@ x = fresh.tgt_embedding(one_in).detach().requires_grad_()  # (1, tgt_len, d_mode
 y = fresh.decoder(x, fresh.encode(src), future_mask, src_mask[1:2])
 answer = fresh.generator(y)[0, 2].log_softmax(dim=-1)[tgt_out[2]]  # its log p
 felt = torch.autograd.grad(answer, x)[0][0].norm(dim=-1)  # (tgt_len,)
-rows = {"input": tokens(tgt_in), "gradient": [f"{each:.2g}" for each in felt]}
+rows = {"input": tokens(tgt_in), "norm": [f"{each:.2g}" for each in felt]}
 for name, row in rows.items():
     print(f"{name:9}", *(f"{entry:7}" for entry in row))
 
 # %% tags=["hide-input"]
 assert (felt[:3] > 0).all() and (felt[3:] == 0).all()
 assert (tokens(tgt_in)[2], tokens(tgt_out)[2]) == ("▁Katze", "▁sieht")
+own_answer = torch.tensor([tgt_out], device=device)  # the shift forgotten: all still 0
+x = fresh.tgt_embedding(own_answer).detach().requires_grad_()
+y = fresh.decoder(x, fresh.encode(src), future_mask, src_mask[1:2])
+log_p = fresh.generator(y)[0].log_softmax(dim=-1)[range(7), tgt_out]
+for t, each in enumerate(log_p):
+    unshifted = torch.autograd.grad(each, x, retain_graph=True)[0][0].norm(dim=-1)
+    assert (unshifted[: t + 1] > 0).all() and (unshifted[t + 1 :] == 0).all()
 
 # %% [markdown]
 # The folded cells do this for every answer, and for three decoders with the weights of `fresh`:
 #
 # - the right one;
 # - one without the causal mask;
-# - one with the causal mask, but with its cross-attention the wrong way round (`Swapped`, below).
+# - one with the causal mask, but with its cross-attention the wrong way round.
 #
 # Source and target have seven tokens each, so no shape warns us.
 
@@ -740,7 +745,7 @@ class Swapped(OurDecoderLayer):
 
 # %%
 of_leaks = Predict(
-    "Which of the two wrong decoders can read the future?",
+    "Which of the two wrong decoders can see the future?",
     ["only the one without a causal mask", "both"],
     section="Does anything leak?",
 )
@@ -749,7 +754,7 @@ of_leaks
 
 # %% tags=["hide-input"]
 def norms(numbers, x):
-    """Row t: gradient norms of number t, for each vector that is read."""
+    """Row t: gradient norms of number t, for each input vector."""
     rows = [torch.autograd.grad(each, x, retain_graph=True)[0][0] for each in numbers]
     return torch.stack(rows).norm(dim=-1).cpu()
 
@@ -795,7 +800,7 @@ assert both and min(ahead[name].max() for name in ("no mask", "swapped")) > 0.05
 # Where do the leaks begin? We test the vectors after layer 0's attentions:
 
 # %% tags=["hide-input"]
-labels, sides = (tokens(tgt_out), tokens(tgt_in)), ("reads", "predicts")
+labels, sides = (tokens(tgt_out), tokens(tgt_in)), ("input", "predicts")
 tested = ("no mask", 0), ("swapped", 0), ("swapped", 1)
 drawn = []
 for name, stage in tested:
@@ -812,8 +817,7 @@ for tight in (*found["right"][:2], of_swapped[0]):
 assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 
 # %% [markdown]
-# In the swapped decoder, self-attention leaks nothing.
-# Its cross-attention, with keys and values from the target, joins German positions, too, and has no causal mask.
+# The swapped cross-attention, with keys and values from the target, joins German positions and has no causal mask.
 #
 # ## Which token does a row explain?
 #
@@ -825,7 +829,7 @@ assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 #
 # The course corpus records links: which source and target words belong together.
 # So we check other rows: is the source token with the largest weight linked to the token predicted, or to the token read?
-# We take all rows of the 200 sentences in which both tokens have links (last layer, mean of heads).
+# We take every row whose two tokens both have links, in 200 sentences, some from training (last layer, mean of heads).
 # By chance: the same for a source token drawn at random.
 
 
@@ -884,7 +888,7 @@ print(f"the token read alone: {only_read} rows")
 
 # %% tags=["hide-input"]
 assert by_predicted > 0.8 and max(chance_predicted, chance_read) < 0.2
-assert by_read < chance_read and only_read < 20 < 1500 < len(hits)
+assert by_read < chance_read and (only_read, len(hits)) == (4, 1743)
 for layer in many_maps.cross:
     for head in layer.cpu().unbind(dim=1):  # every head of both layers says the same
         predicted_share, read_share, *_ = agreement(head).mean(dim=0).tolist()
@@ -892,7 +896,7 @@ for layer in many_maps.cross:
 
 # %% [markdown]
 # The label that fits is the token predicted; each head of both layers favors it (folded).
-# The token read stays below chance, and hardly ever fits alone.
+# The token read fits alone in only 4 of 1,743 rows.
 # But this is no law: in larger translators, trained on other text, @chen2020 got better word alignments from the row that *reads* a token.
 # So measure before you label.
 #
@@ -930,10 +934,12 @@ with written_for((english, [], []), now):
 the, dog = 3, 4  # in the source; ▁den and ▁Hund are rows 3 and 4
 assert abs(cross_map[3, the] - 0.77) < 0.03 and abs(cross_map[3, dog] - 0.23) < 0.03
 last_heads = maps.cross[-1][0]  # (heads, tgt_len, src_len)
-assert abs(last_heads[0, 3, dog] - 0.92) < 0.04 and last_heads[1:, 3, the].min() > 0.97
+on_dog = last_heads[:, 3, dog].tolist()
+print("predicts ▁den; weight on dog, by head:", *(f"{w:.2f}" for w in on_dog))
+assert last_heads[0, 3, dog] > 0.88 and last_heads[1:, 3, the].min() > 0.97
 
 # %% [markdown]
-# No: head 0 looks at *dog*, with 0.92, and the others at *the*. The mean hides that.
+# No: head 0 looks at *dog*, the others at *the*. The mean hides that.
 # Lesson [12](12_reading_attention.ipynb) looks at this head in many sentences.
 #
 # ## Your predictions
