@@ -43,7 +43,7 @@ print(translator.translate("The old man gives the woman a red apple."))
 
 # %% [markdown]
 # Look at the German articles.
-# *dem Kind*, but *der Frau*: both receive the apple, but the nouns differ.
+# *dem Kind*, but *der Frau*: both receive the apple, but *Kind* is neuter and *Frau* feminine.
 # So an article depends on its noun.
 # *Die alte Frau*, but *der Frau*: the noun is the same, but in one sentence she gives and in the other she receives.
 # So it also depends on its noun's role, which the verb and the word order tell.
@@ -91,17 +91,18 @@ with torch.no_grad(), record_attention(translator.model) as maps:
 of_given = maps.encoder[-1].argmax(dim=-1)  # (540, heads, queries): keys
 for row, noun in ((3, 4), (5, 6)):  # "the" and "a"; the verb is token 2
     assert (of_given[:, 1, row] == noun).all() and (of_given[:, 3, row] == 2).all()
-assert len(given) == 540
+assert len(given) == 540 and (of_given[:, 3, 0] != 2).all()  # subject
 
 # %% [markdown]
 # Find the row of the second *the* (the upper frame).
 # In head 1 nearly all of its weight is on *child*; in head 3 it is on *gives*.
 # The row *a* (the lower frame) does the same: *apple* in head 1, *gives* in head 3.
 # The first *The*, of the subject, looks at *woman* in head 1, but not at the verb in head 3.
+# So head 3 separates subject from object: *die Frau* from *der Frau*.
 #
 # We picked these two heads by looking. Is it an accident?
 # A folded cell counts in 540 sentences like *The man gives the child a letter*.
-# The articles of both objects always give their largest weight to their noun in head 1, and to *gives* in head 3.
+# The articles of both objects always give their largest weight to their noun in head 1, and to *gives* in head 3, where the subject's never does.
 # That is one pattern with one verb; varied sentences follow at the end.
 #
 # One row of weights, which add up to 1, cannot give nearly all to both noun and verb.
@@ -186,7 +187,7 @@ assert torch.equal(two_contexts[1], torch.cat([the_dog, the_cat]))
 # Take one number of the context: 0.8 × (subject) + 0.2 × (object) = 4.
 # Was it 5 and 0, or 4 and 4, or 3 and 8? The sum alone does not tell.
 #
-# Let us measure how much is lost.
+# How much is lost?
 # Each token wants the contents of two words: the one *before* it and the one *after* it.
 # A content is eight random numbers, and six tokens stand in a circle, so each has two neighbors.
 
@@ -261,7 +262,8 @@ assert lost_before[0] > 0.98 and lost_before[-1] < 1e-6
 # With these contents, the weights decide *what* is lost, but not *how much*.
 #
 # Why half? Sixteen independent numbers are wanted, and the mean has eight.
-# A matrix can make sixteen numbers of these eight, but no more than eight are independent: the result has **rank** 8 at most.
+# A wider W_V makes more numbers, but of the same mean: both words stay mixed in one proportion.
+# No more than eight of them are independent: their **rank** is 8 at most.
 # All the wanted numbers vary equally, so eight of sixteen directions hold half of the variance.
 
 # %% tags=["hide-input"]
@@ -274,6 +276,9 @@ bound = (singular[8:].sum() / singular.sum()).item()
 rank = torch.linalg.matrix_rank
 assert (int(rank(before + after)), int(rank(pairs_wanted))) == (8, 16)
 assert 0.46 < bound < min(lost_both)
+wide_values = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+wider = (0.8 * before + 0.2 * after).double() @ wide_values.double()
+assert int(rank(wider)) == 8 and abs(sum(lost(wider.float())) / 2 - 0.5) < 0.02
 
 # %% [markdown]
 # Where do two rows come from?
@@ -574,7 +579,7 @@ torch.testing.assert_close(averaged, our_weights.mean(dim=1), **exact)
 #
 # The class transposes twice, in `split` and in `merge`. What if one of them is forgotten?
 #
-# **A common mistake**: asking for the final shape of `split` in one step, `view(batch, heads, length, d_k)`.
+# **A common mistake**: asking for the final shape of `split` in one step, `reshape(batch, heads, length, d_k)`.
 # Nothing crashes, because the shapes agree.
 
 
@@ -753,16 +758,11 @@ assert max(ended["wrong, 4 heads"]) < 0.8  # and yet it has learned something
 # %% [markdown]
 # With four heads the wrong layer stays behind.
 # With *two* heads it ends as low as the right one. How?
-# The wrong merge gives output 0 two positions of head 0 instead of one position of two heads.
-# With six tokens and two heads, training can work around this: position 0 of head 0 learns to look at one neighbor of token 0, and position 1 at the other.
-# With other lengths the pieces fall elsewhere.
-# With four heads, four of the six outputs get pieces of one head only, which carries four of a word's eight numbers.
-# (Next, for the curious, a table of the pieces.)
+# W_O makes each output from two contexts of eight numbers.
+# The table (made with `halves_of`) names, for each, its head, its query's position, and (→) the key with most weight.
 
 
 # %% tags=["hide-input"]
-# For the curious: W_O makes each output from two contexts of eight numbers. The table
-# has, for each, its head, the position of its query, and (→) the key with most weight.
 def halves_of(layer):
     """Numbers of the two contexts in each output, their keys, and the keys' weights."""
     with torch.no_grad():
@@ -772,7 +772,7 @@ def halves_of(layer):
     return taken, top.indices.flatten()[taken], top.values.flatten()[taken]
 
 
-# %% tags=["hide-input", "hide-output"]
+# %% tags=["hide-input"]
 head_of, in_words = {}, {}
 for name in ("right, 2 heads", "wrong, 2 heads"):
     taken, seen, _ = halves_of(trained[name][0])
@@ -800,17 +800,22 @@ for name, expected in (("right, 2 heads", of_right), ("wrong, 2 heads", of_wrong
 of_eight = torch.arange(16).view(1, 2, 8, 1).expand(-1, -1, -1, 8)  # eight tokens
 in_rows = trained["wrong, 2 heads"][0].merge(of_eight)[0]
 assert in_rows[3].unique().tolist() == [6, 7]  # positions of head 0, not of head 1
+# Of the wrong four heads, most outputs get only one: 4 of a word's 8 numbers.
 of_four = torch.arange(4).view(1, 4, 1, 1).expand(-1, -1, 6, 4)  # heads of width 4
 from_heads = trained["wrong, 4 heads"][0].merge(of_four)[0]  # (outputs, 16)
 assert [len(row.unique()) for row in from_heads] == [1, 2, 1, 1, 2, 1]
 
 # %% [markdown]
+# Read row 0. Right: heads 0 and 1, both at position 0. Wrong: head 0 twice, at positions 0 and 1.
+# Training works around it: one looks at key 1 and one at key 5, the two neighbors of token 0.
+# With other lengths the pieces fall elsewhere.
+#
 # So neither the right shape nor a low loss shows that the code is right.
-# A much stronger test is the one above: compare with the loop, or with PyTorch's layer, for several heads and several tokens.
+# A much stronger test: compare with the loop, or with PyTorch's layer, for several heads and several tokens.
 #
 # ## What do heads cost?
 #
-# We count **FLOPs** (floating-point operations: a multiplication and an addition are two), for d_model 512 and a sentence of 30 tokens.
+# We count **FLOPs** (floating-point operations: a multiplication and an addition are two), for d_model 512, divided among the heads, and a sentence of 30 tokens.
 
 # %%
 of_price = Predict(
@@ -856,7 +861,7 @@ for count, ours_counted, entry in zip(counts, flops, entries, strict=True):
 # Only the number of attention weights, heads × queries × keys, grows: more to store, and more exponentials (not counted here).
 # (In grouped-query and multi-query attention, heads share keys and values: lesson [14](14_cost_and_memory.ipynb#Fewer-keys-than-queries).)
 #
-# d_model is divided among the heads, so it must be divisible by num_heads.
+# The heads share d_model, so it must be divisible by num_heads.
 
 # %% tags=["nbval-check-output"]
 try:
@@ -953,7 +958,7 @@ for count in (8, 16):
     assert longer < 0.02 if count == 8 else longer > 0.4
 
 # %% [markdown]
-# One head loses half, as we computed for a mean; its wider W_V does not help, because both words come mixed in the same proportion.
+# One head loses half, as we computed.
 # Two deliver both words.
 # Eight only need more time: after 400 steps (one seed) they lose almost nothing.
 # Sixteen still lose more than 0.4.
@@ -961,7 +966,7 @@ for count in (8, 16):
 # Why do sixteen fail?
 # Each head carries one number (d_v is 1, too), and 16 must be delivered to every query.
 # A head that carries a number of the word before has to look there for all six queries.
-# But its largest weight falls on two positions only, and each is the word before of one query: it points rightly for two of the six queries at most.
+# But its largest weight falls on two positions only, and each is the word before of one query: it points to the right word for two of the six queries at most.
 # (This shows that it fails, not by how much.)
 #
 # @bhojanapalli2020 call this the **low-rank bottleneck**: a head whose width is below the length of the sentence cannot produce every pattern of weights.
@@ -1008,12 +1013,12 @@ of_twins = Predict(
 of_twins
 
 # %% [markdown]
-# `follow` trains two heads for 170 steps, and notes the loss and the largest difference between the heads.
-# It gets three pairs: nudged by 10⁻⁶, nudged by 10⁻¹⁰, and exact twins.
+# `follow` trains two heads for 170 steps, and notes the loss and the largest difference between them.
+# It gets three pairs: nudged by 10⁻⁶, by 10⁻¹⁰, and kept equal (one head is copied onto the other after each step).
 
 
 # %% tags=["hide-input"]
-def apart(layer):
+def gap_between(layer):
     """Largest difference between a number of the first head and of the second."""
     inputs = (layer.query_proj, layer.key_proj, layer.value_proj)
     gaps = [each.weight[:8] - each.weight[8:] for each in inputs]
@@ -1027,7 +1032,7 @@ def follow(layer, after_step=None):
     def note(layer):
         if after_step:
             after_step(layer)
-        differences.append(apart(layer))
+        differences.append(gap_between(layer))
 
     return train(layer, 0, steps=170, after_step=note), differences
 
@@ -1036,7 +1041,7 @@ def follow(layer, after_step=None):
 followed = {
     "nudged by 1e-6": follow(twins(1e-6)),
     "nudged by 1e-10": follow(twins(1e-10)),
-    "twins": follow(twins()),
+    "kept equal": follow(twins(), after_step=make_alike),
 }
 for name, (losses, gaps) in followed.items():
     print(f"{name:16}loss {at_end(losses):.3f}, difference {gaps[-1]:.0e}")
@@ -1053,10 +1058,11 @@ def draw_growth(followed, title):
     above, below = figure.subplots(2, 1, sharex=True)
     above.set(ylabel="share that is lost", ylim=(0, 1.25))
     words = "largest difference\nbetween the heads"
-    below.set(yscale="log", ylabel=words, xlabel="step", yticks=[1, 1e-5, 1e-10, 1e-15])
+    below.set(yscale="log", ylabel=words, xlabel="step")
+    below.set_yticks([1, 1e-5, 1e-10, 1e-17], ["1", "$10^{-5}$", "$10^{-10}$", "0"])
     for number, (name, (losses, gaps)) in enumerate(followed.items()):
         look = dict(color=f"C{number}", ls=dashes[number], label=name)
-        above.plot(losses, **look)  # a difference of exactly 0 has no logarithm:
+        above.plot(losses, **look)  # 0 has no logarithm:
         below.plot([max(gap, 1e-17) for gap in gaps], **look)
     _ = above.grid(True), below.grid(True), above.legend()
     return figure
@@ -1074,18 +1080,28 @@ def falls_at(name):
 
 
 six, ten = falls_at("nudged by 1e-6"), falls_at("nudged by 1e-10")
-assert 50 < six < ten - 10 < 140 and ten + 10 < falls_at("twins")
+assert 50 < six < ten - 10 < 140 and falls_at("kept equal") == 170
 nudged = [followed[f"nudged by 1e-{power}"] for power in (6, 10)]
 assert max(at_end(losses) for losses, _ in nudged) < 0.1
 assert all(abs(losses[step] - 0.5) < 0.12 for losses, _ in nudged for step in (35, 50))
 
 # %% tags=["hide-input"]
-held, held_gaps = follow(twins(), after_step=make_alike)  # as if nothing were rounded
-assert max(held_gaps) == 0 and min(held) > 0.4
-losses, gaps = followed["twins"]  # 0 on machines that round both heads alike
-assert gaps[10] < 1e-14 and (gaps[-1] > 0.1 or max(gaps) == 0)
-assert min(losses) > 0.4 or max(gaps) > 0  # only a difference lets the loss fall
-parting = [gaps for _, gaps in nudged] + ([gaps] if max(gaps) else [])
+# Without the copying: equal gradients, up to rounding.
+layer, sentences_of_32 = twins(), neighbors(32, torch.Generator().manual_seed(0))
+tokens_of_32, wanted_of_32 = (each.double() for each in sentences_of_32)
+(layer(*[tokens_of_32] * 3) - wanted_of_32).square().mean().backward()
+into_heads = (layer.query_proj, layer.key_proj, layer.value_proj)
+of_heads = [each.weight.grad for each in into_heads]
+for gradient in (*of_heads, layer.output_proj.weight.grad.T):
+    assert gradient.abs().max() > 1e-6
+    torch.testing.assert_close(gradient[:8], gradient[8:], rtol=1e-9, atol=1e-12)
+
+# %% tags=["hide-input"]
+kept, kept_gaps = followed["kept equal"]
+assert max(kept_gaps) == 0 and all(abs(loss - 0.5) < 0.12 for loss in kept[35:])
+_, rounding_gaps = follow(twins(1e-15))  # as large as a rounding
+assert rounding_gaps[10] < 1e-13 and rounding_gaps[-1] > 0.1
+parting = [gaps for _, gaps in nudged] + [rounding_gaps]
 growth = [(each[55] / each[40]) ** (1 / 15) for each in parting]
 assert 1.3 < min(growth) <= max(growth) < 1.6
 
@@ -1096,14 +1112,14 @@ assert 1.3 < min(growth) <= max(growth) < 1.6
 # Near it the difference grows by a factor of about 1.4 in every step.
 # Once it is large enough to count, the loss falls; from 10⁻¹⁰, later.
 #
-# Exact twins stay at one half where both heads are rounded alike. (A difference of 0 is drawn at 10⁻¹⁷.)
-# On some machines rounding parts them, and their loss falls last.
+# Heads kept equal stay at one half.
+# Without the copying, even a difference the size of a rounding error, 10⁻¹⁵, grows (folded cell).
 #
 # So parameters start at random: this is called **symmetry breaking**. Two heads that started at random solved the task within 100 steps.
 #
 # ## What does a head look for?
 #
-# In one pattern of sentence, head 1 of the translator took the objects' articles to their nouns.
+# In one pattern of sentence, head 1 took the objects' articles to their nouns.
 # Does it do so elsewhere? (Of head 3 we claim no more.)
 # Here is another sentence; type your own with several articles.
 
@@ -1129,7 +1145,7 @@ with written_for(other_text, explorer.text):
 # Are articles the job of head 1, or does it take every word to the next noun?
 # We count in 200 varied sentences of the course corpus (1000 where there is a GPU).
 # Its pairs are generated, and come with **gold links**: which word translates which.
-# They tell us the nouns: German writes these with a capital (the first word does not count).
+# They tell us the nouns: German writes these, and names, with a capital (a first word counts only if it is a name).
 
 # %%
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -1177,6 +1193,7 @@ ARTICLES = {"the", "a", "an"}
 POSSESSIVES = {"my", "your", "his", "her", "its", "our", "their"}
 GROUPS = ["article right before", "article further left", "possessive", "adjective"]
 GROUPS += ["any other word"]
+NAMES = {"Anna", "Maria", "Paul", "Peter"}
 
 
 def group_of(words, word, noun):
@@ -1197,7 +1214,8 @@ def before_nouns(pair):
     """Group, row, and tokens of the next noun, of each word with a noun after it."""
     spans = word_spans(pair.src_words, translator.tokenizer.tokens(pair.src))
     capital = {t: word[0].isupper() for t, word in enumerate(pair.tgt_words)}
-    nouns = {s for s, t in pair.links if t and capital[t]}  # German nouns have one
+    first = pair.tgt_words[0].removesuffix("s") in NAMES  # or only at the start
+    nouns = {s for s, t in pair.links if capital[t] and (t or first)}
     words = [word.lower() for word in pair.src_words]
     for word in range(max(nouns, default=0)):
         if word not in nouns:
@@ -1213,6 +1231,10 @@ of_example = [
 counted, their_nouns = "a the Your strong told", "story men mother men men"
 in_table = zip(GROUPS, counted.split(), their_nouns.split(), strict=True)
 assert sorted(of_example) == sorted(in_table)
+firsts = {pair.tgt_words[0] for pair in pairs}  # of German nouns, only names
+later = (word for pair in pairs for word in pair.tgt_words[1:])
+german_nouns = {word for word in later if word[0].isupper()}
+assert {word.removesuffix("s") for word in firsts & german_nouns} <= NAMES
 
 # %% [markdown]
 # `before_nouns` (folded) gives each counted word's group and row, and the tokens of its next noun.
@@ -1251,7 +1273,7 @@ assert roles[:4, [0, 2, 3]].max() < 0.6
 # (In brackets: how many words.)
 #
 # We picked head 1 by looking at one sentence.
-# Now the first half of the sentences picks the best head for articles, and the second scores it.
+# Now the first half of the sentences picks the best of the four heads for articles, and the second scores it.
 # The 95 % interval tells how far chance may have moved the score [@wilson1927].
 
 # %% tags=["hide-input"]
