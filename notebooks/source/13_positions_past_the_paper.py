@@ -86,7 +86,7 @@ assert max(scores_added) - min(scores_added) > 1
 # From such vectors a model *can* learn to use only the distances; nothing makes it do so.
 #
 # The three encodings of this lesson leave the model no choice.
-# They act on the score itself, in every layer. When both words move on together, the score stays the same.
+# They act on the score itself, in every layer. When both words move on together, the score stays the same. Such an encoding is a **relative position**.
 # The **offset** is the position of the key minus the position of the query, n − m. For *it*, *cat* has the offset −3.
 #
 # | encoding | score of query q at m for key k at n | learned |
@@ -96,7 +96,6 @@ assert max(scores_added) - min(scores_added) > 1
 # | rotary | turned q · turned k / √d_k | nothing |
 #
 # Most current large language models use rotary positions (Llama, Mistral, Qwen); BLOOM and MPT use ALiBi, T5 uses relative biases.
-# Such an encoding is a **relative position**.
 # (A whole model may still find out where a word stands, as a text has ends.)
 #
 # ## One learned number for each offset
@@ -177,12 +176,12 @@ def trained(encoding, *, rate, seed=0, **options):
 
 
 biased, biased_shares = trained("relative", d_k=8, rate=3e-3)
-learned = biased.layers[0].self_attn.relative  # both layers share it, as in T5
+relative_bias = biased.layers[0].self_attn.relative  # both layers share it, as in T5
 
 # %% tags=["hide-input"]
 from course_lib.figures import curves, new_figure, styled
 
-learned_biases = learned.table.detach().cpu()  # (heads, offsets -15 to 15)
+learned_biases = relative_bias.table.detach().cpu()  # (heads, offsets -15 to 15)
 figure = curves(
     {"mean over 8 heads": (range(-15, 16), learned_biases.mean(dim=0))},
     xlabel="offset of the key in words (negative: before the query)",
@@ -192,7 +191,9 @@ figure = curves(
 best_bias = learned_biases.mean(dim=0).argmax().item() - 15
 choice = {0: 0, -1: 1, -4: 2}.get(best_bias)
 figure.axes[0].lines[0].set_markevery(1)
-of_biases.reveal(best_bias if choice is None else of_biases.choices[choice])
+why = "any noun may be the last one, so nearer must beat farther" if choice == 1 else ""
+best_offset = best_bias if choice is None else of_biases.choices[choice]
+of_biases.reveal(best_offset, because=why)
 figure
 
 # %% tags=["hide-input"]
@@ -214,8 +215,63 @@ assert biased_shares[0] > 0.98
 # A steep head prefers its neighbors; a flat one sees far.
 #
 # ALiBi was made for decoders, where a causal mask hides all keys after the query. There a row of biases is …, −2, −1, 0, times the slope.
-# An encoder sees those too, and the paper gives no slope for them.
-# We give the keys *after* the query the slopes of the heads in reverse order. That is this course's choice.
+# An encoder sees those keys, too. Usually it mirrors the biases, with one slope for both directions: −slope · |offset|, as in MosaicBERT [@portes2023] and Jina Embeddings 2 [@gunther2023].
+
+# %%
+of_mirror = Predict(
+    "A layer with one slope reads a text backwards. What becomes of its results?",
+    ["the same, in reverse order", "others, as the words have moved"],
+    section="A number that needs no learning: ALiBi",
+)
+of_mirror
+
+# %% [markdown]
+# Here is such a layer. The results of the reversed text are put in order again before we compare.
+
+
+# %% tags=["hide-input"]
+from course_lib.attention import MultiHeadAttention
+from course_lib.position import ALiBi
+
+
+@torch.no_grad()
+def attend(x, relative, mask=None):
+    """Self-attention of 4 heads with seeded weights, (length, 64) to (length, 64)."""
+    torch.manual_seed(1)
+    layer = MultiHeadAttention(64, 4, relative=relative).double()
+    return layer(x[None], x[None], x[None], mask)[0]
+
+
+text = torch.randn(20, 64, generator=generator, dtype=torch.float64)
+
+
+# %% tags=["hide-input"]
+class OneSlope(ALiBi):
+    """The same slope before and after the query."""
+
+    def forward(self, query, keys):
+        before = self.bias(query.shape[-2], keys.shape[-2]).tril()
+        return query, keys, (before + before.transpose(1, 2)).to(query)
+
+
+def mirror_gap(relative):
+    """How far apart the results of a text are, read forwards and backwards."""
+    return apart(attend(text.flip(0), relative).flip(0), attend(text, relative))
+
+
+gap = mirror_gap(OneSlope(4))
+print(f"one slope: forwards and backwards are {gap:.0e} apart")
+of_mirror.reveal(of_mirror.choices[int(gap > 1e-6)])
+
+# %% tags=["hide-input"]
+assert gap < 1e-12 and mirror_gap(ALiBi(4)) > 1e-3
+
+# %% [markdown]
+# With one slope the layer cannot tell left from right: *the dog sees the cat* is *cat the sees dog the*.
+# MosaicBERT and Jina live with that, perhaps because their words, and a special token at the beginning, give the direction away.
+# Our random stories hardly give such hints, and ask for the noun *before*.
+#
+# So we give the keys *after* the query the slopes of the heads in reverse order. That is this course's choice.
 
 
 # %%
@@ -236,7 +292,6 @@ class OurALiBi(nn.Module):
 
 # %% tags=["hide-input"]
 from course_lib.figures import Panel, panels
-from course_lib.position import ALiBi
 
 sentence = ["The", "dog", "sees", "the", "cat"]
 bias = ALiBi(num_heads=4).bias(5, 5)  # (heads, queries, keys)
@@ -270,82 +325,16 @@ assert (bias[0].diff(dim=-1).tril(-1)[1:] >= 0).all() and bias.max() == 0
 assert bias[0, 4, 0] < bias[0, 0, 4] and bias[3, 4, 0] > bias[3, 0, 4]
 
 # %% [markdown]
-# The usual ALiBi of an encoder has one slope for both directions, −slope · |offset|, as in MosaicBERT [@portes2023] and Jina Embeddings 2 [@gunther2023].
-# Why did we not do that?
-
-# %%
-of_mirror = Predict(
-    "A layer with one slope reads a text backwards. What becomes of its results?",
-    ["the same, in reverse order", "others, as the words have moved"],
-    section="A number that needs no learning: ALiBi",
-)
-of_mirror
-
-# %% [markdown]
-# Here is such a layer, and ours. The results of the reversed text are put in order again before we compare.
-
-
-# %% tags=["hide-input"]
-from course_lib.attention import MultiHeadAttention
-
-
-@torch.no_grad()
-def attend(x, relative, mask=None):
-    """Self-attention of 4 heads with seeded weights, (length, 64) to (length, 64)."""
-    torch.manual_seed(1)
-    layer = MultiHeadAttention(64, 4, relative=relative).double()
-    return layer(x[None], x[None], x[None], mask)[0]
-
-
-text = torch.randn(20, 64, generator=generator, dtype=torch.float64)
-
-
-# %% tags=["hide-input"]
-class OneSlope(ALiBi):
-    """The same slope before and after the query."""
-
-    def forward(self, query, keys):
-        before = self.bias(query.shape[-2], keys.shape[-2]).tril()
-        return query, keys, (before + before.transpose(1, 2)).to(query)
-
-
-gaps = []
-for name, relative in (("one slope", OneSlope(4)), ("two slopes", ALiBi(4))):
-    backwards = attend(text.flip(0), relative).flip(0)
-    gaps.append(apart(backwards, attend(text, relative)))
-    print(f"{name:10}: forwards and backwards are {gaps[-1]:.0e} apart")
-of_mirror.reveal(of_mirror.choices[int(gaps[0] > 1e-6)])
-
-# %% tags=["hide-input"]
-assert gaps[0] < 1e-12 and gaps[1] > 1e-3
-
-# %% [markdown]
-# With one slope the layer cannot tell left from right: *the dog sees the cat* is *cat the sees dog the*.
-# MosaicBERT and Jina live with that, perhaps because their words, and a special token at the beginning, give the direction away.
-# Our random stories hardly give such hints, and ask for the noun *before*.
-#
-# Two slopes have a price: a head that is steep behind is flat ahead, so its weight goes to later nouns.
-# Suppose that a head scores all nouns alike, every fourth word is a noun, and the last one is right before the query. How much weight can the best of 8 heads give to that one, if it sees both sides, or only the words before?
+# The price: a head that is steep behind is flat ahead, so its weight goes to later nouns.
+# Let every fourth word be a noun, the last one right before the query, and all of them score alike. With 8 published slopes the best head gives the last noun 13 % of its weight; with slopes 16 times as steep, 81 %.
 
 # %% tags=["hide-input"]
 nouns = torch.arange(-29, 32, 4)  # offsets; the last noun is at -1
-shares = {}
-for name, scale in (("published", 1.0), ("16 times as steep", 16.0)):
+for scale, percent in ((1.0, 13), (16.0, 81)):
     biases = ALiBi(8, scale=scale).bias(64, 64)[:, 32, 32 + nouns]  # (heads, nouns)
-    both = biases.softmax(dim=1)[:, nouns == -1].flatten()
-    before = biases[:, nouns < 0].softmax(dim=1)[:, -1]
-    shares[name] = both.max(), before.max()
-    print(f"{name:18} best head: {both.max():.0%} of both sides", end=", ")
-    print(f"{before.max():.0%} of one")
-
-# %% tags=["hide-input"]
-assert shares["published"][0] < 0.3 < 0.45 < shares["16 times as steep"][0]
-assert shares["published"][1] > 0.8
+    assert round(100 * biases.softmax(dim=1)[:, nouns == -1].max().item()) == percent
 
 # %% [markdown]
-# The published slopes do well on one side and badly on both.
-# With slopes 16 times as steep, the middle heads are steep on both sides.
-#
 # ## Turning queries and keys: rotary
 #
 # The two biases do not look at the words.
@@ -567,11 +556,11 @@ assert apart(other, scores) > 0.1 and apart(moved, scores) < 1e-9
 # %%
 from course_lib.widgets import OffsetExplorer
 
-OffsetExplorer(learned, query=20, key=14, shift=8)
+OffsetExplorer(relative_bias, query=20, key=14, shift=8)
 
 # %% tags=["hide-input"]
 for encoding in ("rotary", "relative", "alibi", "sinusoids", "words"):
-    shown = OffsetExplorer(learned, encoding=encoding).compute()[0]
+    shown = OffsetExplorer(relative_bias, encoding=encoding).compute()[0]
     change = apart(shown[:, 8:, 8:], shown[:, :-8, :-8])
     assert (change > 0.1) == (encoding == "words"), encoding
 
@@ -609,7 +598,6 @@ assert usual_shares[0] > 0.98 and usual_shares[2] < usual_shares[1] < 0.85
 # Training every encoding three times takes longer than a lesson, so we did it beforehand (`python -m course_lib.experiments positions`).
 # Here are the means over three seeds, with a 95 % interval. (What we train on this page has one seed.)
 # *none* has no encoding, *learned* a learned vector for each position. The relative bias has 4 heads here, our reader above 8.
-# Both lines of ALiBi use our two slopes.
 
 # %% tags=["hide-input"]
 from course_lib.experiments import final_results, read_record
@@ -648,14 +636,15 @@ race = {  # name to side of the record
 
 # %% tags=["hide-input"]
 long_names = {
-    "ALiBi": "ALiBi, 16 times as steep",
+    "ALiBi, published slopes": "ALiBi, two-sided, published slopes",
+    "ALiBi": "ALiBi, two-sided, 16 times as steep",
     "rotary": "rotary, 4 heads of 16",
     "rotary, narrow heads": "rotary, 8 heads of 8",
 }
-print(f"{'':25}{'16 words':>15}{'32 words':>15}{'64 words':>15}")
+print(f"{'':35}{'16 words':>15}{'32 words':>15}{'64 words':>15}")
 for name, side in race.items():
     shares = (told(results[side], place) for place in range(3))
-    print(f"{long_names.get(name, name):25}", *shares)
+    print(f"{long_names.get(name, name):35}", *shares)
 
 # %% tags=["hide-input"]
 counting = []
@@ -666,13 +655,16 @@ for length in (16, 32, 64):  # the stories that the readers were asked about
     most = counts == counts.max(dim=1, keepdim=True).values
     share = most / most.sum(dim=1, keepdim=True)  # ties: one of them at random
     counting.append(share.gather(1, answers)[asked].mean().item())
-print(f"{'most frequent noun':25}", *(f"{each:6.1%}{'':8}" for each in counting))
+print(f"{'most frequent noun':35}", *(f"{each:6.1%}{'':8}" for each in counting))
 
 # %% tags=["hide-input"]
 for place, share in enumerate(counting):
     assert abs(share - mean("none", place)) < 0.04
 assert round(100 * mean(race["rotary"], 2)) == 43
 assert round(100 * mean(race["rotary, narrow heads"], 2)) == 97
+final_runs = [run for run in record["runs"] if run["stage"] == "final"]
+both = (race["rotary"], race["rotary, narrow heads"])
+assert {run["choices"]["rate"] for run in final_runs if run["side"] in both} == {1e-3}
 
 # %% [markdown]
 # Every encoding solves the trained length. Without one, the reader does about as well as someone who always names the story's most frequent noun (the last line).
@@ -775,13 +767,13 @@ assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
 # The learned table has 86 %, with a wide spread.
 # Rotary positions have no rows, so one intervention is enough.
 #
-# A caution: the mask also hides most of the other nouns, and in a long story more nouns share the attention. So there is a third possible cause: **dilution**. For rotary positions we test it below; for sinusoids and tables we have not.
+# A caution: the mask also hides most of the other nouns, and in a long story more nouns share the attention. So there is a third possible cause: **dilution**. For rotary positions we test a part of it below; for sinusoids and tables we have not.
 #
 # ## Which offsets do the harm?
 #
 # An untrained offset *need not* do harm: ALiBi with steep slopes meets the same ones and does not fail.
 # Nor do rotary positions with 8 heads of 8 features: at 64 words they are right in 97 of 100 cases, those with 4 heads of 16 in 43.
-# The task, the encoding and the base are the same; only the heads differ.
+# The task, the encoding, the base and the chosen learning rate are the same; only the heads differ.
 # Why? That is the riddle of this lesson.
 #
 # With the heads, the wavelengths change: pair *i* of the features turns once around in 2π · base^(2i/d_k) words (lesson [02](02_position.ipynb)).
@@ -862,12 +854,12 @@ def draw_wave(axes, every, wave):
 of_heads = wavelengths(16, 1e4)
 figure = draw_waves(
     {
-        "6 words: wrong already in training": of_heads[0],
-        "20 words: wrong only in longer texts": of_heads[1],
+        "6 words: more peaks already in training": of_heads[0],
+        "20 words: more peaks only in longer texts": of_heads[1],
         "63 words: high again at both ends": of_heads[2],
-        "200 words: never wrong here": of_heads[3],
+        "200 words: no other peak, but heights that training never shows": of_heads[3],
     },
-    title="A wave is dangerous if training shows one peak and a longer text shows more",
+    title="A wave is suspect if training shows one peak and a longer text shows more",
 )
 figure
 
@@ -877,23 +869,23 @@ assert [sum(abs(peak) <= 15 for peak in peaks) for peaks in all_peaks] == [5, 1,
 assert [len(peaks) for peaks in all_peaks[1:]] == [7, 2, 1] and len(all_peaks[0]) > 5
 assert round(all_peaks[2][1]) == 61  # of 64 words only 0, 1 and 2 have a key there
 assert math.cos(2 * math.pi * 61 / of_heads[2]) > 0.9  # at -63, 61 words from -2
-assert abs(30 / of_heads[1] - 1.5) < 0.02 and 30 / of_heads[2] < 0.5  # turns
+assert abs(30 / of_heads[1] - 1.5) < 0.02 and 30 / of_heads[3] < 1 / 6  # turns
+heights = [math.cos(2 * math.pi * (each + 2) / of_heads[3]) for each in range(-15, 64)]
+assert heights[-1] < min(heights[:31]) - 1  # at 63, and at the trained offsets
 
 # %% [markdown]
-# Each wave is a hand of a clock. Say that offset −2 is ten past nine.
+# Each wave is a hand of a clock.
 #
 # - *6 words*, the second hand: five peaks in the grey band. A head that trusts this pair alone makes mistakes *in training*, so it learns not to.
-# - *20 words*, the minute hand: one peak in the grey band. In training, "ten past" means "about two words back" and nothing else. Outside the band it is ten past again, at 18, −22, 38, … No training story has such offsets, so nothing ever corrects it.
-# - *63 words*: one peak in the grey band; the next at 61, where few words have a key.
-# - *200 words*, the hour hand: one peak in the grey band, and no other in a text of 64 words.
+# - *20 words*, the minute hand: one peak in the grey band. In training, this angle means "about two words back" and nothing else. Outside the band the hand stands there again, at 18, −22, 38, … No training story has such offsets, so nothing ever corrects it.
+# - *63 words*, a slower hand: one peak in the grey band; the next at 61, where few words have a key.
+# - *200 words*, the hour hand: no alias in a text of 64 words, but another danger. Training shows it 30/200 of a turn; at offset 63 it stands where it never stood. For large models such new angles are the usual explanation [@liu2024].
+#
+# The pair with 20 words meets no new angle, as training takes it around one and a half times: its danger is the old angle at a new offset.
 #
 # So a pair is **suspect** if the preferred offset has no alias among the trained offsets, but one in the longer text.
 # Roughly: its wavelength is longer than the trained reach (15 words) and shorter than the longest offset of the test (63 words).
 # The pair with 63 words is only just suspect.
-#
-# No *angle* is new to the pair with 20 words: offsets −15 to 15 take it around one and a half times.
-# Slow pairs do reach new angles in longer texts. For large models that is the usual explanation [@liu2024].
-# Ours is another.
 #
 # So far this is a guess. Each of three tests can refute it.
 #
@@ -1007,10 +999,10 @@ def draw_aliases(scores, *shares, title):
 
 
 # %% tags=["hide-input"]
-def mark_offsets(axes, lines=aliases):
+def mark_offsets(axes):
     """The trained ones in grey, and lines at the aliases."""
     axes.axvspan(-15.5, 15.5, color="#dddddd", label="trained offsets")
-    for alias in lines:
+    for alias in aliases:
         words = f"aliases of −{-preferred}"
         axes.axvline(alias, color="black", lw=1, ls=":", label=words)
 
@@ -1082,8 +1074,8 @@ assert half == 48 and without_aliases > 0.9 and none_far > 0.93
 assert abs(without_others - all_seen) < 0.03
 
 # %% [markdown]
-# With the aliases hidden, nearly all lost answers come back.
-# Hiding the other 48 offsets changes almost nothing. They bring dilution and new angles of the slow pairs, so neither breaks the usual reader.
+# With the aliases hidden, nearly all lost answers come back: 95.3 %. The other 48 offsets are still seen, with their dilution and new angles, so those do not break the usual reader. (They are half of the far offsets: full dilution is not tested.)
+# The control, hiding these 48 instead, changes almost nothing.
 #
 # *Test 3: does another wavelength in place of the 20 words do better?*
 # We train new readers, like the usual one but for this wavelength: 20 words become 10, 30, 40 or 200. These are the *changed readers*.
@@ -1119,15 +1111,15 @@ of_change
 # %%
 waves = torch.tensor(wavelengths(16, 1e4))
 frequency = 2 * math.pi / waves
-changed, readers_of = {}, {}
+changed = {}
 for pair, wavelength in ((3, 2000), (1, 10), (1, 30), (1, 40), (1, 200)):
-    slower = frequency.clone()
-    slower[pair] = 2 * math.pi / wavelength
+    altered = frequency.clone()
+    altered[pair] = 2 * math.pi / wavelength
     torch.manual_seed(0)
-    reader = with_frequencies(Reader("rotary").to(device), slower)
+    reader = with_frequencies(Reader("rotary").to(device), altered)
     steps = 50 * len(train_reader(reader, rate=1e-3, seed=0))
     name = f"{waves[pair]:.0f} words to {wavelength}, {steps} steps"
-    changed[wavelength], readers_of[wavelength] = shares_of(name, reader), reader
+    changed[wavelength] = shares_of(name, reader)
 of_change.reveal(round(100 * changed[200][2]))
 
 # %% tags=["hide-input"]
@@ -1135,153 +1127,16 @@ assert changed[200][1] > 0.95 and min(changed[n][2] for n in (10, 40, 200)) > 0.
 assert changed[2000][2] + 0.15 < changed[30][2] < changed[10][2] - 0.1
 both = zip(changed[2000], usual_shares, strict=True)
 assert all(abs(one - other) < 0.06 for one, other in both)
+assert peaks_of(40) == [-42, preferred, 38] and changed[40][2] > 0.9
 
 # %% [markdown]
 # In these runs (one seed each), changing one wavelength of eight is enough to go from 45 % to 95 % and more; 30 words gets about halfway. The control is about as bad as the usual reader.
 #
 # That answers the riddle. With the base 10,000, heads of 16 have a minute hand, the pair with 20 words, and it gives far nouns at its aliases a high score. Heads of 8 do not have this pair.
 #
-# But the rule finds suspects, not culprits: 40 words are suspect, too, and do little harm. (The 200 words took more steps; with 20 words that [does not help](#Does-the-rule-hold-for-other-readers?).)
+# But the rule finds suspects, not culprits: 40 words are suspect, too (aliases at 38 and −42), and that reader keeps 96.5 %. A suspect shows where to look; only test 2 shows whether it did harm.
+# (The 200 words took more steps; with 20 words that [does not help](#Does-the-rule-hold-for-other-readers?).)
 #
-# We repeat tests 1 and 2 (reversed) on the readers with 30 and 40 words; 20 words is the usual reader. *Next* is the strongest other pair.
-
-
-# %% tags=["hide-input"]
-def test_1(reader):
-    """How much each pair's part of the score differs, as in test 1."""
-    parts = scores_by_pair(reader)[:, near_place]
-    return (parts.amax(dim=1) - parts.amin(dim=1)).tolist()
-
-
-def test_2(reader, wave):
-    """Aliases per query; right answers if nothing, aliases or others are hidden."""
-    there = [peak for peak in peaks_of(wave) if peak != preferred]
-    order = sorted(far_offsets, key=lambda each: min(abs(each - at) for at in there))
-    parts = torch.tensor(order).tensor_split([0, half])  # none, nearer half, the rest
-    at_alias = torch.isin(offset_of, torch.tensor(there).round().long())
-    shares = [share_right(reader, ~torch.isin(offset_of, part)) for part in parts]
-    return at_alias.sum().item() / len(at_alias), *shares
-
-
-# %% tags=["hide-input"]
-relied, suffered = {}, {}
-print("            score differs by      right at 64 words, hidden:")
-print("          this pair     next     nothing   aliases    others")
-for once_around in (of_heads[1], 30, 40):
-    suspect, name = readers_of.get(once_around, usual), f"{once_around:.0f} words"
-    _, size, *_ = sizes = test_1(suspect)
-    next_size = max(each for each in sizes if each != size)
-    _, *shares = suffered[name] = test_2(suspect, once_around)
-    print(f"{name} {size:11.1f}{next_size:9.1f}  ", end="")
-    print(*(f"{share:10.1%}" for share in shares), sep="")
-    relied[name] = size / sum(sizes)
-
-# %% tags=["hide-input"]
-assert min(relied.values()) > 0.5  # more than all other pairs together
-assert [found[0] for found in suffered.values()] == [2.25, 1.1875, 0.75]
-lost = {}
-for name, (_, seen, no_aliases, no_others) in suffered.items():
-    assert no_aliases > 0.93 and abs(no_others - seen) < 0.04, name
-    lost[name] = no_aliases - seen
-assert lost["20 words"] > lost["30 words"] + 0.05 > lost["40 words"] + 0.1
-assert -0.01 < lost["40 words"] < lost["20 words"] / 6  # a third would be in step
-as_above = all_seen, without_aliases, without_others
-both = zip(suffered["20 words"][1:], as_above, strict=True)
-assert all(abs(one - other) < 0.01 for one, other in both)
-
-# %% [markdown]
-# All three rely on this pair, and all lose answers at its aliases; with 40 words they lose little.
-# In that reader the word right before the query still outscores every far noun (see the folded "Why is 40 words milder?").
-# The reason is open (one seed each).
-
-
-# %% tags=["hide-input"]
-# Why is 40 words milder? Scores and weights in test 1's head of each reader.
-# "near" is in the grey band, "others" are no nouns.
-def in_head(reader):
-    """Test 1's head: scores (offsets,) and weights of nouns (far) and others (near)."""
-    query, key, asked = turned_heads(reader)
-    scores = torch.einsum("shqpt,shkpt->shqk", query, key) / key[0, 0, 0].numel() ** 0.5
-    kinds = [asked[:, :, None] & each[:, None] for each in (~asked, asked)]
-    sums = [along((scores * kind[:, None]).sum(dim=0)) for kind in kinds]
-    counts = [along(kind.sum(dim=0)) for kind in kinds]
-    nouns, others = (total / count for total, count in zip(sums, counts, strict=True))
-    head = nouns[:, 47:62].std(dim=1).argmax()  # -15 to -1
-    weights = scores[:, head].softmax(dim=-1)  # (stories, queries, keys)
-    parts = kinds[0] & ~near, kinds[1] & near
-    shares = [(weights[part].sum() / asked.sum()).item() for part in parts]
-    return nouns[head], others[head], *shares
-
-
-# %% tags=["hide-input"]
-close = [place for place, each in enumerate(offsets) if abs(each) <= 15]
-away = [place for place, each in enumerate(offsets) if abs(each) > 15]
-
-
-def draw_scores(axes, wave, nouns, others, on_far, on_others):
-    """One reader's scores, the highest ones of near others and of far nouns marked."""
-    mark_offsets(axes, [peak for peak in peaks_of(wave) if peak != preferred])
-    axes.plot(offsets, nouns, color="C0", label="nouns")
-    axes.plot(offsets, others, color="C1", lw=1.2, label="others (no nouns)")
-    line = dict(color="black", lw=1.2, ls="--", label="highest near other")
-    axes.axhline(others[close].max().item(), **line)
-    hollow = dict(mfc="none", mec="#d55e00", mew=2, ms=9, label="highest far noun")
-    best = max(away, key=nouns.tolist().__getitem__)
-    axes.plot(offsets[best], nouns[best].item(), "o", ls="", **hollow)
-    told_far = f"far nouns get {on_far:.0%} of the weight"
-    name = f"{wave} words: {told_far}, near others {on_others:.0%}"
-    axes.set_title(name, loc="left")
-
-
-# %% tags=["hide-input"]
-@styled
-def draw_readers(found, title):
-    """A panel for each reader; all have the same scale."""
-    figure, first = new_figure(title, 8.0, 6.2), None
-    for row, (wave, each) in enumerate(found.items(), start=1):
-        axes = figure.add_subplot(3, 1, row, sharey=first, ylabel="mean score")
-        first = first or axes
-        draw_scores(axes, wave, *each)
-    axes.set_xlabel("offset of the key in words")
-    words = dict(zip(*reversed(first.get_legend_handles_labels()), strict=True))
-    figure.legend(words.values(), words.keys(), loc="outside lower center", ncols=3)
-    return figure
-
-
-# %% tags=["hide-input", "hide-output"]
-# Why is 40 words milder?
-in_heads = {each: in_head(readers_of.get(each, usual)) for each in (20, 30, 40)}
-figure = draw_readers(
-    in_heads,
-    title="Far nouns peak alike in all three readers, near words ever higher",
-)
-figure
-
-# %% tags=["hide-input"]
-torch.testing.assert_close(
-    in_heads[20][0], usual_pairs.sum(dim=0), rtol=0, atol=0.01, equal_nan=True
-)
-high = {  # near nouns, near others, far nouns
-    words: [nouns[close[:15]].max(), others[close].max(), nouns[away].max()]
-    for words, (nouns, others, *_) in in_heads.items()
-}
-for one, two in ((20, 30), (30, 40)):
-    assert high[one][0] < high[two][0] - 1 and high[one][1] < high[two][1] - 3
-    assert abs(high[one][2] - high[two][2]) < 5
-    assert in_heads[one][2] > in_heads[two][2] + 0.1  # the weight of far nouns
-    assert in_heads[one][3] < in_heads[two][3] - 0.1  # and of near others
-
-# %% tags=["hide-input"]
-of_nouns, of_others, on_far, _ = in_heads[40]
-last_noun, next_other = of_nouns[offsets.index(-4)], of_others[offsets.index(-1)]
-assert last_noun + 2 < high[40][2] < next_other - 1
-assert on_far < 0.06 and peaks_of(40) == [-42, preferred, 38]
-for words, (nouns, others, *_) in in_heads.items():
-    before = offsets.index(-1)  # the word right before the query, noun or not
-    outscores = min(nouns[before], others[before]) > high[words][2]
-    assert outscores == (words == 40)
-
-# %% [markdown]
 # ### What happens at 96 words?
 #
 # Take the changed reader with 200 words. Its pair with 63 words was only just suspect.
@@ -1296,7 +1151,7 @@ of_limit = Predict(
 of_limit
 
 # %% tags=["hide-input"]
-reader = with_frequencies(reader, slower, length=128)
+reader = with_frequencies(reader, altered, length=128)
 limit = shares_of("at 64, 96 and 128 words:", reader, (64, 96, 128))
 of_limit.reveal(round(100 * limit[1]))
 
@@ -1335,7 +1190,6 @@ label = "line four, trained longer"
 print(f"{label:27}", told(results[longer], 1), told(results[longer], 2), "", short)
 
 # %% tags=["hide-input"]
-final_runs = [run for run in record["runs"] if run["stage"] == "final"]
 took = {
     side: [run["results"]["steps"] for run in final_runs if run["side"] == side]
     for side in (race["rotary"], longer)
@@ -1358,7 +1212,7 @@ assert few + 0.05 < more < many
 
 # %% [markdown]
 # - It is not the wide heads that break a reader: lines with the same wavelengths do about the same, one and two, three and four, five and six. (The intervals are wide.)
-# - Readers without any wavelength between 7 and 62 words do best. Those with 20 and few others do worst. Those with many lie between; the rule does not foresee that.
+# - Of these readers, those without any wavelength between 7 and 62 words do best. Those with 20 and few others do worst. Those with many lie between; the rule does not foresee that.
 # - At d_k 16 both a larger base *and* a smaller one do better than 10,000. @liu2024 find the same for Llama 2, when they continue its training with other bases.
 # - Four times as many steps do not help: no short story has far offsets.
 #
@@ -1377,15 +1231,16 @@ assert few + 0.05 < more < many
 @torch.no_grad()
 def lowered(column):
     """Right answers at 64 words, with the numbers of one offset lowered."""
-    before = learned.table.clone()
-    learned.table[:, column] -= before[:, -1] - before[:, 16]  # offset 16 - 15 = 1
-    share = share_right(biased, near | ~near)
-    learned.table.copy_(before)
+    table = relative_bias.table
+    before = table.clone()
+    table[:, column] -= before[:, -1] - before[:, 16]  # offset 16 - 15 = 1
+    share = share_right(biased, torch.ones_like(near))
+    table.copy_(before)
     return share
 
 
 surgery = {
-    "as trained": share_right(biased, near | ~near),
+    "as trained": share_right(biased, torch.ones_like(near)),
     "number of 15 lowered": lowered(-1),
     "number of −15 lowered": lowered(0),
     "both sides hidden": share_right(biased, near),
@@ -1432,11 +1287,11 @@ assert round(100 * mean("rotary, causal", 2)) == 91 and 0.55 < cut < 0.75
 
 # %% [markdown]
 # The same rotary encoding keeps 91 % under the mask. Aliases before the query remain; those after it are hidden.
-# (That is not all: hiding the far words ahead from the usual reader helps much less, as the last line shows.)
+# That alone does not explain it: hiding the far words ahead from the usual reader brings only 68 %, as the last line shows.
 #
 # At 16 words the mask nearly replaces an encoding.
 # Each word sees itself and the words before it, and a first layer can pass on how many those are [@haviv2022; @kazemnejad2023].
-# At 64 words all three gain, as the mask hides the nouns ahead, and ALiBi's published slopes fail no more.
+# At 64 words all three gain, and ALiBi's published slopes fail no more. How much is due to the order, and how much to the hidden nouns ahead, we have not tested.
 
 # %% tags=["hide-input"]
 alibi = [run for run in record["runs"] if run["side"] == "ALiBi, d_k 8"]
@@ -1451,7 +1306,7 @@ assert {run["choices"]["scale"] for run in alibi if run["stage"] == "final"} == 
 # - A larger base: Code Llama goes from 10,000 to a million [@roziere2023]. Wavelength *i* grows by the factor 100^(2i/d_k): 1 for the fastest pair, 93 for the slowest (d_k = 128).
 # - **Position interpolation** [@chen2023]: all positions of a text that is four times as long are divided by four. That makes all wavelengths four times as long.
 #
-# We try the second. It takes slow pairs back to trained angles; does it also help against aliases?
+# We try the second. It takes slow pairs back to trained angles; does it also help our reader?
 # Our largest offset, 63, becomes 15¾: hardly beyond the trained 15. But most offsets now fall between two trained ones, such as 2¼.
 # Here is the usual reader with its wavelengths times 1, 2 and 4, and no further training:
 
@@ -1509,7 +1364,7 @@ assert stretched[0] < 0.7  # 16 words
 
 # %% [markdown]
 # Neither way works without more training. So `train_on` gives the stretched usual reader 400 steps on stories of 16 words. That is a *repaired reader*.
-# The control is a *fresh reader*: a new one with the same wavelengths and only these 400 steps.
+# There are two controls: a *fresh reader*, a new one with the same wavelengths and only these 400 steps; and the usual reader with 400 more steps, but not stretched.
 
 
 # %% tags=["hide-input"]
@@ -1536,6 +1391,7 @@ for way in ("all waves", "slow waves"):
     for start, reader in starts.items():
         train_on(with_frequencies(reader, ways[way]), steps=400)
         repaired[way, start] = shares_of(f"{start}, {way} × 4", reader)
+more_steps = shares_of("usual, 400 more steps", train_on(deepcopy(usual), steps=400))
 
 # %% tags=["hide-input"]
 for (way, start), shares in repaired.items():
@@ -1544,10 +1400,10 @@ for (way, start), shares in repaired.items():
         assert shares[0] > 0.97 and shares[2] > 0.87
 fresh = repaired["all waves", "fresh"]
 assert fresh[0] > 0.95 > 0.6 > fresh[2]
-assert repaired["slow waves", "fresh"][2] > 0.8
+assert repaired["slow waves", "fresh"][2] > 0.8 and more_steps[2] < 0.6
 
 # %% [markdown]
-# It works: both repaired readers are above 90 % at 64 words, where the usual reader had 45 %. So stretching helps against aliases, too.
+# It works: both repaired readers are above 90 % at 64 words, where the usual reader had 45 %, and 39 % after the same 400 steps without stretching. Whether the aliases have lost their power, test 2 would have to show.
 # They also lead the fresh ones, partly perhaps by more training: they lead at 16 words, too.
 # The fresh reader with the suspect 25 words fails; why the repaired one does not, we have not tested.
 #
@@ -1593,7 +1449,7 @@ Predictions()
 # Large models are thought to fail for another reason: new angles of slow pairs.
 #
 # The rule only names suspects: readers with a wave of 40 words, or of 25 after the repair, are right in more than 90 of 100 cases.
-# Under a causal mask, as in language models, the same rotary encoding keeps 91 %: aliases before the query remain, those after it are hidden.
+# Under a causal mask, as in language models, the same rotary encoding keeps 91 %. Aliases after the query are hidden, but that alone does not explain it.
 #
 # One small task on one small model shows what *can* happen, and how to find out.
 # A task where the answer is always near favors what prefers near words: expect another order if the question were who was named *first*.
