@@ -473,7 +473,7 @@ shown = [
     Block(own_map, tuple(own_weights.shape), "", (0.9, 0), kind),
     Block(names[0], size, "<s> Die Katze", (0, 1.3)),
     Block(own, size, "after self-attention", (1.9, 1.3)),
-    Block(names[1], tuple(small_memory[0].shape), sentence, (2.15, 0)),
+    Block(names[1], tuple(small_memory[0].shape), sentence, (1.98, 0)),
     Block(memory_map, tuple(memory_weights.shape), "", (3.35, 0), kind),
     Block(cross, size, "after cross-attention", (4.2, 1.3)),
 ]
