@@ -183,7 +183,7 @@ assert (maps["decoder"].triu(1) == 0).all()
 # We take 1,000 trees whose sentences the model has never seen: `tree_of[n]` is a tree, `pairs[n]` its two sentences.
 # We *choose* the best head on the first half, and *report* its score on the second.
 # On the sentences that chose it, the winner looks better than it is.
-# (At first we use the second half for both: the winner is far ahead.)
+# (A first look uses the second half for both: there the winner is far ahead.)
 
 # %% tags=["hide-input"]
 from course_lib.data import encode_pairs, load_course, make_batch
@@ -401,7 +401,7 @@ aligners["fast_align"] = train_fast_align(texts), train_fast_align(backwards)
 
 # %% [markdown]
 # Either language may choose: each German word its English word, or the other way round (a head: by rows or columns; an aligner: trained in that direction).
-# On the first half English words choose better, for every head and both aligners; so they choose here, and the best head's 9 % become 8 %.
+# On the first half English words choose better, for every head and both aligners; so they choose here, and the best head's 9 % becomes 8 %.
 
 # %%
 of_best = Predict(
@@ -558,7 +558,7 @@ assert abs(error(merged("fast_align")) - 0.10) < 0.004
 # (The aligners learned from 20,000 pairs, the translator from 60,000.)
 #
 # But the head is better at one thing: it knows more often which of two equal words is meant.
-# In *Now a doctor is lending a coat to a student.*, the German student comes first: *einem Studenten einen Mantel*.
+# In *Now a doctor is lending a coat to a student.*, German puts the student first: *einem Studenten einen Mantel*.
 # A table gives each *a* the same scores, and the diagonal prefers the wrong pairs: fast_align takes them, the head finds the right ones.
 # Of the links of repeated words the head finds 91 %, fast_align 82 %; of those of single words, both find about 91 % (folded cells).
 #
@@ -771,7 +771,7 @@ assert of_verb[[2, 4, auf.row]].min() > 0.8 and of_verb[[3, 5]].max() < 0.45
 
 # %% [markdown]
 # Of fifteen candidates (folded cell) five are confirmed.
-# The other two are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary has a task after all.
+# The other two are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun): the bad dictionary has a place to look at after all.
 #
 # ## Question 2: does the model need encoder 1.1? Switch it off
 #
@@ -933,7 +933,7 @@ assert torch.equal(right(), all_right)  # no hook is left
 # But zeros are an unusual input: is part of the loss the shock?
 # Hardly: if the head always brings its mean output instead, we lose 31 and 42 points (folded cell).
 #
-# Decoder 0.3 has another task: of 251 tokens that are wrong only without it, 193 repeat the token just read (folded cells).
+# Without decoder 0.3 the model stutters: of 251 tokens that are wrong only without it, 193 repeat the token just read (folded cells).
 
 # %% tags=["hide-input", "hide-output"]
 # Which tokens are wrong only without a head, and which repeat the token just read?
@@ -1087,7 +1087,7 @@ for row in range(6):
         others = [head for head in range(4) if head != kept]
         three_off = [(KINDS[row // 2], row % 2, head) for head in others]
         alone[row, kept] = right(three_off, some).float().mean()
-print("sentences right, of a third, with only one head of a layer on: heads 0 to 3")
+print("sentences right, of 200, with only one head of a layer on: heads 0 to 3")
 for place, row in zip(places, alone, strict=True):
     print(f"{place:17}", *(f"{each:.0%}" for each in row))
 assert alone[5].max() < 0.35
@@ -1121,7 +1121,7 @@ for head in (1, 3):
     print(f"encoder 1.{head}: {to_noun[1, head] / total:.0%} of {total} pronouns")
 
 # %% [markdown]
-# By this number the two look like twins. Does the model need both?
+# By this number the two look like twins. Does the model suffer equally without either?
 # We switch off one of them, and count how many sentences with such an *it* *break* (right before, wrong now).
 # The control is other sentences of two clauses, as these have two.
 
@@ -1218,7 +1218,7 @@ of_twins = [shares["pronoun → its noun", head] for head in (1, 3)]
 assert of_twins[1].value == 0 and of_twins[1].high < of_twins[0].low
 
 # %% [markdown]
-# So the 54 % are mostly determiners again.
+# So most of these sentences break at a determiner: 29 of 34.
 # But on pronouns, too, the twins differ: without 1.1 one in eight is wrong, without 1.3 none.
 # (Not more, perhaps, because the decoder has read the true article, *die Stadt*.)
 # Ablation tests a pattern, but only if you look at what breaks.
@@ -1564,7 +1564,7 @@ assert 0.65 < mean_rows[4, 3, 4] < 0.85
 # %% [markdown]
 # All 754 articles (of only 28 nouns) follow the vector at *The*, and none follows that of another position.
 # The article of the *object* does the same: all 754 follow the vector at its *the*, and none that at its noun.
-# Here a map would have misled us: to predict this article, cross 1.0 (adjective → noun) puts three quarters of its weight on the noun (folded cell).
+# Here the map of cross 1.0 would have misled us: to predict this article, cross 1.0 (adjective → noun) puts three quarters of its weight on the noun (folded cell).
 #
 # ## Question 5: does encoder 1.1 bring it there? Switch off the others
 #
@@ -1624,7 +1624,7 @@ assert max(cost[head] for head in the_rest) < 0.13
 # ```
 # English    The  ◄────────────────  woman   sees   the   boy .
 #             │    gender, by 1.1      │
-#             │    (others help)       ┊   no article follows
+#             │    (others can, too)   ┊   no article follows
 #             │                        ┊   the vector at the noun
 #             ▼    all 754 articles follow the vector at "The"
 # German     Die
@@ -1739,10 +1739,10 @@ assert torch.equal(right(), all_right)  # nothing is permuted any more
 
 # %% [markdown]
 # - Cross 0.3: scrambled, 96 of 100 sentences are right, about as many as without the head: the model hardly needs it.
-# - Cross 1.2: scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). Perhaps other heads can replace what is missing, but cannot correct what is wrong.
+# - Cross 1.2: scrambled, it does more harm than switched off, as do the other heads of its layer (folded cell). So the model uses where cross 1.2 looks. (Perhaps other heads can replace what is missing, but cannot correct what is wrong.)
 # - All four heads of a layer: in layer 0 about 70 of 100 sentences stay right, in layer 1 almost none.
 #
-# Here both titles have a point: the map of cross 0.3 alone hardly matters, but the maps of its layer together do.
+# Here both titles have a point: a head may hardly be needed, whatever its map; but the maps of a layer together matter.
 # (One small model cannot judge two papers.)
 #
 # ### A dark cell that brings less

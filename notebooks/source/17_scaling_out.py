@@ -252,13 +252,12 @@ assert {*corners[:, 1]} >= {end for runs in longest for end in (min(runs), max(r
 
 # %% [markdown]
 # Whoever measured only the first three blue points might trust the green line.
-# At 32,000 pairs, its 58.2 are 16 BLEU too high. There was a hint: at 2,000 it passes below all three runs.
+# At 32,000 pairs, its 58.2 is 16 BLEU too high.
 # To test a fit, keep back a point.
 #
 # And our own file?
 # Its two epochs read fewer than 2,000 pairs; above, a smaller model with 1,000 pairs came to 30 BLEU after 32,000.
-# So train longer first, which needs no new sentences.
-# Warm-up, dropout and subwords are the record's:
+# So train longer first, which needs no new sentences. (Warm-up, dropout and subwords are the record's, too, so not one thing alone changes.)
 #
 # ```
 # python -m course_lib train --data mine.tsv --preset mini --epochs 40 --vocab-size 1000 \
@@ -629,7 +628,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 # We solve it for s. (Below 0 or above 1 it is no share: measure again.)
 #
 # A second law shows how little this tells.
-# Suppose that everything is divided, and each further process adds a constant cost of communication (a bad case: each sends to all others, one after another, all at the same time): N processes take 1/N + cost · (N − 1).
+# Suppose that everything is divided, and each further process adds the same cost of communication (a bad case: each process sends to every other in turn; the ring below avoids it): N processes take 1/N + cost · (N − 1).
 # We solve that for the cost.
 # (Four processes need four free cores: not measured.)
 
@@ -958,7 +957,7 @@ assert 3 < could / by_hand < 4
 assert paper_utilization("base") < paper_utilization("big")
 
 # %% [markdown]
-# The paper prints 3.3 · 10¹⁸: hours times devices times the operations per second that a GPU can sustain (section 6.1; we call it the peak; its 9.5 is chance).
+# The paper prints 3.3 · 10¹⁸: hours times devices times the operations per second that a GPU can sustain (section 6.1; we call it the peak; that both counts have 9.5 is chance).
 # The paper calls this the operations used; it is what the GPUs could have done. We count what the training needs.
 #
 # Ours divided by the paper's is the **utilization**: the part of the possible operations that a training uses.
@@ -973,8 +972,8 @@ assert paper_utilization("base") < paper_utilization("big")
 # The widget plans the base training on other devices.
 # It starts with the paper's 8 P100 GPUs, at 29 % of their peak.
 # Both axes are logarithmic, so without a serial share the line is straight; 8 devices take the paper's 12 hours (marked).
-# The 29 % already contain what eight GPUs lose to each other.
-# So a serial share is for a utilization measured on *one* device: set 5 %: if one device used 29 %, 8 would take 16 hours.
+# The 29 % already contains what eight GPUs lose to each other.
+# So a serial share is for a utilization measured on *one* device: if one reached 29 %, and 5 % were serial, 8 would take 16 hours. Set it.
 # Then try other devices, and fill in your price of a device-hour.
 
 # %%
@@ -1015,7 +1014,7 @@ assert round(0.05 / (0.05 + 0.95 / 64), 2) == 0.77
 #
 # Without a serial share, 64 devices cost as much as one: you save time, and pay nothing for it.
 # With 5 %, they cost four times as much.
-# The 5 % are of one device's time.
+# The 5 % is of one device's time.
 # With 64 devices they fill 77 % of the hours, and then 63 of the devices add nothing, but cost: N devices cost 1 + (N − 1) s times as much as one, here 1 + 63 · 0.05 = 4.15.
 #
 # ### A larger model, or more tokens?
@@ -1088,7 +1087,7 @@ Predictions()
 # - **more pairs**, until the training is too short to use them. At 32,000 pairs read, more than 4,000 brought next to nothing; at 128,000, eight times the pairs brought 7 BLEU. Change one at a time;
 # - **more processes**, until the serial part is all that is left: by Amdahl's law, the speed-up stays below 1/s. One measured speed-up gives s, but cannot show that the law is right;
 # - **sharding**, until the activations fill the memory. It makes room, not speed;
-# - **more money**, until devices wait: with 5 % serial, 64 devices cost four times as much as one.
+# - **more money**, until devices wait: if 5 % were serial, 64 devices would cost four times as much as one.
 #
 # More processes take the same step if each divides the loss of its rows by the tokens of the *whole* batch, and the gradients are added. (If the wrapper takes the mean, multiply by N.) The mean of the means is another training.
 # After a crash, `torchrun` starts all processes again from the last checkpoint; on CPUs the final weights were equal to the bit.
