@@ -524,7 +524,7 @@ assert shirts.total() < 20 < 100 < boys.total()
 # Boys are sick, tired and hungry; shirts are old, new and dirty.
 # A model that fills in *the boy is `<mask>`* and *the shirt is `<mask>`* well must know which words go with what.
 # So first we train on blanks, the **pretraining**. Then we put a linear layer, `head`, on the vector of the first token, `<s>`, and train all weights on a few labels, here for 200 steps of 32: **fine-tuning**.
-# Pretraining reads logits of every word from each vector (`generator(x)`); fine-tuning reads two from the first (`head(x[:, 0])`).
+# Pretraining reads logits of every word from each vector (`generator(x)`) and never asked anything at `<s>`; fine-tuning reads two logits there (`head(x[:, 0])`), so its vector learns to collect what the others know.
 # The result is a classifier (`TextClassifier`), and its step `cross_entropy(head(x[:, 0]), classes)`.
 #
 # The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence, with the same labels. (For the Transformers, 1,000 other labeled sentences chose one of two learning rates.) Fewer than 1 % of the test sentences occur among the labeled ones.
@@ -610,7 +610,7 @@ assert sum(tuple(words) in labeled for words, _ in parts[300]) / 1000 < 0.05
 
 # %% [markdown]
 # Pretraining helps. With the same 1,000 labels, 53 % become 59 % after 4,000 sentences with blanks, and 72 % after 40,000 (with ten times the steps, too).
-# Without it the Transformer does not even beat word pairs; with it and 1,000 labels it does, with every seed.
+# With 1,000 labels and without pretraining, the Transformer does not even beat word pairs; with it, it does, with every seed.
 # With 100 labels nothing is clearly better than guessing.
 # Is 72 % good? Word pairs with 80,000 labels are right on four of five, so at least that much can be known. (They met fewer than 5 % of the test sentences.)
 #
@@ -752,7 +752,7 @@ with written_for(playground.examples[0], playground.pixels):
 #
 # Now both halves. The parser is the Transformer of lesson 08, unchanged: words go in, brackets come out.
 #
-# A **constituency tree** puts labeled brackets around words that belong together: S is a sentence, SQ a question, NP a noun phrase, VP a verb phrase, PP a prepositional one.
+# A **constituency tree** puts labeled brackets around words that belong together: S is a sentence, SQ a question, NP a noun phrase, VP a verb phrase, PP a prepositional one, ADVP one that says when, where or how.
 # The grammar behind the course corpus knows the trees of its sentences.
 # Here is one as a row of brackets, with XX for each word, and then as the tree that it describes.
 
@@ -931,7 +931,7 @@ assert len(first_wrong) == 5 and max(first_wrong) > 37 and 37 not in first_wrong
 # The decoder attends to vectors. It does not ask where they come from.
 # So we keep the right half, with its words, and put pictures on the left: an **image captioner**.
 # `Captioner` is called like the Transformer, with pictures as sources: the step is `cross_entropy` of `model(pictures, tgt_in)` against `tgt_out`.
-# Its pictures are drawn by a program: 16 × 16 pixels, with one or two things, each of one color and shape. A patch has 4 × 4 pixels, so the memory has 16 vectors.
+# Its pictures are drawn by a program: 16 × 16 pixels, with one or two things, each of one color and shape. A patch has 4 × 4 pixels, so the memory has 16 vectors (no class token).
 # We train it, 184,000 parameters, on 6,000 pictures with captions in 1,000 steps of 64, and write out its forward pass.
 
 # %%
@@ -1228,7 +1228,7 @@ assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 #
 # Where is the shape lost, in the memory or in the decoder?
 # We let another reader look at the memory, after 1,000 steps: a **linear probe** (lesson [12](12_reading_attention.ipynb)), from the mean of the memory's vectors to the shape.
-# Probe A learns from other pictures of all 25 things. Probe B never sees the thing that it is asked about: like the decoder, it has met squares, but no yellow one.
+# Probe A learns from other pictures of all 25 things. Probe B learns from the other 24: like the decoder, it has met squares, but no yellow one.
 
 # %% tags=["hide-input"]
 import random
@@ -1348,8 +1348,8 @@ assert by_decoder[4] > by_decoder[:4].sum()  # the white cross
 
 # %% [markdown]
 # Probe A reads about four of five shapes of new things (42 % from an untrained encoder). The decoder names one in five or six, mostly white crosses; probe B reads about as few.
-# So the shape is there, but apparently not in the code that the other squares share: a reader must have met it.
-# (A sign, no proof: this is one captioner, and probe B may learn “yellow, so no square”.)
+# So the shape is there. But probe B also misses half of the known things (48 %): it may have learned “yellow, so no square”.
+# Why the decoder misses it, this does not tell. (And it is one captioner.)
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
@@ -1506,8 +1506,8 @@ assert gained[5] > 0.1 + max(gained[:5]) and near["new pair"] == near["new thing
 
 # %% [markdown]
 # Where the circles lie on each other, the nearest example or a table of counts is as good.
-# Where the baseline could be right, the captioner gains most. On anything new a nearest caption can only be wrong.
-# (*Odd or sensible* had 1,000 labels, the captioner 1,000 steps where no other number stands; the parser's trees must be perfect. Not shown: 100 labels, longer sentences, and the writer, which is measured in bits.)
+# The captioner gains most where a nearest caption could be right; on anything new that can only be wrong.
+# (*Odd or sensible* had 1,000 labels, the captioner 1,000 steps where no other number stands; the parser's trees must be perfect. Not shown: 100 labels, no pretraining or one on 4,000 sentences, longer trainings of the captioner, longer sentences, and the writer, which is measured in bits.)
 #
 # And which design is used elsewhere? Cover the last two columns, and decide.
 #
