@@ -113,7 +113,7 @@ assert [max(0, noun + plural - 1) for noun, plural in lexicon.values()] == [0, 0
 # ### Identically and separately
 #
 # The paper says that the network is applied "to each position separately and identically".
-# *Identically*: all positions share W₁, b₁, W₂ and b₂, so two tokens that swap places swap their outputs.
+# *Identically*: all positions share W₁, b₁, W₂ and b₂, so the same vector gets the same output at every position, in every sentence.
 # *Separately*: no position knows of any other.
 #
 # The figure compares this with self-attention: how strongly does the output at one position depend on the input at another?
@@ -535,7 +535,7 @@ assert not torch.allclose(*both, rtol=0.1)
 # For each order, our layer, the library's and PyTorch's agree in evaluation mode.
 # In training PyTorch's layer differs: it also drops attention weights and hidden units of the feed-forward network, which the paper does not mention.
 #
-# The same weights give two different functions in the two orders, and nothing in them says for which they were trained.
+# The same weights give two different functions in the two orders, and nothing in a layer's weights says for which they were trained.
 #
 # **A common mistake**: pre-norm code beside the paper's post-norm text.
 # Our `EncoderLayer` is post-norm unless you write `norm_first=True`.
@@ -1314,7 +1314,7 @@ assert 1 / 2 < bottom["W_Q, post-norm"] / bottom["W_Q, pre-norm"] < 2
 # At the top of post-norm W_Q gets next to no gradient, less than 10⁻⁶: hardly anything tells the layer where to look.
 # At the bottom it gets about as much as in pre-norm. Why does layer 0 not learn the one look-up?
 #
-# We change Ada's vector a little after layer 0, and take the own share of what that changes at the top:
+# We change Ada's vector a little after layer 0, and take the own share of the difference that this makes at the top:
 
 
 # %% tags=["hide-input"]
@@ -1338,7 +1338,7 @@ assert max(of_change["post"]) < 0.02 and min(of_change["pre"]) > 0.5
 
 # %% [markdown]
 # In post-norm a change for Ada alone arrives as nearly the same change for all eight: whatever layer 0 reads for one child moves all answers alike.
-# The gradient of W₂ stays large, several times pre-norm's, as @xiong2020 predict.
+# At the top the gradient of W₂ is large, several times pre-norm's, as @xiong2020 predict.
 # But from equal tokens W₂ can learn only one answer for all eight children, and any answer is right for only one of them: 12.5 %, about what every failed stack got.
 #
 # This is a bad start, not a proof that nothing can be learned: Adam makes steps of the usual size out of small gradients too.
@@ -1426,7 +1426,7 @@ Predictions()
 # Layer normalization is per token and over features, with a variance divided by their number and ε under the root; post-norm puts it after the sum, pre-norm before the sub-layer.
 # Depth lets a layer use what the layer below has found: two look-ups in a row took two layers.
 # In the translator, *it* reads its noun in the second layer.
-# A stack must carry gradients down *and* tokens up. Before training 24 post-norm layers do only the first: at the top all tokens have nearly the same vector.
+# A stack must carry gradients down *and* tokens up. Before training, 24 post-norm layers do only the first: at the top all tokens have nearly the same vector.
 # In 300 steps they learned nothing; 24 pre-norm layers, in which x may grow, learned.
 # Six layers learned in both orders, in post-norm only at small rates; a warm-up made a larger one usable.
 #

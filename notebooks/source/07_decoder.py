@@ -313,8 +313,8 @@ for t, column in enumerate(without.T[:-1]):  # each answer falls, once it is see
 # In translation this does not help: the next token is not known until it is written.
 #
 # Without the mask, earlier predictions change, so one pass no longer equals seven.
-# Each answer even gets less probable once its position sees it (`▁sieht`: 0.00).
-# These weights were trained with the mask, and never learned to use an answer that they see; later tokens, answer or not, only disturb them.
+# Each answer that is read later (all but `</s>`) gets less probable at the step at which its position sees it (`▁sieht`: 0.00).
+# These weights were trained with the mask, and never learned to use an answer that they see.
 # A model *trained* without the mask could copy the answer (lesson [05](05_masks.ipynb) trains some), and would then fail in translation, where there is none to copy.
 #
 # Of the 28 positions, 21 had been computed before; lesson [11](11_decoding.ipynb) keeps their keys and values in a cache.
@@ -430,7 +430,7 @@ assert cross_map[[1, 2, 4], [1, 2, 4]].min() > 0.97 and top_keys[4] == "▁dog"
 # ## The decoder layer
 #
 # Cross-attention is the second of the layer's three sub-layers.
-# At each position, each answers one question:
+# At each position, each sub-layer answers one question:
 #
 # 1. *self-attention*: what has been written so far? (queries, keys and values from the target)
 # 2. *cross-attention*: what in the source matters now? (queries from the target, keys and values from the memory)
@@ -468,12 +468,12 @@ names = "x (target)", "memory (source)"
 own, cross, kind = "x₁", "x₂", "weights"
 own_map = "masked self-attention:\nweights, target × target"
 memory_map = "cross-attention:\nweights, target × source"
-sentence = english.replace(" the", "\nthe").replace(".", " . </s>")
+sentence = english.replace(" sees the ", "\nsees the\n").replace(".", " . </s>")
 shown = [
     Block(own_map, tuple(own_weights.shape), "", (0.9, 0), kind),
     Block(names[0], size, "<s> Die Katze", (0, 1.3)),
     Block(own, size, "after self-attention", (1.9, 1.3)),
-    Block(names[1], tuple(small_memory[0].shape), sentence, (1.98, 0)),
+    Block(names[1], tuple(small_memory[0].shape), sentence, (2.12, 0)),
     Block(memory_map, tuple(memory_weights.shape), "", (3.35, 0), kind),
     Block(cross, size, "after cross-attention", (4.2, 1.3)),
 ]
@@ -830,7 +830,7 @@ assert (no_mask > 0).all() and (of_swapped[1] > 0).all()
 # The course corpus records links: which source and target words belong together.
 # So we check other rows: is the source token with the largest weight linked to the token predicted, or to the token read?
 # We take every row whose two tokens both have links, in 200 sentences, some from training (last layer, mean of heads).
-# By chance: the same for a source token drawn at random.
+# By chance: how often a source token drawn at random would be linked.
 
 
 # %% tags=["hide-input"]
