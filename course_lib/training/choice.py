@@ -1,8 +1,10 @@
-"""What is chosen after a training, by the validation part: how many epochs to average, and the length penalty."""
+"""What is chosen after a training, by the validation part: which weights to average, and the length penalty."""
 
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+
+from torch import Tensor
 
 from course_lib.data import Pair
 from course_lib.storage import average_checkpoints, load_weights
@@ -17,31 +19,40 @@ class Choice:
     """One way to finish a training, and its BLEU on the validation part if it was compared with others."""
 
     averaged_epochs: int
+    start_share: float
     length_penalty: float
     bleu: float | None = None
 
 
-def choose(translator: Translator, checkpoints: Path, experiment: Experiment, pairs: list[Pair]) -> list[Choice]:
+def choose(
+    translator: Translator, checkpoints: Path, experiment: Experiment, pairs: list[Pair], start: dict[str, Tensor]
+) -> list[Choice]:
     """Tries all that the experiment leaves open; the model ends with the weights of the best, which comes first.
 
     Args:
         translator: its model gets the weights.
         checkpoints: folder with the weights of the last epochs.
-        experiment: with one `average` and one `length_penalty`, nothing is scored.
+        experiment: with one `average`, one `start_share` and one `length_penalty`, nothing is scored.
         pairs: of the validation part.
+        start: the weights that the training began with.
     """
     means = {count: _newest(checkpoints, experiment.training.epochs, count) for count in experiment.averages}
-    open_ones = list(product({len(paths): paths for paths in means.values()}.items(), experiment.length_penalty))
+    means = {len(paths): paths for paths in means.values()}
+    open_ones = list(product(means, experiment.start_share, experiment.length_penalty))
+
+    def load(count: int, share: float) -> None:
+        ends = average_checkpoints(means[count])
+        load_weights(translator.model, {name: end.lerp(start[name].to(end), share) for name, end in ends.items()})
+
     choices = []
-    for (count, paths), penalty in open_ones:
+    for count, share, penalty in open_ones:
         bleu = None
         if len(open_ones) > 1:
-            load_weights(translator.model, average_checkpoints(paths))
+            load(count, share)
             bleu = score(translator, pairs, beam_size=experiment.beam_size, length_penalty=penalty).bleu.score
-        choices.append(Choice(count, penalty, bleu))
+        choices.append(Choice(count, share, penalty, bleu))
     choices.sort(key=lambda choice: -(choice.bleu or 0.0))
-    best = _newest(checkpoints, experiment.training.epochs, choices[0].averaged_epochs)
-    load_weights(translator.model, average_checkpoints(best))
+    load(choices[0].averaged_epochs, choices[0].start_share)
     return choices
 
 

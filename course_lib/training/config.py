@@ -118,6 +118,8 @@ class Experiment:
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
             that comes down to 0, 1 can be better. Of several numbers, the validation part chooses.
+        start_share: share that the weights of `start` keep in the finished ones, which are a mean of both ends of the
+            training (Wortsman et al. 2022, Robust fine-tuning); of several shares as for average.
         beam_size, length_penalty: of the final scores, beside greedy search; of several penalties as for average.
         snapshots: how many times to keep the weights on the way, in the folder's steps/: from step 100 to the last,
             each time the same factor later.
@@ -141,6 +143,7 @@ class Experiment:
     subword_dropout: float = 0.0
     subword_dropout_side: str = "both"
     average: int | tuple[int, ...] = 1
+    start_share: float | tuple[float, ...] = 0.0
     beam_size: int = 4
     length_penalty: float | tuple[float, ...] = 0.6
     snapshots: int = 0
@@ -148,7 +151,7 @@ class Experiment:
     storage: str = "float32"
 
     def __post_init__(self):
-        for name in ("average", "length_penalty"):  # one number, a list of the command line, or a tuple
+        for name in ("average", "start_share", "length_penalty"):  # one number, a list of the command line, or a tuple
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(given) if isinstance(given, Sequence) else (given,))
             require(getattr(self, name), f"{name} must be one number or several, got none")
@@ -164,6 +167,9 @@ class Experiment:
         check_architecture(self.architecture)
         from_scratch = self.architecture == "transformer" or self.start is None
         require(from_scratch, "only a Transformer can start from another translator")
+        for share in self.start_share:
+            check_shares(start_share=share)
+        require(self.start is not None or set(self.start_share) == {0}, "a start_share needs a start to keep it of")
         for penalty in self.length_penalty:
             check_search(self.beam_size, penalty)
         require(self.report in ("valid", "test"), f"report must be 'valid' or 'test', got {self.report!r}")

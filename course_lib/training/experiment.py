@@ -58,6 +58,7 @@ def train_translator(
     checkpoints = folder / "checkpoints"
     _make_room(folder, checkpoints)
     translator = _untrained(corpus, experiment, device)
+    start = {name: tensor.clone() for name, tensor in translator.model.state_dict().items()}
     encoded = encode_parts(corpus, ("train", "valid", experiment.report), translator)
     corpus = encoded.corpus
     if encoded.skipped and progress:
@@ -80,8 +81,8 @@ def train_translator(
     if rank() > 0:
         return log
     if history.stopped == "finished":
-        best, *_ = choices = choose(translator, checkpoints, experiment, corpus.valid)
-        log |= {"averaged_epochs": best.averaged_epochs, "length_penalty": best.length_penalty}
+        best, *_ = choices = choose(translator, checkpoints, experiment, corpus.valid, start)
+        log |= {name: value for name, value in asdict(best).items() if name != "bleu"}
         log["choices"] = [asdict(choice) for choice in choices]
         translator.save_pretrained(folder, dtype=getattr(torch, experiment.storage))
         translator.model.load_state_dict(Translator.from_pretrained(folder).model.state_dict())  # as it is stored

@@ -8,7 +8,7 @@ from course_lib.training.config import DECAYS, PRECISIONS, SIDES, STORAGES, Expe
 SEVERAL = "; of several numbers the validation part chooses"
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "augment", "subword_dropout", "average", "report")
-_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "storage", "subword_dropout_side")
+_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "start_share", "storage", "subword_dropout_side")
 _TRAINING = {
     "epochs": dict(type=int, help="passes over the training pairs"),
     "batch_tokens": dict(type=int, help="most padded tokens of a micro-batch on its longer side"),
@@ -39,6 +39,8 @@ def add_experiment(command: argparse.ArgumentParser) -> None:
     command.add_argument("--subword-dropout-side", default="both", choices=SIDES, help="where (default: both)")
     average_help = f"last epochs averaged at the end (default: 1){SEVERAL}"
     command.add_argument("--average", type=int, nargs="+", default=[1], help=average_help)
+    share_help = f"of the weights of --start in the finished ones (default: 0){SEVERAL}"
+    command.add_argument("--start-share", type=float, nargs="+", default=[0.0], help=share_help)
     command.add_argument("--snapshots", type=int, default=0, help="times to keep the weights on the way (default: 0)")
     part_help = "part to score at the end (default: valid): test once, when nothing is left to be chosen"
     command.add_argument("--report", default="valid", choices=("valid", "test"), help=part_help)

@@ -255,7 +255,7 @@ def test_what_is_stored_is_scored(tmp_path):
 def test_the_validation_part_chooses(tmp_path):
     the_validation_part_chooses(train_translator, tmp_path / "ours")
     wrong = [
-        choosing(lambda translator, folder, asked, pairs: choice.choose(translator, folder, asked, CORPUS.test)),
+        choosing(lambda model, folder, asked, pairs, start: choice.choose(model, folder, asked, CORPUS.test, start)),
         choosing(lambda *arguments: choice.choose(*arguments)[::-1]),
         with_always(average=1),
     ]
@@ -267,7 +267,7 @@ def test_the_validation_part_chooses(tmp_path):
 def test_what_is_not_open_is_not_scored(tmp_path):
     with mock.patch.object(choice, "score", None):
         log = run(tmp_path, length_penalty=1.0)
-    assert log["choices"] == [{"averaged_epochs": 1, "length_penalty": 1.0, "bleu": None}]
+    assert log["choices"] == [{"averaged_epochs": 1, "start_share": 0.0, "length_penalty": 1.0, "bleu": None}]
 
 
 def law_snapshots_are_the_weights_on_the_way(train, folder):

@@ -8,16 +8,19 @@ import torch
 
 from course_lib.alternatives import model_like
 from course_lib.config import ModelConfig
+from course_lib.storage import load_tensors
 from course_lib.tokenizer import UNK_ID, Tokenizer
-from course_lib.training import experiment
+from course_lib.training import choice, experiment
 from course_lib.training.config import Experiment, TrainConfig
+from course_lib.training.evaluation import score
 from course_lib.training.experiment import train_translator
 from course_lib.training.warm_start import EMBEDDINGS, take_over
 from course_lib.transformer import Transformer
 from course_lib.translator import Translator
 from tests.helpers.corpora import CORPUS, toy_pairs
-from tests.helpers.laws import tells_apart
+from tests.helpers.laws import patched, tells_apart
 from tests.helpers.tiny import SMALL, tiny_preset
+from tests.helpers.training import assert_same_weights, weights_of
 
 TEXTS = [text for pair in toy_pairs() for text in pair]
 
@@ -143,6 +146,59 @@ def test_an_experiment_starts_where_it_is_told(tmp_path):
     with mock.patch.object(experiment, "model_preset", tiny_preset):
         with pytest.raises(ValueError, match=r"holds another run: its training configuration differs in \['start'\]"):
             train_translator(CORPUS, tmp_path / "second", replace(again, start=None), progress=False)
+
+
+SHARES = {0.0: 3.0, 0.25: 7.0, 0.75: 5.0}  # of the start in the finished weights, and BLEU on the validation part
+
+
+def law_the_finished_weights_keep_a_share_of_the_start(train, folder):
+    """The mean of both ends of the training, by the share that translates the validation part best."""
+    config = TrainConfig(epochs=1, batch_tokens=256, peak_lr=0.01, warmup_steps=4)
+    tried, means = [], []
+
+    def scored(translator, pairs, **search):
+        assert list(pairs) == CORPUS.valid
+        tried.append(list(SHARES)[len(tried)])
+        means.append(weights_of(translator.model))
+        found = score(translator, pairs, **search)
+        return replace(found, bleu=replace(found.bleu, score=SHARES[tried[-1]]))
+
+    with mock.patch.object(experiment, "model_preset", tiny_preset), mock.patch.object(choice, "score", scored):
+        train_translator(CORPUS, folder / "first", Experiment("tiny", 60, config), progress=False)
+        asked = Experiment("tiny", 60, config, start=str(folder / "first"), start_share=tuple(SHARES), beam_size=1)
+        log = train(CORPUS, folder / "second", asked, progress=False)
+    began = weights_of(Translator.from_pretrained(folder / "first").model)
+    ended, _ = load_tensors(folder / "second" / "checkpoints" / "epoch-0001.safetensors")
+    for share, mean in zip(tried, means, strict=True):
+        for name, end in ended.items():
+            assert torch.allclose(mean[name], share * began[name] + (1 - share) * end, atol=1e-7), (share, name)
+    assert [(entry["start_share"], entry["bleu"]) for entry in log["choices"]] == [(0.25, 7), (0.75, 5), (0, 3)]
+    assert log["start_share"] == 0.25
+    assert_same_weights(Translator.from_pretrained(folder / "second").model, means[1])
+
+
+def test_the_finished_weights_keep_a_share_of_the_start(tmp_path):
+    def with_another(change):
+        return patched(train_translator, mock.patch.object(experiment, "choose", change))
+
+    def mean_with_itself(translator, folder, asked, pairs, start):
+        return choice.choose(translator, folder, asked, pairs, weights_of(translator.model))
+
+    def shares_of_the_end(translator, folder, asked, pairs, start):
+        turned = replace(asked, start_share=tuple(1 - share for share in asked.start_share if share) + (0.0,))
+        return choice.choose(translator, folder, turned, pairs, start)
+
+    law_the_finished_weights_keep_a_share_of_the_start(train_translator, tmp_path / "ours")
+    worst_first = with_another(lambda *arguments: choice.choose(*arguments)[::-1])
+    for mutant in (worst_first, with_another(mean_with_itself), with_another(shares_of_the_end)):
+        with pytest.raises(AssertionError):
+            law_the_finished_weights_keep_a_share_of_the_start(mutant, tmp_path / f"{id(mutant)}")
+
+
+@pytest.mark.parametrize("share, complaint", [(0.5, "needs a start"), (1.0, "must be in"), ((), "got none")])
+def test_a_share_of_no_start_is_refused(share, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        Experiment("tiny", 60, TrainConfig(), start="everyday" if share == 1 else None, start_share=share)
 
 
 def test_an_lstm_has_no_start_and_is_none():
