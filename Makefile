@@ -68,7 +68,7 @@ UNITS := $(CORE) $(patsubst %,tests/test_%.py,metrics preprocessing cost) \
 CONSTRAINTS := $(if $(END),$(VENV)/constraints.txt,constraints.txt)
 AT_AN_END = $(MAKE) --no-print-directory VENV=build/$(1) END=$(1) .at-an-end
 SOLUTIONS := $(sort $(wildcard notebooks/assignments/solution/*/*.ipynb))
-NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 900
+NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout 1800
 # Files are tested side by side, each with one thread; the long ones come first. WORKERS=0 takes one after the other.
 WORKERS := auto
 SIDE_BY_SIDE := --maxprocesses 4 --no-loadscope-reorder --dist

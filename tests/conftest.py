@@ -2,15 +2,19 @@
 
 import gc
 import json
+import math
 import os
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import matplotlib
 import pytest
+
+from tests.helpers.turns import in_turn
 
 matplotlib.use("Agg")  # not through the environment: the lessons' kernels would inherit it and show no figure
 
@@ -23,6 +27,19 @@ _SET_BY_MAKE = ("JUPYTER", "IPYTHON", "MPLCONFIGDIR", "PIP_", "MAKE", "MFLAGS", 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, help="how often each training is killed, instead of 34 times all together")
     parser.addoption("--all-assignments", action="store_true", help="grade a class for each of them, not for one")
+    parser.addoption("--until", type=float, default=math.inf, help="time (of date +%%s) from which on no test begins")
+    parser.addoption("--turn", type=int, default=0, help="number of the file, or of the test, that comes first")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = in_turn(items, config.getoption("turn"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if time.time() >= item.config.getoption("until"):
+        pytest.skip("there is no time left for it; it comes first at another turn (--until, --turn)")
 
 
 @pytest.fixture(scope="session")

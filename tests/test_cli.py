@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from unittest import mock
 
 import pytest
@@ -241,9 +242,12 @@ def evaluated_pairs(arguments, read):
     return scored.call_args.args[1]
 
 
+generated = cache(load_course)
+
+
 def what_is_scored_is_unseen(read, folder):
     """Of the sentences that a translator of the course corpus is scored on by default, it has learned none."""
-    learned = {"course": load_course(num_train=60_000).train, str(folder): load_course(num_train=50_000).train}
+    learned = {"course": generated(num_train=60_000).train, str(folder): generated(num_train=50_000).train}
     for name, train in learned.items():
         scored, seen = evaluated_pairs(["--model", name], read), {pair.src for pair in train}
         assert len(scored) == 1000 and not seen & {pair.src for pair in scored}, name
@@ -254,7 +258,8 @@ def of_the_default_size(arguments):
         return main(arguments)
 
 
-def test_a_translator_is_scored_on_what_it_has_not_learned(tmp_path):
+def test_a_translator_is_scored_on_what_it_has_not_learned(tmp_path, monkeypatch):
+    monkeypatch.setattr("course_lib.data.load_course", generated)
     toy_translator().save_pretrained(tmp_path)
     for pairs in ({"train_pairs": 50_000}, {"train_pairs": 85_000, "corpus_pairs": 50_000}):  # the rest was made up
         (tmp_path / "log.json").write_text(json.dumps({"corpus": "course"} | pairs))
@@ -262,8 +267,8 @@ def test_a_translator_is_scored_on_what_it_has_not_learned(tmp_path):
     with pytest.raises(AssertionError):
         what_is_scored_is_unseen(of_the_default_size, tmp_path)
     (tmp_path / "log.json").write_text(json.dumps({"corpus": "multi30k", "train_pairs": 29_000}))
-    assert evaluated_pairs(["--model", str(tmp_path)], main) == load_course().test  # none of it was learned
-    assert evaluated_pairs(["--pairs", "70"], main) == load_course(num_train=70).test
+    assert evaluated_pairs(["--model", str(tmp_path)], main) == generated().test  # none of it was learned
+    assert evaluated_pairs(["--pairs", "70"], main) == generated(num_train=70).test
 
 
 def test_the_help_of_each_command_says_what_it_does(capsys):

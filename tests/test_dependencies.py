@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from tests.helpers.laws import tells_apart
 from tests.helpers.requirements import declared, needed
 from tests.versions import lowest
 
@@ -101,6 +102,17 @@ def test_constraints_pin_everything_that_gets_installed_on_any_platform(root: Pa
     check_everything_is_pinned(names, constraints)
     with pytest.raises(AssertionError, match="tornado"):
         check_everything_is_pinned(names, re.sub(r"^tornado==.*\n", "", constraints, flags=re.MULTILINE))
+
+
+def law_nbformat_starts_at_once(constraints: str) -> None:
+    """From jsonschema 4.25 on, which asks for rfc3987-syntax, each `import nbformat` builds grammars for seconds."""
+    assert parse_pins(constraints)["jsonschema"].startswith("4.24.") and "rfc3987-syntax" not in parse_pins(constraints)
+
+
+def test_nbformat_starts_at_once(root: Path) -> None:
+    (constraints,) = read(root, "constraints.txt")
+    later = re.sub(r"(?m)^jsonschema==.*", "jsonschema==4.26.0", constraints)
+    tells_apart(law_nbformat_starts_at_once, constraints, later, constraints + "rfc3987-syntax==1.1.0\n")
 
 
 def law_the_lowest_are_the_ends_of_the_ranges(project: str, pins: list[str]) -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -281,17 +282,18 @@ def test_nothing_is_written_into_the_home(tmp_path: Path, root: Path, make_env: 
         check_home_stays_empty(careless_home, {**careless, "HOME": str(careless_home)})
 
 
-def run_ci(root: Path, place: Path, stranger_env: dict[str, str]) -> str:
-    """Run a copy of .ci/run with a make that only says how it was called."""
+def run_ci(root: Path, place: Path, stranger_env: dict[str, str], started: int = 0, change: Callable = str) -> str:
+    """Run a copy of .ci/run, begun at a time, with a make that only says how it was called."""
     (place / "checkout" / ".ci").mkdir(parents=True)
     (place / "bin").mkdir()
     shutil.copy(root / ".ci" / "run", place / "checkout" / ".ci")
     says = 'echo "make $* in $(pwd -P), COURSE_DATA=${COURSE_DATA-unset}"'
-    for name, does in {"make": says, "apt-get": ":"}.items():
+    for name, does in {"make": says, "apt-get": ":", "date": f"echo {started}"}.items():
         (place / "bin" / name).write_text(f"#!/bin/sh\n{does}\n")
         (place / "bin" / name).chmod(0o755)
     env = {**stranger_env, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     script = place / "checkout" / ".ci" / "run"
+    script.write_text(change(script.read_text(encoding="utf-8")), encoding="utf-8")
     done = subprocess.run([script], env=env, cwd="/", capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
@@ -304,11 +306,36 @@ def test_ci_runs_the_test_command_with_the_data_that_exists(
     if with_data:
         data.mkdir(parents=True)
     said = run_ci(root, place, stranger_env)
-    where = f"in {place / 'checkout'}, COURSE_DATA={data if with_data else 'unset'}"
-    browser = [f"test-browser PAGES=2 ARGS=-k {what}" for what in ("test_lessons", '"not test_lessons"')]
-    assert said.splitlines() == [f"make {target} {where}" for target in ("test", "test-book", *browser)]
+    where, clock = f"in {place / 'checkout'}, COURSE_DATA={data if with_data else 'unset'}", "--until=3900 --turn=0"
+    browser = [f"test-browser PAGES=2 ARGS=-k {what} {clock}" for what in ("test_lessons", "'not test_lessons'")]
+    assert said.splitlines() == [f"make {target} {where}" for target in ("test", f"test-book ARGS={clock}", *browser)]
     assert "\nmake test\n" in (root / "README.md").read_text(encoding="utf-8")
     assert "- run: .ci/run\n" in (root / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+
+
+def law_each_comes_first_at_its_turn(said: list[str]) -> None:
+    """After the tests that are never left out, each of the others, another first each hour."""
+    asked = [re.findall(r"^make (\S+ .*?)[ =]--until=(\d+) --turn=(\d+) in ", each, flags=re.M) for each in said]
+    assert all(each.startswith("make test in ") for each in said)
+    assert all(len({what for what, *_ in found}) == len(found) == 3 for found in asked), asked
+    assert len({found[0][0] for found in asked}) == 3
+    assert [{(int(until), int(turn)) for _, until, turn in found} for found in asked] == [
+        {(3600 * hour + 3900, hour)} for hour in range(3)
+    ]
+
+
+def test_each_comes_first_at_its_turn(root: Path, tmp_path: Path, stranger_env: dict[str, str]) -> None:
+    number = count()
+
+    def of_three_hours(change: Callable) -> list[str]:
+        return [
+            run_ci(root, tmp_path.resolve() / f"{next(number)}", stranger_env, 3600 * hour, change) for hour in range(3)
+        ]
+
+    law_each_comes_first_at_its_turn(of_three_hours(str))
+    for old, new in (("turn % 3", "0"), ("+ 3900", "+ 390"), ("2) widgets && book && lessons", "2) widgets && book")):
+        with pytest.raises(AssertionError):
+            law_each_comes_first_at_its_turn(of_three_hours(lambda text, old=old, new=new: text.replace(old, new)))
 
 
 def law_windows_is_tried_as_it_is_told(workflow: str, page: str) -> None:

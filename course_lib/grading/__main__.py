@@ -19,6 +19,7 @@ from course_lib.grading.rounds import LOG, NOT_GRADED, graded
 from course_lib.grading.sandbox import available
 
 CONFIG = Path("nbgrader_config.py")
+WORTH_A_PROCESS = 4  # submissions: another process takes as long to start
 UNCONTAINED = (
     "!!! NOT CONTAINED: there is no bubblewrap that works on this machine.\n"
     "!!! Submissions can read your files, write them, and use the network. Grade in a virtual machine."
@@ -40,6 +41,11 @@ def everything_else_in(path: Path) -> Iterator[TextIO]:
             for number, before in kept.items():
                 os.dup2(before, number)
                 os.close(before)
+
+
+def worthwhile(submissions: int, cores: int) -> int:
+    """Processes that grade so many submissions soonest."""
+    return max(1, min(cores, submissions // WORTH_A_PROCESS))
 
 
 def tell(results: Iterable[tuple[str, str]], count: int, teacher: TextIO) -> int:
@@ -64,10 +70,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m course_lib.grading", description=main.__doc__)
     parser.add_argument("assignment", help="its name, such as 03_attention")
     parser.add_argument("--again", action="store_true", help="grade also what has not changed since it was graded")
-    cores = os.cpu_count() or 1
-    parser.add_argument("--jobs", type=int, default=cores, help="submissions at a time (default: %(default)s)")
+    jobs_help = f"submissions at a time (default: one for each core, but {WORTH_A_PROCESS} submissions for each)"
+    parser.add_argument("--jobs", type=int, help=jobs_help)
     options = parser.parse_args(arguments)
-    if options.jobs < 1:
+    if options.jobs is not None and options.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {options.jobs}")
     if not CONFIG.is_file():
         print(f"expected {CONFIG} here: grade in the folder of the course", file=sys.stderr)
@@ -81,7 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     with everything_else_in(LOG) as teacher:
         try:
             seed = hidden_seed()
-            results = graded(options.assignment, students, again=options.again, jobs=options.jobs)
+            jobs = options.jobs or worthwhile(len(students), os.cpu_count() or 1)
+            results = graded(options.assignment, students, again=options.again, jobs=jobs)
         except ValueError as error:
             print(error, file=teacher)
             return 1

@@ -290,19 +290,19 @@ assert {*corners[:, 1]} >= {end for runs in longest for end in (min(runs), max(r
 # But which loss should each process compute?
 # The obvious answer is the mean over the tokens of *its* share.
 # Try it with ten tokens.
-# Rank 0 has 2 tokens, each with loss 4. Rank 1 has 8 tokens, each with loss 1.
-# The loss of the batch is the mean over all ten: (2 · 4 + 8 · 1) / 10 = 1.6.
+# Rank 0 has 2 tokens, each with loss 4. Rank 1 has 8 tokens, each with loss 1.5.
+# The loss of the batch is the mean over all ten: (2 · 4 + 8 · 1.5) / 10 = 2.
 
 # %%
 of_means = Predict(
     "Each process takes the mean of its own tokens. The average of these means is …",
-    ["1.6", "less than 1.6", "more than 1.6"],
+    ["2", "less than 2", "more than 2"],
     section="Two processes, one step",
 )
 of_means
 
 # %%
-print("mean of the means:", (4 + 1) / 2)
+print("mean of the means:", (4 + 1.5) / 2)
 of_means.reveal(of_means.choices[2])
 
 # %% [markdown]
@@ -310,7 +310,7 @@ of_means.reveal(of_means.choices[2])
 # Each of them counts for 1/4, each token of rank 1 for 1/16. Each should count for 1/10.
 #
 # The remedy: every process divides by the tokens of the *whole* batch.
-# Rank 0 gets (2 · 4) / 10 = 0.8, and rank 1 gets (8 · 1) / 10 = 0.8. Together they make 1.6.
+# Rank 0 gets (2 · 4) / 10 = 0.8, and rank 1 gets (8 · 1.5) / 10 = 1.2. Together they make 2.
 #
 # The gradient of a sum is the sum of the gradients.
 # So what is right for the loss is right for the gradient.
@@ -374,19 +374,19 @@ save("ours.py")
 
 # %% [markdown]
 # `average` divides by N, the number of processes.
-# What must each process give, so that this mean is the 1.6 of our ten tokens? (Losses stand for gradients.)
+# What must each process give, so that this mean is the 2 of our ten tokens? (Losses stand for gradients.)
 
 # %% tags=["nbval-check-output"]
-T, N = 10, 2  # tokens of the batch, processes; the losses of each share add up to 8
-gives = {"sum of its losses / its tokens": (8 / 2, 8 / 8)}
-gives["sum of its losses / T"] = 8 / T, 8 / T
-gives["N · sum of its losses / T"] = N * 8 / T, N * 8 / T
+T, N = 10, 2  # tokens of the batch, processes; the losses of the shares add up to 8 and 12
+gives = {"sum of its losses / its tokens": (8 / 2, 12 / 8)}
+gives["sum of its losses / T"] = 8 / T, 12 / T
+gives["N · sum of its losses / T"] = N * 8 / T, N * 12 / T
 print("each process gives              rank 0  rank 1   the wrapper's mean")
 for name, (first, second) in gives.items():
-    print(f"{name:30} {first:7.1f} {second:7.1f} {(first + second) / N:8.1f}")
+    print(f"{name:30} {first:7.1f} {second:7.1f} {(first + second) / N:8.2f}")
 
 # %% tags=["hide-input"]
-assert [round(sum(each) / N, 9) for each in gives.values()] == [2.5, 0.8, 1.6]
+assert [round(sum(each) / N, 9) for each in gives.values()] == [2.75, 1.0, 2.0]
 
 # %% [markdown]
 # So the last is right, N · Lₖ / T (Lₖ is the sum of share k's losses):

@@ -14,7 +14,7 @@ DRAWN = 2000  # milliseconds, until a script that is there has run
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_lesson_runs_from_top_to_bottom(lesson: str, lab: Lab) -> None:
     lab.open(lesson)
-    lab.run_all(timeout=1200)
+    lab.run_all(timeout=1800)
     counts = [cell["count"] for cell in lab.cells()]
     assert counts == list(range(1, len(counts) + 1))
     widgets = [output for cell in lab.cells() for output in cell["outputs"] if WIDGET in output.get("data", {})]

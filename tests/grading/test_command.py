@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ from course_lib.grading.reading import look_at, needs_a_look, only_defines
 from course_lib.grading.remote import COMMON, answer, source_of_ask, way_to_ask
 from notebooks.source.build_assignments import FOLDER
 from tests.helpers.answers import written
+from tests.helpers.laws import tells_apart
 
 GRADING = rounds.Grading
 
@@ -449,3 +450,22 @@ def test_no_solution_needs_a_look(exercise: Exercise) -> None:
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("source/*/*.ipynb")), ids=lambda path: path.stem)
 def test_no_notebook_of_solutions_needs_a_look(path: Path) -> None:
     assert list(look_at(nbformat.read(path, as_version=4))) == []
+
+
+def law_a_process_more_is_worth_its_start(processes: Callable[[int, int], int]) -> None:
+    """At least one, at most one a core, and none for a few submissions alone."""
+    assert [processes(submissions, 4) for submissions in (1, 7, 8, 15, 100)] == [1, 1, 2, 3, 4]
+    assert processes(100, 1) == 1
+
+
+def test_a_process_more_is_worth_its_start() -> None:
+    def for_each_core(submissions: int, cores: int) -> int:
+        return min(submissions, cores)
+
+    def for_each_four(submissions: int, cores: int) -> int:
+        return max(1, submissions // 4)
+
+    def none_for_one(submissions: int, cores: int) -> int:
+        return min(cores, submissions // 4)
+
+    tells_apart(law_a_process_more_is_worth_its_start, command.worthwhile, for_each_core, for_each_four, none_for_one)
