@@ -14,7 +14,7 @@ from course_lib.config import model_preset
 from course_lib.data import BucketedBatches, Corpus, augmented
 from course_lib.storage import remove_half_written, replacing, save_tensors, step_file
 from course_lib.tokenizer import Tokenizer
-from course_lib.training.choice import choose
+from course_lib.training.choice import Choice, choose
 from course_lib.training.config import Experiment
 from course_lib.training.distributed import rank, world_size
 from course_lib.training.encoding import Encoded, encode_parts
@@ -82,8 +82,7 @@ def train_translator(
         return log
     if history.stopped == "finished":
         best, *_ = choices = choose(translator, checkpoints, experiment, corpus.valid, start)
-        log |= {name: value for name, value in asdict(best).items() if name != "bleu"}
-        log["choices"] = [asdict(choice) for choice in choices]
+        log |= _chosen(choices)
         translator.save_pretrained(folder, dtype=getattr(torch, experiment.storage))
         translator.model.load_state_dict(Translator.from_pretrained(folder).model.state_dict())  # as it is stored
         log[experiment.report] = _final_scores(translator, corpus, experiment, best.length_penalty, progress)
@@ -187,6 +186,12 @@ def _story(history: History, device: str) -> dict:
         "cpu_seconds": history.cpu_seconds,
         "stopped": history.stopped,
     }
+
+
+def _chosen(choices: list[Choice]) -> dict:
+    """The best, and all of them with their BLEU."""
+    entries = [asdict(choice) for choice in choices]
+    return {name: value for name, value in entries[0].items() if name != "bleu"} | {"choices": entries}
 
 
 def _final_scores(

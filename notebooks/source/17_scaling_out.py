@@ -377,7 +377,7 @@ save("ours.py")
 # What must each process give, so that this mean is the 2 of our ten tokens? (Losses stand for gradients.)
 
 # %% tags=["nbval-check-output"]
-T, N = 10, 2  # tokens of the batch, processes; the losses of the shares add up to 8 and 12
+T, N = 10, 2  # tokens, processes; the losses of the shares add up to 8 and 12
 gives = {"sum of its losses / its tokens": (8 / 2, 12 / 8)}
 gives["sum of its losses / T"] = 8 / T, 12 / T
 gives["N · sum of its losses / T"] = N * 8 / T, N * 12 / T
