@@ -46,7 +46,11 @@ def jupyterlab(folder: Path, home: Path, *, teacher: bool = False) -> Iterator[s
         yield f"http://127.0.0.1:{port}/{{}}?token={token}&reset"
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:  # one of its threads did not end: seen, rarely, after a short session
+            process.kill()
+            process.wait()
 
 
 def _wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
