@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import course_lib
@@ -46,6 +47,15 @@ def library() -> Path:
     return made
 
 
+def elsewhere() -> list[Path]:
+    """Other copies of this library that this Python would find, of which an editable installation knows one."""
+    name = LIBRARY.name
+    specs = [finder.find_spec(name, None) for finder in sys.meta_path]
+    specs += [PathFinder.find_spec(name, [entry]) for entry in sys.path]
+    found = {Path(spec.origin).resolve().parent for spec in specs if spec and spec.origin}
+    return sorted(found - {LIBRARY})
+
+
 @cache
 def available() -> bool:
     """Whether bubblewrap is here, may make namespaces, and leaves in them all that this Python needs."""
@@ -64,8 +74,8 @@ def command(folder: Path, hidden: Sequence[Path]) -> list[str]:
         hidden: folders that it sees empty, beside `HIDDEN`: the teacher's course, the home, other submissions.
             Of all these it sees the Python environment, this library's copy and its own folder, and nothing else.
     """
-    checkout = LIBRARY.parent
-    solutions = [checkout] if (checkout / "pyproject.toml").exists() else []
+    around = [place.parent for place in (LIBRARY, *elsewhere())]
+    solutions = [checkout for checkout in around if (checkout / "pyproject.toml").exists()]
     return _bubblewrap([*hidden, *solutions, library().parent], folder) if available() else []
 
 
@@ -79,6 +89,8 @@ def _bubblewrap(hidden: Sequence[Path], folder: Path) -> list[str]:
     for path in dict.fromkeys([*needed, *(path.resolve() for path in needed)]):  # under a link's name and its own
         if any(path.is_relative_to(other) for other in empty):
             words += ["--ro-bind", str(path), str(path)]
+    for path in elsewhere():  # after what is needed, which may have one inside
+        words += ["--tmpfs", str(path)]
     words += ["--ro-bind", str(library()), str(LIBRARY)]
     if folder != Path("/"):
         words += ["--bind", str(folder), str(folder), "--chdir", str(folder)]

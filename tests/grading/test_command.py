@@ -159,6 +159,31 @@ def test_a_contained_process_sees_that_copy_alone(tmp_path: Path, root: Path) ->
     assert count > 80 and [path for path in bad if "site-packages" not in path] == []
 
 
+@pytest.mark.skipif(not sandbox.available(), reason="no bubblewrap here: submissions are not contained")
+@pytest.mark.parametrize("checkout", [False, True])
+def test_a_contained_process_sees_no_other_copy_that_is_installed(
+    checkout: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, installed = tmp_path / "own", tmp_path / "installed"
+    for folder in (own, installed / "course_lib", installed / "solutions"):
+        folder.mkdir(parents=True)
+    for file in (installed / "course_lib" / "__init__.py", installed / "solutions" / "answers.py"):
+        file.write_text("")
+    if checkout:
+        (installed / "pyproject.toml").write_text("")
+
+    def seen() -> list[str]:
+        look = [*sandbox.command(own, []), "find", str(installed), "-name", "*.py", "-printf", "%f\n"]
+        return subprocess.run(look, capture_output=True, text=True, check=True).stdout.split()
+
+    monkeypatch.setattr(sandbox, "HIDDEN", ())
+    monkeypatch.setattr(sys, "path", [*sys.path, str(installed)])
+    assert sandbox.elsewhere() == [installed.resolve() / "course_lib"]
+    assert seen() == ([] if checkout else ["answers.py"])
+    monkeypatch.setattr(sandbox, "elsewhere", list)
+    assert sorted(seen()) == ["__init__.py", "answers.py"], "this test proves nothing"
+
+
 @pytest.fixture
 def sockets() -> Iterator[list[str]]:
     """Addresses at which somebody listens: where a program without rights may put a socket, and one without a file."""
