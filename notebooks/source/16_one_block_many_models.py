@@ -523,9 +523,35 @@ assert shirts.total() < 20 < 100 < boys.total()
 # %% [markdown]
 # Boys are sick, tired and hungry; shirts are old, new and dirty.
 # A model that fills in *the boy is `<mask>`* and *the shirt is `<mask>`* well must know which words go with what.
-# So first we train on blanks, the **pretraining**. Then we put a linear layer, `head`, on the vector of the first token, `<s>`, and train all weights on a few labels, here for 200 steps of 32: **fine-tuning**.
-# Pretraining reads logits of every word from each vector (`generator(x)`) and never asked anything at `<s>`; fine-tuning reads two logits there (`head(x[:, 0])`), so its vector learns to collect what the others know.
-# The result is a classifier (`TextClassifier`), and its step `cross_entropy(head(x[:, 0]), classes)`.
+# So first we train on blanks, the **pretraining**. Then we put a new linear layer, `head`, on the vector of the first token, `<s>`, and train all weights on a few labels, here for 200 steps of 32: **fine-tuning**.
+# Blanks asked nothing at `<s>`; now its vector learns to collect what the others know.
+# The loss of one step, with three of the sentences above (`ours` has random weights here; in the record they are pretrained):
+
+# %% tags=["hide-input"]
+from course_lib.families import TextClassifier
+
+lookup = names[:5] + sorted(met)
+eight = [each for each in labeled_sentences(12, seed=3)[4:] if len(each[0]) == 8]
+ids = torch.tensor([[1, *map(lookup.index, words), 2] for words, _ in eight])
+classes = torch.tensor([odd for _, odd in eight])
+
+# %%
+torch.manual_seed(0)
+head = nn.Linear(64, 2)  # new: sensible or odd
+x = ours.stack(ours.embedding(ids), None)  # (batch, length, d_model)
+logits = head(x[:, 0])  # (batch, 2), read at <s>
+loss = nn.functional.cross_entropy(logits, classes)
+loss.backward()  # to the head, the stack and the embedding
+print(f"loss of the first step: {loss:.2f}")
+
+# %% tags=["hide-input"]
+classifier = TextClassifier(untaught.text_encoder, 2)
+classifier.head.load_state_dict(head.state_dict())
+torch.testing.assert_close(logits, classifier(ids))
+assert len(eight) == 3 and all(each.grad is not None for each in ours.parameters())
+
+# %% [markdown]
+# The library's `TextClassifier` does the same.
 #
 # The baseline is a logistic regression on the words and the pairs of neighboring words of a sentence, with the same labels. (For the Transformers, 1,000 other labeled sentences chose one of two learning rates.) Fewer than 1 % of the test sentences occur among the labeled ones.
 
@@ -704,10 +730,15 @@ print("vision transformer, three seeds:", told(seeds("digits", "test")))
 print(f"nearest training picture:        {100 * nearest_share:.0f} %")
 
 # %% tags=["hide-input"]
+import sklearn.datasets
+
 assert min(seeds("digits", "test")) >= 0.97 and nearest_share > 0.98
+about = " ".join(sklearn.datasets.load_digits().DESCR.split())
+assert "copy of the test set" in about and "different 13 to the test set" in about
+assert 13 * (12 / 13) ** len(test.classes) < 1e-9  # none of 13 equal shares is missed
 
 # %% [markdown]
-# A tie, on this one random split. (Most people who wrote the digits are in both parts.)
+# A tie, on this one random split. (13 people wrote these digits; almost surely all are in both parts, so no new person is tested.)
 # With so few and so small pictures, nothing is gained over the nearest neighbor, which needs no training at all.
 # @dosovitskiy2021 saw something similar with far more pictures. After 1.3 million, their models were still behind convolutional networks, which are built to treat neighboring pixels together. With 14 to 300 million they caught up and won.
 # A vision transformer is not told which patches are neighbors: its position vectors have to learn it.
@@ -727,7 +758,7 @@ assert not torch.equal(torch.stack(by_hand), strips)
 assert sum(each.numel() for each in digits.parameters()) == 74_250
 
 # %% [markdown]
-# In the widget, erase or paint pixels of a digit and see when the answer changes. It begins with the test pictures that the model is least sure of: which digit do you see?
+# In the widget, erase or paint pixels of a digit and see when the answer changes. It begins with the three test pictures that the model is least sure of. Which digits do you see? (Their labels stand below.)
 # Below the picture, the writer continues a text that you begin.
 
 # %%
@@ -742,6 +773,8 @@ playground
 # %% tags=["hide-input"]
 from course_lib.checks import written_for
 
+labels_of_unsure = test.classes[sure.argsort()[:3]].tolist()
+print("labels of the three pictures:", *labels_of_unsure)
 with written_for(playground.examples[0], playground.pixels):
     assert max(playground.probs) < 0.9
 
@@ -752,7 +785,7 @@ with written_for(playground.examples[0], playground.pixels):
 #
 # Now both halves. The parser is the Transformer of lesson 08, unchanged: words go in, brackets come out.
 #
-# A **constituency tree** puts labeled brackets around words that belong together: S is a sentence, SQ a question, NP a noun phrase, VP a verb phrase, PP a prepositional one, ADVP one that says when, where or how.
+# A **constituency tree** puts labeled brackets around words that belong together: S is a sentence, SQ a question, NP a noun phrase, VP a verb phrase, PP a prepositional one, ADVP a fixed one that says when, where or how. (In our grammar *in the evening* is an ADVP, too; linguists call it a PP.)
 # The grammar behind the course corpus knows the trees of its sentences.
 # Here is one as a row of brackets, with XX for each word, and then as the tree that it describes.
 
@@ -805,7 +838,7 @@ print(f"right 3, said 3, wanted 4: {2 * 3 / (3 + 4):.4f}")
 assert abs(labeled_f1([said], [wanted]) - 6 / 7) < 1e-9
 
 # %% [markdown]
-# The parsers of the record (212,000 parameters) learned from 4,000 sentences of up to 10 words, in 800 steps of 32.
+# The parsers of the record (212,000 parameters) learned from 4,000 sentences of up to 10 tokens (punctuation counts), in 800 steps of 32.
 # How do they do on new sentences, and on longer ones?
 # The baseline, `nearest_trees`, takes the tree of the training sentence of the same length that has the most words in the same places.
 
@@ -828,12 +861,12 @@ def nearest_trees(seed):
 
 
 # %% tags=["hide-input"]
-for name, of in (("test", "unseen, up to 10 words"), ("longer", "11 words or more")):
+for name, of in (("test", "unseen, up to 10 tokens"), ("longer", "11 tokens or more")):
     f1, whole = (told(seeds("parser", each)) for each in (name, f"perfect, {name}"))
-    print(f"{of:23} F1 {f1}, perfect trees {whole}")
+    print(f"{of:24} F1 {f1}, perfect trees {whole}")
 near_trees = list(zip(*map(nearest_trees, range(3)), strict=True))
 f1, whole = map(told, near_trees[:2])
-print(f"{'nearest, up to 10 words':23} F1 {f1}, perfect trees {whole}")
+print(f"{'nearest, up to 10 tokens':24} F1 {f1}, perfect trees {whole}")
 seen = [sum(of) / len(of) for of in near_trees[2]]
 print(f"short test sentences whose tree occurs in training: {told(seen)}")
 
@@ -842,6 +875,7 @@ assert min(seeds("parser", "test")) > 0.9 > 0.87 > max(near_trees[0])
 assert min(seeds("parser", "perfect, test")) > 0.8 and max(near_trees[1]) < 0.6
 assert max(seeds("parser", "longer")) < 0.35 and min(seen) > 0.75
 assert round(100 * sum(seen) / 3) == 82
+assert max(len(words) for words, _ in tree_bank(4000, seed=0)) == 10
 met = {token for pair in tree_bank(4000, seed=0) for side in pair for token in side}
 whole_parser = Transformer(replace(writer.config, vocab_size=len(met) + 4))
 assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 1000
@@ -849,7 +883,7 @@ assert abs(sum(each.numel() for each in whole_parser.parameters()) - 212_000) < 
 # %% [markdown]
 # On short sentences the parser is well ahead of its baseline.
 # But look at what "unseen" meant. 82 % of the new short sentences have a tree that occurs in training: only the choice of words is new.
-# And the other 18 %? A tree without one XX for each token is wrong, which gives bounds:
+# And the other 18 %? The record counts the perfect trees, but does not say which they are. A tree without one XX for each token is none of them, so we can give bounds:
 
 # %% tags=["nbval-check-output", "hide-input"]
 total, full = Counter(), Counter()  # is the tree known, to a number of sentences
@@ -875,7 +909,7 @@ assert min(row.count("XX") for _, row in longer_bank) > 10
 # New trees are harder, but at least half are right.
 # Longer sentences have only new trees, and 17 % are right: length counts, too.
 #
-# A new tree that is right, the end of a wrong one (11 tokens), with words for XX, and a count:
+# One new tree that is right, and the end of one that is wrong; words stand for XX:
 
 
 # %% tags=["hide-input"]
@@ -900,16 +934,20 @@ for what, row in (("said: ", said), ("right:", right)):
     tail = f"   left over: “{left_over}”" if left_over else ""
     print(f"  {what} … {end}{tail}")
 
+# %% [markdown]
+# The wrong tree lacks one XX and an NP: words move up, and the period is left over.
+# How often is an XX missing?
+
 # %% tags=["nbval-check-output", "hide-input"]
-for name, of in (("test", "up to 10 words"), ("longer", "11 words or more")):
+for name, of in (("test", "up to 10 tokens"), ("longer", "11 tokens or more")):
     missing = seeds("parser", f"words missing, {name}")
     complete = [each.count(0) / len(each) for each in missing]
     perfect = seeds("parser", f"perfect, {name}")
     of_these = [part / whole for part, whole in zip(perfect, complete, strict=True)]
-    print(f"{of + ':':17} one XX for each token: {told(complete)}", end=", ")
+    print(f"{of + ':':18} one XX for each token: {told(complete)}", end=", ")
     print(f"perfect among these: {told(of_these)}")
 too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
-print(f"{of + ':':17} fewer XX than tokens: {told(too_short)}")
+print(f"{of + ':':18} fewer XX than tokens: {told(too_short)}")
 
 # %% tags=["hide-input"]
 assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
@@ -920,8 +958,7 @@ first_wrong = [sentences.index(of[0]) for of in seeds("parser", "wrong, test")[0
 assert len(first_wrong) == 5 and max(first_wrong) > 37 and 37 not in first_wrong
 
 # %% [markdown]
-# The wrong tree lacks one XX and an NP: words move up, and the period is left over. About four of five longer sentences get too few XX.
-# Where every word has its XX, more than four of five trees are perfect.
+# About four of five longer sentences get too few XX. Where every token has its XX, more than four of five trees are perfect.
 # So on longer sentences the parser mostly leaves words out. Is it the counting, or positions it never saw (lesson [13](13_positions_past_the_paper.ipynb))? These numbers do not tell.
 #
 # The paper's F1 of 91.3 is on real sentences, of the Wall Street Journal [@vaswani2017, table 4]; ours cannot be compared with it.
@@ -1228,7 +1265,7 @@ assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 #
 # Where is the shape lost, in the memory or in the decoder?
 # We let another reader look at the memory, after 1,000 steps: a **linear probe** (lesson [12](12_reading_attention.ipynb)), from the mean of the memory's vectors to the shape.
-# Probe A learns from other pictures of all 25 things. Probe B learns from the other 24: like the decoder, it has met squares, but no yellow one.
+# Probe A learns from other pictures of all 25 things. For each thing, a probe B learns from the other 24 and is asked about the missing one. (*Untrained* is a random encoder.)
 
 # %% tags=["hide-input"]
 import random
@@ -1348,10 +1385,71 @@ assert by_decoder[4] > by_decoder[:4].sum()  # the white cross
 
 # %% [markdown]
 # Probe A reads about four of five shapes of new things (42 % from an untrained encoder). The decoder names one in five or six, mostly white crosses; probe B reads about as few.
-# So the shape is there. But probe B also misses half of the known things (48 %): it may have learned “yellow, so no square”.
+# So the shape is there. But probe B falls below a guess even on an untrained encoder: it may have learned “yellow, so no square”. Its failure says little about the memory.
 # Why the decoder misses it, this does not tell. (And it is one captioner.)
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
+#
+# ## What was gained?
+#
+# Six models, one block. What did they gain over their baselines?
+
+
+# %% tags=["hide-input"]
+@styled
+def draw_gains(gains, title):
+    """A row for each result: the baseline a ring, the model a dot with its interval."""
+    figure = new_figure(title, 9.0, 0.9 + 0.34 * len(gains))
+    one, places = figure.subplots(), range(len(gains))[::-1]
+    for at, (runs, cheap) in zip(places, gains.values(), strict=True):
+        mean, line = mean_estimate(runs), "-" if cheap else ":"
+        one.plot([cheap, mean.value], [at, at], color="#cccccc", linewidth=5, zorder=1)
+        one.hlines(at, max(mean.low, 0), min(mean.high, 1), "#222222", lw=1, zorder=2)
+        one.scatter(mean.value, at, s=60, color="#0072b2", zorder=3)
+        one.scatter(cheap, at, 110, "none", ls=line, edgecolor="#d55e00", zorder=4)
+    one.set(yticks=list(places), yticklabels=gains, xlim=(-0.03, 1.03))
+    words = "share right (ring: baseline, dotted: always 0; line: 95 % interval)"
+    one.set_xlabel(words)
+    return figure
+
+
+# %% tags=["hide-input"]
+near_tree = sum(near_trees[1]) / 3
+gains = {  # name: three seeds, baseline
+    "digits": (seeds("digits", "test"), nearest_share),
+    "blanks, 4,000 sentences": (seeds("masked", "valid"), counted[4000]),
+    "blanks, 40,000 sentences": (seeds(longer, "valid"), counted[40_000]),
+    "odd or sensible, 40,000 sentences": (more_after[1000], sum(simple[1000]) / 3),
+    "parser, up to 10 tokens": (seeds("parser", "perfect, test"), near_tree),
+}
+for kind in KINDS:
+    gains[f"captioner, {kind}"] = seeds("captions", kind), near[kind]
+gains["captioner, new thing, 12,000 steps"] = new_things[-1], near["new thing"]
+draw_gains(gains, "Digits and blanks (4,000) tie; the other rows gain on average")
+
+# %% tags=["hide-input"]
+gained = [sum(runs) / 3 - cheap for runs, cheap in gains.values()]
+assert max(map(abs, gained[:2])) < 0.03 < 0.08 < min(gained[2:])
+assert gained[5] > 0.1 + max(gained[:5]) and near["new pair"] == near["new thing"] == 0
+
+# %% [markdown]
+# Where the circles lie on each other, the nearest example or a table of counts is as good.
+# Of the rows whose baseline can be right, *captioner, known* gains most.
+# (*Odd or sensible* had 1,000 labels, the captioner 1,000 steps where no other number stands; the parser's trees must be perfect. Not shown: 100 labels, no pretraining or one on 4,000 sentences, longer trainings of the captioner, longer sentences, and the writer, which is measured in bits.)
+#
+# And which design is used elsewhere? Cover the last two columns, and decide.
+#
+# | what it does | goes in | comes out | design | for example |
+# |---|---|---|---|---|
+# | search by meaning | a text | a vector, near those of similar texts | encoder only | Sentence-BERT [@reimers2019] |
+# | summaries | a text | a shorter text | encoder-decoder, or decoder only | T5 [@raffel2020] |
+# | chat | a conversation | its continuation | decoder only | InstructGPT [@ouyang2022] |
+# | code | a program with a gap | what is missing | decoder only; reads both sides of the gap, then writes | Code Llama [@roziere2023] |
+# | chat about a picture | patches, through a vision transformer, then a question | an answer | decoder only, behind the vision transformer | LLaVA [@liu2023] |
+# | speech to text | frames of a spectrogram, through two convolutions | a text | encoder-decoder | Whisper [@radford2023] |
+# | detection | the feature map of a convolutional network, and learned queries | a box and a label for each query | encoder-decoder without a causal mask | DETR [@carion2020] |
+#
+# If the output is a label or a vector, one usually takes an encoder. If it continues the input, a decoder. If it is another sequence, both, or one decoder that reads the source and then writes the target, as most large language models do.
 #
 # ## Today's language models
 #
@@ -1360,8 +1458,7 @@ assert by_decoder[4] > by_decoder[:4].sum()  # the white cross
 #
 # ### Today's block
 #
-# The plan is still ours: attention and a feed-forward network, each with a residual path; one stack; one causal mask.
-# The parts changed:
+# The plan is still ours; the parts changed:
 #
 # | part | the paper (2017) | Llama 3 [@grattafiori2024] | why |
 # |---|---|---|---|
@@ -1369,15 +1466,14 @@ assert by_decoder[4] > by_decoder[:4].sum()  # the white cross
 # | positions | sinusoids, added to the words | rotary (lesson [13](13_positions_past_the_paper.ipynb)) | scores depend on the distance of two tokens |
 # | keys and values | as many heads as queries | 8 heads for 32 or more ([14](14_cost_and_memory.ipynb#Fewer-keys-than-queries)) | a smaller cache |
 # | feed-forward | ReLU, d_ff = 4 d_model | **SwiGLU** [@shazeer2020] | a lower loss at the same size; Shazeer offers no explanation |
-# | biases | in the feed-forward network | none | fewer parameters |
 #
 # GPT-2 [@radford2019] stands between them: the norm before the sub-layer, learned positions, and GELU, a smooth ReLU.
 #
-# RMSNorm does not subtract the mean. It divides by the square root of the mean of the squares: (3, 4, 0, 0) has the mean square 25 / 4, so it is divided by 2.5.
-# SwiGLU multiplies two projections, number by number. One of them has gone through SiLU, z · sigmoid(z), and works as a gate: where it is near 0, nothing passes.
+# RMSNorm does not subtract the mean. It divides by the square root of the mean of the squares.
+# SwiGLU (`GatedFeedForward`) multiplies two projections, number by number. One of them has gone through SiLU, z · sigmoid(z), and works as a gate: where it is near 0, nothing passes.
 
 
-# %%
+# %% tags=["hide-input"]
 from torch.nn.functional import scaled_dot_product_attention as attend
 
 from course_lib.position import Rotary
@@ -1396,8 +1492,8 @@ class GatedFeedForward(nn.Module):
 
 
 # %% [markdown]
-# `LlamaBlock` puts the parts of the Llama 3 column together.
-# (`enable_gqa=True` lets several heads of queries share a head of keys and values.)
+# `LlamaBlock` puts the parts of the Llama 3 column together, without biases.
+# (`attend` is PyTorch's fused attention; `enable_gqa=True` lets several heads of queries share a head of keys and values.)
 
 
 # %%
@@ -1437,7 +1533,6 @@ print(f"earlier ones {change[:-1].max():.0f}")
 assert change[:-1].max() == 0 < change[-1]
 normed = x / (x.square().mean(dim=-1, keepdim=True) + torch.finfo(x.dtype).eps).sqrt()
 torch.testing.assert_close(block.norm1(x), normed)
-assert torch.tensor([3.0, 4, 0, 0]).square().mean().sqrt() == 2.5
 with torch.no_grad():  # of rotary: words moved along together change no score
     query = block.all_proj(x[:, :1].expand(1, 9, 64)).unflatten(-1, (12, -1))
     query, key, _ = block.rotary(*query.transpose(1, 2).split([8, 4], dim=1))
@@ -1450,78 +1545,17 @@ assert (scores - scores[0]).abs().max() < 1e-4
 #
 # ### From a language model to an assistant
 #
-# Our writer only continues text; it does not answer a question.
+# Our writer only continues text.
 # But a source and its target can be written as one text: `does his daughter open the wardrobe ? <tree> (SQ XX (NP …`.
 # With the loss on the part after `<tree>`, the writer's class becomes a parser, without cross-attention. A picture can go in the same way, its patches in front: one model and one loss serve every task.
 # The price: under a causal mask the words of the source do not see what follows them.
-# A very large model can be led by its text: put a few solved examples of a task in front, and it often solves the next one. This is **in-context learning** [@brown2020]; no weight changes.
+# Put a few solved examples of a task in front, and a very large model often solves the next one: **in-context learning** [@brown2020]. No weight changes.
 # For an assistant, two more trainings follow.
 #
-# - **Instruction tuning**: the writer's loss, on conversations with good answers. Usually only the answer counts. In `<user> What is 2 + 2 ? <assistant> 4 </s>` the loss is taken at `4` and `</s>`.
+# - **Instruction tuning**: the writer's loss, on conversations with good answers, usually on the answer alone: in `<user> What is 2 + 2 ? <assistant> 4 </s>` at `4` and `</s>`.
 # - **Preference learning**: people say which of two answers is better. Either a second model learns to predict their choice, and its score is used as a reward [@ouyang2022], or the better answer is made more probable directly, compared with the worse one [@rafailov2023].
 #
 # Block, mask and sampling stay as they are.
-#
-# ## What was gained?
-#
-# Six models, one block. What did they gain over their baselines?
-
-
-# %% tags=["hide-input"]
-@styled
-def draw_gains(gains, title):
-    """A row for each result: the baseline a ring, the model a dot with its interval."""
-    figure = new_figure(title, 9.0, 0.9 + 0.34 * len(gains))
-    one, places = figure.subplots(), range(len(gains))[::-1]
-    for at, (runs, cheap) in zip(places, gains.values(), strict=True):
-        mean, line = mean_estimate(runs), "-" if cheap else ":"
-        one.plot([cheap, mean.value], [at, at], color="#cccccc", linewidth=5, zorder=1)
-        one.hlines(at, max(mean.low, 0), min(mean.high, 1), "#222222", lw=1, zorder=2)
-        one.scatter(mean.value, at, s=60, color="#0072b2", zorder=3)
-        one.scatter(cheap, at, 110, "none", ls=line, edgecolor="#d55e00", zorder=4)
-    one.set(yticks=list(places), yticklabels=gains, xlim=(-0.03, 1.03))
-    words = "share right (ring: baseline, dotted: always 0; line: 95 % interval)"
-    one.set_xlabel(words)
-    return figure
-
-
-# %% tags=["hide-input"]
-near_tree = sum(near_trees[1]) / 3
-gains = {  # name: three seeds, baseline
-    "digits": (seeds("digits", "test"), nearest_share),
-    "blanks, 4,000 sentences": (seeds("masked", "valid"), counted[4000]),
-    "blanks, 40,000 sentences": (seeds(longer, "valid"), counted[40_000]),
-    "odd or sensible, 40,000 sentences": (more_after[1000], sum(simple[1000]) / 3),
-    "parser, up to 10 words": (seeds("parser", "perfect, test"), near_tree),
-}
-for kind in KINDS:
-    gains[f"captioner, {kind}"] = seeds("captions", kind), near[kind]
-gains["captioner, new thing, 12,000 steps"] = new_things[-1], near["new thing"]
-draw_gains(gains, "Digits and blanks (4,000) tie; the other rows gain on average")
-
-# %% tags=["hide-input"]
-gained = [sum(runs) / 3 - cheap for runs, cheap in gains.values()]
-assert max(map(abs, gained[:2])) < 0.03 < 0.08 < min(gained[2:])
-assert gained[5] > 0.1 + max(gained[:5]) and near["new pair"] == near["new thing"] == 0
-
-# %% [markdown]
-# Where the circles lie on each other, the nearest example or a table of counts is as good.
-# The captioner gains most where a nearest caption could be right; on anything new that can only be wrong.
-# (*Odd or sensible* had 1,000 labels, the captioner 1,000 steps where no other number stands; the parser's trees must be perfect. Not shown: 100 labels, no pretraining or one on 4,000 sentences, longer trainings of the captioner, longer sentences, and the writer, which is measured in bits.)
-#
-# And which design is used elsewhere? Cover the last two columns, and decide.
-#
-# | what it does | goes in | comes out | design | for example |
-# |---|---|---|---|---|
-# | search by meaning | a text | a vector, near those of similar texts | encoder only | Sentence-BERT [@reimers2019] |
-# | summaries | a text | a shorter text | encoder-decoder, or decoder only | T5 [@raffel2020] |
-# | chat | a conversation | its continuation | decoder only | InstructGPT [@ouyang2022] |
-# | code | a program with a gap | what is missing | decoder only; reads both sides of the gap, then writes | Code Llama [@roziere2023] |
-# | chat about a picture | patches, through a vision transformer, then a question | an answer | decoder only, behind the vision transformer | LLaVA [@liu2023] |
-# | speech to text | frames of a spectrogram, through two convolutions | a text | encoder-decoder | Whisper [@radford2023] |
-# | detection | the feature map of a convolutional network, and learned queries | a box and a label for each query | encoder-decoder without a causal mask | DETR [@carion2020] |
-#
-# If the output is a label or a vector, one usually takes an encoder. If it continues the input, a decoder. If it is another sequence, both, or one decoder that reads the source and then writes the target, as most large language models do.
 #
 # ## Your predictions
 
