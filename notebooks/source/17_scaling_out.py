@@ -203,9 +203,9 @@ assert round(long_means[2] - long_means[1]) == 7 and round(bleu[0]) == 30
 # 4,000 pairs are not enough: after the longer reading, eight times the pairs bring 7 BLEU, not 1.
 # So the length of the training was one limit. (The learning rate may be another: we tried none higher.)
 #
-# What helps more depends on where you stand: add pairs or reading, one at a time, and measure.
-# From 1,000 pairs, four times the pairs bring 11 BLEU, four times the reading 7.
-# From 4,000, four times the reading brings 23.
+# What helps more depends on where you stand.
+# From 1,000 pairs, four times the pairs bring 11 BLEU, four times the reading 7; from 4,000 it is 0 and 23.
+# (At equal reading, more pairs cost no training time; four times the reading costs four times as much.)
 #
 # More of one thing helps until another one is the limit.
 #
@@ -250,13 +250,13 @@ _, of_longer_runs = axes.collections  # the bands
 assert {*corners[:, 1]} >= {end for runs in longest for end in (min(runs), max(runs))}
 
 # %% [markdown]
-# Whoever measured only the first three blue points might trust the green line.
+# The green line goes through the first three blue points, nearly.
 # At 32,000 pairs, its 58.2 is 16 BLEU too high.
 # To test a fit, keep back a point.
 #
 # And our own file?
 # Its two epochs read fewer than 2,000 pairs; above, a smaller model with 1,000 pairs came to 30 BLEU after 32,000.
-# So train longer first, which needs no new sentences. (Warm-up, dropout and subwords are the record's, too, so not one thing alone changes.)
+# Ours has not read enough to need more pairs: train longer first. (Warm-up, dropout and subwords change, too, to the record's.)
 #
 # ```
 # python -m course_lib train --data mine.tsv --preset mini --epochs 40 --vocab-size 1000 \
@@ -284,7 +284,7 @@ assert {*corners[:, 1]} >= {end for runs in longest for end in (min(runs), max(r
 # optimizer step   new W                    new W               the same copy again
 # ```
 #
-# Equal weights and equal gradients make equal steps, so the copies stay equal.
+# Equal weights, equal moments and equal gradients make equal steps, so the copies stay equal.
 #
 # But which loss should each process compute?
 # The obvious answer is the mean over the tokens of *its* share.
@@ -497,9 +497,14 @@ save("gradients.py", cells=4, before=imports, after=of_means_too + start)
 # %% [markdown]
 # `torchrun`, a part of PyTorch, starts the same program N times.
 # Environment variables tell each process its rank (`RANK`), the world size (`WORLD_SIZE`) and where all meet (`MASTER_ADDR`, `MASTER_PORT`).
-# `process_group("cpu")` reads them and connects the processes; in its block, `train(DistributedDataParallel, model, batches)` is all it takes.
+# `process_group("cpu")` reads them and connects the processes:
 #
-# Our program (`gradients.py`, folded) calls `train` with one batch, `seven`: the three shortest pairs of our file and the four longest, because seven rows do not divide evenly.
+# ```python
+# with process_group("cpu"):
+#     train(DistributedDataParallel, model, batches)
+# ```
+#
+# Our program (`gradients.py`: the folded cells write this and the comparison into it) calls `train` with one batch, `seven`: the three shortest pairs of our file and the four longest, because seven rows do not divide evenly.
 # It also tries DDP with one line changed, `(loss(own) / own.num_tokens).backward()`: the mean of the means.
 # How far are the gradients from that of one process, without a wrapper?
 # (The unit is the length of that gradient.)
@@ -630,7 +635,7 @@ assert 0.1 < rates[2] / rates[1] < 10  # a busy machine can make anything of it
 # We solve it for s. (Below 0 or above 1 it is no share: measure again.)
 #
 # A second law shows how little this tells.
-# Suppose that everything is divided, and each further process adds the same cost of communication (a bad case: each process sends to every other in turn; the ring below avoids it): N processes take 1/N + cost · (N − 1).
+# Suppose that everything is divided, and each further process adds the same cost of communication (a bad case: each process sends to every other in turn): N processes take 1/N + cost · (N − 1).
 # We solve that for the cost.
 # (Four processes need four free cores: not measured.)
 
@@ -850,7 +855,7 @@ assert round(sum(model_preset("big", 37_000).memory_bytes().values()) / 1e9, 1) 
 # The price is communication.
 # In a ring, where each process passes parts on to the next, each sends (N − 1)/N of the model in a move.
 # An all-reduce is two moves: for `base` in float32, (N − 1)/N of 2 · 63 million · 4 bytes = 0.5 GB a step. That is 0.44 GB with 8 processes, and 0.50 GB with 800.
-# Sharding makes three moves for each layer.
+# Sharding makes three such moves for each layer, where an all-reduce makes two.
 #
 # In PyTorch, sharding takes one call for each layer and one for the model around them:
 #
@@ -966,7 +971,7 @@ assert paper_utilization("base") < paper_utilization("big")
 # Where the rest goes, the paper does not say: perhaps into products below full speed, padding, all that is not a matrix product, and the exchange.
 #
 # **A common mistake**: dividing FLOPs by the peak on a data sheet.
-# That assumes a utilization of 100 %, which nobody reaches. Llama 3's large runs report 38 to 43 % [@grattafiori2024, section 3.3.2].
+# That assumes a utilization of 100 %, which nobody reaches. Llama 3's large runs report 38 to 43 % of it [@grattafiori2024, section 3.3.2].
 #
 # ## The budget planner
 #
@@ -974,7 +979,7 @@ assert paper_utilization("base") < paper_utilization("big")
 # It starts with the paper's 8 P100 GPUs, at 29 % of what the paper says they sustain.
 # Both axes are logarithmic, so without a serial share the line is straight; 8 devices take the paper's 12 hours (marked).
 # The 29 % was reached by eight GPUs together.
-# As an exercise, suppose that one alone reached it, and that 5 % were serial (an assumption; compare our s): 8 would take 16 hours. Set it.
+# Now set 5 % serial (an assumption; compare our s). The planner then takes the 29 % as reached by *one* GPU, in 96 hours: 8 take 96 · (0.05 + 0.95 / 8) = 16.
 # Then try other devices, and fill in your price of a device-hour.
 
 # %%
