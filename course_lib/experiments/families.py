@@ -23,6 +23,7 @@ from course_lib.experiments.family_models import (
 )
 from course_lib.experiments.grid import Grid
 from course_lib.experiments.odd_words import MASK, labeled_sentences
+from course_lib.experiments.word_ids import WordIds
 from course_lib.families import MaskedLanguageModel, TextEncoder, write
 from course_lib.grammar import WORD, constituents, detokenize, labeled_f1, linearized, trees
 from course_lib.metrics import exact_match
@@ -32,6 +33,7 @@ from course_lib.transformer import eval_mode
 SHORT = 10  # words of the longest sentence that the parser learns from
 TAUGHT, EXAMINED = 4000, 300  # sentences
 LABELS, RATES = (100, 1000), (1e-3, 3e-3)
+WITH_BLANKS = (f"the boy is {MASK} .", f"the shirt is {MASK} .")
 
 
 def examine_digits(seed: int) -> dict:
@@ -106,8 +108,8 @@ def tree_bank(number: int, seed: int, *, shortest: int = 1, longest: int = SHORT
 def examine_parser(seed: int) -> dict:
     """Labeled F1 and shares of perfect trees on unseen sentences, as long as those of training and longer.
 
-    For each sentence, how many of its words the row of brackets lacks; and five wrong rows: the sentence, what was
-    said, and what is right.
+    For each sentence, whether its tree is perfect (1 or 0) and how many of its words the row of brackets lacks; and
+    five wrong rows: the sentence, what was said, and what is right.
     """
     bank = tree_bank(TAUGHT + 2 * EXAMINED, seed)
     taught, valid, test = bank[: -2 * EXAMINED], bank[-2 * EXAMINED : -EXAMINED], bank[-EXAMINED:]
@@ -118,7 +120,8 @@ def examine_parser(seed: int) -> dict:
         rows = parse(model, vocabulary, [words for words, _ in part])
         right = [row for _, row in part]
         results[name] = labeled_f1(rows, right)
-        results[f"perfect, {name}"] = sum(a == b for a, b in zip(rows, right, strict=True)) / len(part)
+        results[f"each perfect, {name}"] = perfect = [int(a == b) for a, b in zip(rows, right, strict=True)]
+        results[f"perfect, {name}"] = sum(perfect) / len(part)
         wrong = ((words, said, row) for (words, row), said in zip(part, rows, strict=True) if row != said)
         missing = [len(words) - said.count(WORD) for (words, _), said in zip(part, rows, strict=True)]
         results[f"words missing, {name}"] = missing
@@ -127,13 +130,14 @@ def examine_parser(seed: int) -> dict:
 
 
 def examine_masked(seed: int, *, times: int = 1, **training: int) -> dict:
-    """How many holes are filled rightly; and classifiers with and without what was learned from holes."""
+    """How many holes are filled rightly, and with what; classifiers with and without what was learned from holes."""
     sentences = [words for words, odd in labeled_sentences(2 * TAUGHT * times, seed) if not odd]
     model, vocabulary = train_on_holes(sentences, seed=seed, **training)
     parts = {name: labeled_sentences(1000, seed + 100 * n) for n, name in enumerate(("train", "valid", "test"), 1)}
     ids = {name: pad([vocabulary.closed(words) for words, _ in part]) for name, part in parts.items()}
     classes = {name: torch.tensor([label for _, label in part]) for name, part in parts.items()}
     results: dict = {"valid": filled(model, ids["test"][classes["test"] == 0], *vocabulary.ids([MASK]))}
+    results["fillings"] = {text: fillings(model, vocabulary, text.split()) for text in WITH_BLANKS}
     torch.manual_seed(seed + 1)
     fresh = TextEncoder(model.config)
     for labels in LABELS:
@@ -153,6 +157,14 @@ def filled(model: MaskedLanguageModel, ids: Tensor, mask_id: int) -> float:
     holes[:, 3] = mask_id
     with eval_mode(model):
         return (model(holes)[:, 3].argmax(dim=-1) == ids[:, 3]).float().mean().item()
+
+
+def fillings(model: MaskedLanguageModel, vocabulary: WordIds, words: list[str], most: int = 5) -> dict[str, float]:
+    """The most probable words for the hole of a sentence, each with its probability."""
+    with eval_mode(model):
+        logits = model(torch.tensor([vocabulary.closed(words)]))[0, 1 + words.index(MASK)]
+    best = logits.softmax(dim=-1).topk(most)
+    return dict(zip(vocabulary.words(best.indices.tolist()), best.values.tolist(), strict=True))
 
 
 TASKS = {

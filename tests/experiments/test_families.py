@@ -97,5 +97,10 @@ def test_each_task_runs_from_end_to_end(task, monkeypatch):
         for text, said, right in results["wrong, test"]:
             assert said != right and len(text.split()) == right.split().count("XX")
         first, said, _ = results["wrong, test"][0]
-        assert len(results["words missing, test"]) == 8
+        assert len(results["words missing, test"]) == len(results["each perfect, test"]) == 8
+        assert sum(results["each perfect, test"]) == 8 * results["perfect, test"]
         assert len(first.split()) - said.split().count("XX") in results["words missing, test"]
+    if task == "masked":
+        for found in results["fillings"].values():
+            p = list(found.values())
+            assert len(p) == 5 and p == sorted(p, reverse=True) and sum(p) <= 1
