@@ -240,7 +240,7 @@ for goal in goals(tree_of[chosen], "encoder", src_spans, tgt_spans):
 #
 # We *choose* head and distance on the first half of the sentences, and *report* on the second.
 # On the sentences that chose it, the winner looks better than it is.
-# For determiners these are encoder 1.1 and one token to the right. (`record` yields the maps of each sentence.)
+# For determiners the first half chooses encoder 1.1, and one token to the right. (`record` yields the maps of each sentence.)
 
 # %%
 from course_lib.analysis import control_rows
@@ -263,8 +263,8 @@ for name, each in hits.items():
 # Our first question has its answer: yes.
 #
 # `film` counts fifteen candidates (a relation in one kind of attention) in this way.
-# One *passes* if the head is more than 15 points ahead of both opponents; the 15 are our choice.
-# In the decoder, the control rows are those between the two words.
+# One *passes* if the head is more than 15 points ahead of both opponents. (The 15 are our choice; to pass means only: worth testing.)
+# In the decoder, the control rows are those between the two words; in the cross-attention, all other rows.
 #
 # Predict one: in *Heute setzt der Student den Hut auf.*, *auf* is the prefix of *setzt*.
 
@@ -377,7 +377,6 @@ assert of_verb[[2, 4, auf.row]].min() > 0.8 and of_verb[[3, 5]].max() < 0.45
 
 # %% [markdown]
 # Of the fifteen (folded cell) five pass.
-# The other two are decoder 0.2 (verb → its conjunction) and cross 1.0 (adjective → noun).
 #
 # ## Question 2: does the model need encoder 1.1? Switch it off
 #
@@ -984,7 +983,7 @@ assert abs(right_articles(encoder_heads) - 0.36) < 0.02
 assert max(cost[head] for head in the_rest) < 0.13
 
 # %% [markdown]
-# 1.1 is enough alone. But without it 72 % are right, twice as many as without all eight: others can do a part of its work.
+# 1.1 is enough alone. But without it 72 % are right, twice as many as without all eight (then it always writes *Die*): others can do a part of its work.
 # Who does it when all heads are on?
 # We patch one step earlier: at *The*, we replace only the context of 1.1 (its d_k numbers before W_O) with the donor's. (`hooked` runs the encoder so; `contexts` are those of all heads.)
 
@@ -1088,7 +1087,7 @@ assert looked > 0.97 and by_noun.low > 0.87
 # German     Die
 # ```
 #
-# For *Die*, the cross-attention map was right about *where* the decoder reads; for the object's article, that of cross 1.0 was not.
+# For *Die*, the cross-attention map was right about *where* the decoder finds the gender. For the object's article, cross 1.0 alone would have misled us: it reads the noun, and the gender comes from *the*.
 # No map could show *what* the decoder finds at *The*: the gender of *woman*.
 # The gender passes through two maps: to follow such paths, *attention rollout* [@abnar2020] multiplies the maps of all layers (each mixed with the residual); but it, too, knows only weights.
 #
@@ -1210,9 +1209,9 @@ assert abs(to_noun[1, 1] - to_noun[1, 3]) / total < 0.1 and to_noun[1, 1] / tota
 assert of_it[0].value < 0.15 and last_verbs[0].value < last_verbs[1].value + 0.05
 
 # %% [markdown]
-# Without 1.3 hardly any of these sentences breaks, without 1.1 about half.
-# Is 1.1 then the head for pronouns? Of the control three in ten break, too.
-# So look at what breaks in these sentences (`broken_by`).
+# A pattern is not a need: 1.3 looks at the noun as often, but without it hardly any of these sentences breaks.
+# Without 1.1 about half do, and of the control three in ten.
+# What breaks in them (`broken_by`)?
 
 
 # %% tags=["hide-input"]
@@ -1252,7 +1251,7 @@ of_twins = [shares["pronoun → its noun", head] for head in (1, 3)]
 assert of_twins[1].value == 0 and of_twins[1].high < of_twins[0].low
 
 # %% [markdown]
-# So most of these sentences break at a determiner: 29 of 34.
+# Most of them break at a determiner, as in question 2: 29 of 34.
 # But on pronouns, too, the twins differ: without 1.1 one in eight is wrong, without 1.3 none.
 # (Not more, perhaps, because the decoder has read the true article, *die Stadt*.)
 # Ablation tests a pattern, but only if you look at what breaks.
@@ -1378,7 +1377,7 @@ assert rates.flatten().sort().values[1] > rates.min() + 0.05  # wins by far
 
 # %% [markdown]
 # With the wrong labels, every head's error rate is above 80 %.
-# (Here one half chose and scored the best head; it is far ahead.)
+# (Here the same half chose and scored the best head; it is far ahead.)
 # (In larger translators it can be the other way round, lesson [07](07_decoder.ipynb): measure.)
 #
 # ### Good compared with what?
@@ -1554,8 +1553,7 @@ for name, found in ways.items():
 
 # %% [markdown]
 # Against the diagonal alone, seven of the eight heads would have looked like discoveries.
-# Against fast_align the best head has no clear lead: the interval contains 0.
-# By rows, it leads by two points (folded cell): the reading, too, decides.
+# Against fast_align the best head has no clear lead: the interval contains 0. (By rows it leads by two points: folded cell.)
 #
 # But the head is better at one thing: it knows more often which of two equal words is meant.
 # In *Now a doctor is lending a coat to a student.*, German puts the student first: *einem Studenten einen Mantel*.
@@ -1855,7 +1853,7 @@ Predictions()
 #
 # - *Whose row is it?* In the decoder, that of the token that it predicts.
 # - *Does it always look there?* Count, and compare with a baseline and control rows: of fifteen candidates five pass.
-# - *Does the model need it?* Switch the head off, and look at what breaks: without encoder 1.1, 54 % of the sentences with *it* (control 31 %), mostly at a determiner; without its twin, 5 % (3 %).
+# - *Does the model need it?* Switch the head off, and look at what breaks: without encoder 1.1 about a third of the sentences are lost, mostly at a determiner; without its twin 1.3, which looks at the noun as often, hardly any.
 # - *Does it bring it?* With all heads on, swap only what this head brings.
 # - *What is at that place?* Not only the word. A probe shows what a vector holds, if it fails where the information is missing; patching shows what the model reads there.
 # - *Do its weights matter?* Scramble them, in one head and in a whole layer. A dark cell may bring less than its weight says.
