@@ -151,7 +151,7 @@ for epoch in history.epochs:
 print(f"trained for {history.seconds:.0f} seconds on {device}")
 
 # %% [markdown]
-# As in lesson [09](09_training.ipynb), the validation loss is far below the training loss: it is plain, while smoothed labels leave even a perfect model with about 1.1.
+# As in lesson [09](09_training.ipynb), the validation loss is far below the training loss: it uses plain labels, while smoothed ones leave even a perfect model with about 1.1.
 # Besides, the training loss is an average over the epoch, including its poor beginning. (Dropout, elsewhere a third reason, is 0 in `mini`.)
 #
 # Then the first two of the three sentences, with ✓ if all is right:
@@ -168,9 +168,9 @@ assert history.epochs[1]["step"] < 1600 < history.epochs[2]["step"]
 assert valid_losses[2] < valid_losses[1]
 
 # %% [markdown]
-# In our run, the model first repeats frequent words, and at step 400 a whole phrase.
+# In the second sentence, the model first repeats frequent words, and at step 400 a whole phrase.
 # At step 800 only one form is wrong: *antworten* takes the dative, *deinem*.
-# **At step 1,600 a right translation has turned wrong.** Without *keinen*, it is perfect German that says the opposite of its source: *Their aunts like cheese*.
+# **In the first, at step 1,600, a right translation has turned wrong.** Without *keinen*, it is perfect German that says the opposite of its source: *Their aunts like cheese*.
 # The validation loss, a mean, hides it: it falls in every epoch.
 # So we compare whole sentences with their references.
 #
@@ -387,7 +387,7 @@ assert first_round[unlucky].float().mean() < 4 < second_round[unlucky].float().m
 
 # %% [markdown]
 # Their bad luck does not last: in the second round each can expect five heads.
-# So we choose on one part and measure on another: the validation part ranks the tags, and on the test part we measure its six lowest and six highest (the rows below, lowest first).
+# So we choose on one part and measure on another: the validation part ranks the tags, and on the test part we measure its six lowest and six highest (the rows below, in the order of the validation part).
 
 
 # %%
@@ -841,8 +841,8 @@ assert valid_length[0] < valid_length[1] < 1 < test_length[0] < test_length[1]
 
 # %% [markdown]
 # **A score on sentences by which you chose flatters you.**
-# With beam search, both runs beat 41.02 on the validation part. On the test part, where 41.02 was measured, both miss it by more than a point, and the lead of 0.8 is gone. (The new lead of 0.2 may be luck.)
-# Every choice was the best of several on the *validation* sentences, and the best of several is best partly by luck, like the lowest of thirty coins [above](#What-has-it-learned?).
+# With beam search, both runs beat 41.02 on the validation part. On the test part, where 41.02 was measured, both miss it by more than a point, and the lead of 0.8 is gone.
+# Every choice was the best of several on the *validation* sentences, and such a choice suits these sentences. Partly that is luck, like the lowest of thirty coins [above](#What-has-it-learned?). (In the second run, beam search gains a point on validation and loses 0.2 on test: there its outputs are shorter than the references, here longer.)
 # (The test sentences do not look harder: our half-hour model has 36.2 on both parts with greedy search.)
 #
 # Is the gap to the published number real, or luck?
@@ -932,7 +932,7 @@ assert 0.55 < PUBLISHED - max(beams) < 0.65 and 1.4 < PUBLISHED - min(beams) < 1
 assert of_seeds.low < 39 and of_seeds.high > PUBLISHED
 
 # %% [markdown]
-# **Three seeds of one recipe end almost a point apart.**
+# **Three seeds of one recipe end almost a point apart.** (The validation part also chose how many last epochs were averaged: ten for the first seed, five for the others.)
 # All three are below 41.02. But three runs say little about the mean of all seeds: its 95 % interval (the bar) contains 41.02.
 # So we cannot tell whether the published recipe is better or its number a lucky one.
 #
@@ -1021,7 +1021,7 @@ assert abs(costs["LSTM with attention"]["parameters"] / whole["parameters"] - 1)
 # **The large losses may say as much about the other settings as about the change.** Post-norm reaches 6.6 at the rate that suits pre-norm (one run, not drawn), at a quarter of that rate 26.3.
 # More noise, by dropout 0.3 or by subword dropout, which splits words in ever new ways, costs about four to five points. Eight epochs may be too short for it: the long runs above did well with dropout 0.3.
 #
-# **The LSTM leads** by more than a point with every seed, in about 0.7 of the CPU time. On our grammar it was level in the end; more epochs might level this, too. Lesson [15](15_alternatives.ipynb#An-echo) looks at why a Transformer learns slowly at first.
+# **The LSTM**, of about the same size, **leads** by more than a point with every seed, in about 0.7 of the CPU time. On our grammar it was level in the end; more epochs might level this, too. Lesson [15](15_alternatives.ipynb#An-echo) looks at why a Transformer learns slowly at first.
 #
 # Before you compare two scores, ask:
 #
