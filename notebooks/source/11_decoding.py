@@ -547,8 +547,8 @@ assert abs(sum(by_references) - 7) <= 2
 
 # %% [markdown]
 # Hardly: the beam already has 96 of the 99 most probable outputs.
-# Greedy decoding missed 31 of the 99: these are its search errors.
-# The references prove only seven of them.
+# Greedy decoding missed 31 of the 99: these are all its search errors, of which the references prove few.
+# (A search error need not be a wrong translation: *Er war nicht klug.* was one, and right.)
 #
 # And what the beam missed can be far worse:
 
@@ -566,7 +566,6 @@ assert "die die" in tokenizer.decode(widest.ids)
 # %% [markdown]
 # The beam writes the whole sentence, with one word doubled; the most probable output is "He may?".
 # Here the beam translates better because its search fails.
-# Greedy decoding was once right for the same reason: it wrote *Er war nicht klug.* because it missed *Er war klug.*
 #
 # With a full-size Transformer, even a beam of 100 missed the most probable output of most sentences, and for more than half of the sentences this output was *empty* [@stahlberg2019].
 # Why can the most probable output be so short?
@@ -646,7 +645,7 @@ assert num_pairs - len(rows) == 3 and over_all[1] > 0 > over_rows[1]
 assert 0.2 < 1 - over_rows[0] / over_all[0] < 0.5
 
 # %% [markdown]
-# About a third of the gain comes from three greedy outputs that run to the limit.
+# Not very: about a third of the gain comes from three greedy outputs that run to the limit, and the rest may be chance.
 #
 # ### The length penalty
 #
@@ -708,7 +707,7 @@ of_half = mean(len(tokenizer.encode(text)) for text in references[:half])
 print(f"references{of_half:8.1f}")
 
 # %% [markdown]
-# On the second half, the chosen α gains 4.6 BLEU. How much of it is length?
+# All positive α are about as good; our rule takes one of them. On the second half it gains 4.6 BLEU over α = 0. How much of it is length?
 # BLEU's brevity penalty punishes outputs that are too short; we score without it, too.
 
 
@@ -833,7 +832,7 @@ assert 0.1 < 1 - log_probs.softmax(dim=-1).topk(5).values.sum().item() < 0.12
 #
 # So we change the distribution before we draw. Three ways are common:
 #
-# - A *temperature* below 1 shrinks the tail. It divides the log-probabilities before the softmax, as it divided the scores in lesson [03](03_attention.ipynb). Dividing by 0.5 doubles each logarithm: it *squares* each probability, and the softmax makes the sum 1 again. A token with 0.2 % ends below 0.001 %.
+# - A *temperature* below 1 shrinks the tail. It divides the log-probabilities before the softmax, as it divided the scores in lesson [03](03_attention.ipynb). Dividing by 0.5 doubles each logarithm: it *squares* each probability, and the softmax makes the sum 1 again. After *Ich sang*, a token with 0.2 % ends below 0.001 %.
 # - **Top-k sampling** cuts the tail off: it keeps the k most probable tokens.
 # - **Top-p sampling** (or nucleus sampling) cuts, too: it keeps the fewest tokens that together reach the probability p [@holtzman2020].
 
@@ -1174,7 +1173,7 @@ assert lower["beam 2"] >= 1 and lower["beam 8"] <= lower["beam 2"]
 #
 # ## One output, many scores
 #
-# Free-running, *Ich sang drei Tagen.* has one word missing, and by place everything after it is wrong.
+# Free-running, *Ich sang drei Tagen.* has one word missing, and compared position by position, everything after it is wrong.
 # So never compare free-running output place by place; BLEU does not.
 #
 # The greedy outputs have about 70 BLEU. But which BLEU? Five numbers for the same 200 sentences:
@@ -1466,7 +1465,7 @@ Predictions()
 # | a draw | one bad token is enough | a low temperature, top-k, top-p |
 #
 # The examples are an early checkpoint's; the finished translator hardly changes with a better search.
-# A better search can do worse: it finds what the model prefers, right or wrong. As far as references can tell, nearly all errors of a wide beam are the model's.
+# A better search can do worse: it finds what the model prefers, right or wrong. A wide beam finds nearly all of the most probable outputs that we could prove: what is left is the model's.
 # A length penalty makes outputs longer; here that raises BLEU mostly through its brevity penalty.
 # A BLEU score means something only if it is of free-running output, over the whole corpus, with its signature.
 # The key-value cache keeps what cannot change, so that each position is computed once, with the same logits.
