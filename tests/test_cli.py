@@ -155,7 +155,11 @@ def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
 
 @pytest.mark.parametrize(
     "architecture, flags, changes",
-    [("transformer", ["--post-norm"], {"norm_first": False}), ("lstm", [], {}), ("state space", [], {})],
+    [
+        ("transformer", ["--post-norm", "--keep-subwords"], {"norm_first": False}),
+        ("lstm", [], {}),
+        ("state space", [], {}),
+    ],
 )
 def test_every_option_of_train_reaches_the_training(architecture, flags, changes, tmp_path):
     options = dict(subword_dropout=0.2, average=(3, 5), vocab_size=90, preset="mini", report="valid")
@@ -174,7 +178,8 @@ def test_every_option_of_train_reaches_the_training(architecture, flags, changes
     assert len(corpus.train) == 7 and folder == tmp_path and called == {"device": "cpu"}
     config = train_preset("mini", epochs=3, decay="inverse_sqrt")
     changes = {"dropout": 0.4, "d_ff": 96} | changes
-    assert asked == Experiment(**options, training=config, model_changes=changes, lowercase=True, augment=True)
+    options |= dict(lowercase=True, augment=True, keep_subwords="--keep-subwords" in flags)
+    assert asked == Experiment(**options, training=config, model_changes=changes)
 
 
 def test_each_choice_that_the_help_shows_is_one_word_and_is_taken(toy, tmp_path, capsys):

@@ -112,7 +112,9 @@ class Experiment:
         lowercase: learn from, and translate to, lower case only, as many papers do.
         architecture: one of ARCHITECTURES; another than "transformer" has as many parameters as that would have.
         model_changes: fields of the model's configuration that differ from the preset.
-        start: a translator to go on from, by its name or its folder, in the subwords of this corpus; None starts anew.
+        start: a translator to go on from, by its name or its folder; None starts anew.
+        keep_subwords: go on in the subwords of `start`; vocab_size and lowercase are then its own. Otherwise subwords
+            are learned from this corpus, and each begins with what `start` knows of it.
         augment: learn from made-up pairs too, see course_lib.data.augment.
         subword_dropout, subword_dropout_side: share of merges left out in training, and where, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
@@ -139,6 +141,7 @@ class Experiment:
     architecture: str = "transformer"
     model_changes: dict = field(default_factory=dict)
     start: str | None = None
+    keep_subwords: bool = False
     augment: bool = False
     subword_dropout: float = 0.0
     subword_dropout_side: str = "both"
@@ -157,7 +160,7 @@ class Experiment:
             require(getattr(self, name), f"{name} must be one number or several, got none")
         check_preset(self.preset)
         check_sizes(vocab_size=self.vocab_size, **{"number of epochs to average": min(self.average)})
-        check_flags(lowercase=self.lowercase, augment=self.augment)
+        check_flags(lowercase=self.lowercase, augment=self.augment, keep_subwords=self.keep_subwords)
         check_numbers(subword_dropout=self.subword_dropout, snapshots=self.snapshots)
         require(0 <= self.subword_dropout <= 1, f"subword_dropout must be in [0, 1], got {self.subword_dropout}")
         side = self.subword_dropout_side
@@ -167,6 +170,7 @@ class Experiment:
         check_architecture(self.architecture)
         from_scratch = self.architecture == "transformer" or self.start is None
         require(from_scratch, "only a Transformer can start from another translator")
+        require(self.start is not None or not self.keep_subwords, "keep_subwords needs a start whose subwords to keep")
         for share in self.start_share:
             check_shares(start_share=share)
         require(self.start is not None or set(self.start_share) == {0}, "a start_share needs a start to keep it of")

@@ -76,7 +76,7 @@ def train_translator(
         on_epoch=_scoring(translator, corpus, progress),
         progress=progress,
     )
-    log = _header(corpus, experiment, translator.model) | _story(history, device)
+    log = _header(corpus, experiment, translator) | _story(history, device)
     log |= {"corpus_pairs": given, "skipped_pairs": len(encoded.skipped)}
     if rank() > 0:
         return log
@@ -99,14 +99,18 @@ def _make_room(folder: Path, checkpoints: Path) -> None:
 
 
 def _untrained(corpus: Corpus, experiment: Experiment, device: str) -> Translator:
-    """A new model, or the one to start from, and the subwords of the training part."""
-    texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
-    tokenizer = Tokenizer.train(texts, experiment.vocab_size, lowercase=experiment.lowercase)
+    """A new model, or one with the weights of the start; its subwords are the training part's or the start's."""
+    start = None if experiment.start is None else Translator.from_pretrained(experiment.start)
+    if start and experiment.keep_subwords:
+        tokenizer = start.tokenizer
+    else:
+        texts = (text for pair in corpus.train for text in (pair.src, pair.tgt))
+        tokenizer = Tokenizer.train(texts, experiment.vocab_size, lowercase=experiment.lowercase)
     torch.manual_seed(experiment.training.seed)
     config = model_preset(experiment.preset, tokenizer.vocab_size, **experiment.model_changes)
     translator = Translator(model_like(experiment.architecture, config).to(device), tokenizer)
-    if experiment.start is not None:
-        take_over(translator, Translator.from_pretrained(experiment.start))
+    if start:
+        take_over(translator, start)
     return translator
 
 
@@ -154,16 +158,17 @@ def _line(record: dict, valid_bleu: float) -> str:
     )
 
 
-def _header(corpus: Corpus, experiment: Experiment, model: nn.Module) -> dict:
+def _header(corpus: Corpus, experiment: Experiment, translator: Translator) -> dict:
     """What was asked for, as the log begins with it."""
     return {
         "corpus": corpus.name,
         "train_pairs": len(corpus.train),
         "architecture": experiment.architecture,
-        "model": model.config.to_dict(),
-        "parameters": model.config.num_parameters,
-        "lowercase": experiment.lowercase,
+        "model": translator.model.config.to_dict(),
+        "parameters": translator.model.config.num_parameters,
+        "lowercase": translator.tokenizer.lowercase,
         "start": experiment.start,
+        "keep_subwords": experiment.keep_subwords,
         "training": experiment.training.to_dict(),
         "augment": experiment.augment,
         "subword_dropout": experiment.subword_dropout,

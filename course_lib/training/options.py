@@ -8,7 +8,8 @@ from course_lib.training.config import DECAYS, PRECISIONS, SIDES, STORAGES, Expe
 SEVERAL = "; of several numbers the validation part chooses"
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
 _EXPERIMENT = ("preset", "vocab_size", "lowercase", "augment", "subword_dropout", "average", "report")
-_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "start_share", "storage", "subword_dropout_side")
+_EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "start_share", "keep_subwords", "storage")
+_EXPERIMENT += ("subword_dropout_side",)
 _TRAINING = {
     "epochs": dict(type=int, help="passes over the training pairs"),
     "batch_tokens": dict(type=int, help="most padded tokens of a micro-batch on its longer side"),
@@ -29,6 +30,7 @@ def add_experiment(command: argparse.ArgumentParser) -> None:
     command.add_argument("--architecture", default="transformer", **kind, help=as_large)
     command.add_argument("--preset", default="tiny", choices=PRESETS, help="size of the model (default: tiny)")
     command.add_argument("--start", help="everyday, course, or a folder: a translator to go on from (default: none)")
+    command.add_argument("--keep-subwords", action="store_true", help="of --start, instead of learning new ones")
     command.add_argument("--vocab-size", type=int, default=4000, help="most subwords (default: 4000)")
     command.add_argument("--lowercase", action="store_true", help="of both languages, as many papers do")
     command.add_argument("--dropout", type=float, help="instead of the preset's dropout")

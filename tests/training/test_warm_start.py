@@ -8,6 +8,7 @@ import torch
 
 from course_lib.alternatives import model_like
 from course_lib.config import ModelConfig
+from course_lib.data import Pair
 from course_lib.storage import load_tensors
 from course_lib.tokenizer import UNK_ID, Tokenizer
 from course_lib.training import choice, experiment
@@ -146,6 +147,32 @@ def test_an_experiment_starts_where_it_is_told(tmp_path):
     with mock.patch.object(experiment, "model_preset", tiny_preset):
         with pytest.raises(ValueError, match=r"holds another run: its training configuration differs in \['start'\]"):
             train_translator(CORPUS, tmp_path / "second", replace(again, start=None), progress=False)
+
+
+def law_subwords_are_kept(train, folder):
+    """The subwords, and what they mean, are those of the start, whatever the new pairs are."""
+    config = TrainConfig(epochs=1, batch_tokens=256, peak_lr=1e-30, warmup_steps=4)
+    turned = [Pair(pair.tgt, pair.src) for pair in CORPUS.train[:6]]
+    with mock.patch.object(experiment, "model_preset", tiny_preset):
+        train_translator(CORPUS, folder / "first", Experiment("tiny", 60, config, lowercase=True), progress=False)
+        asked = Experiment("tiny", 50, config, start=str(folder / "first"), keep_subwords=True)
+        log = train(replace(CORPUS, train=turned), folder / "second", asked, progress=False)
+    first, second = (Translator.from_pretrained(folder / name) for name in ("first", "second"))
+    assert second.tokenizer.to_json() == first.tokenizer.to_json()
+    for ours, theirs in zip(second.model.parameters(), first.model.parameters(), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+    assert log["keep_subwords"] and log["lowercase"] and log["model"]["vocab_size"] == first.tokenizer.vocab_size
+
+
+def test_subwords_are_kept(tmp_path):
+    def anew(corpus, folder, asked, **options):
+        return train_translator(corpus, folder, replace(asked, keep_subwords=False), **options)
+
+    law_subwords_are_kept(train_translator, tmp_path / "ours")
+    with pytest.raises(AssertionError):
+        law_subwords_are_kept(anew, tmp_path / "anew")
+    with pytest.raises(ValueError, match="needs a start whose subwords"):
+        Experiment("tiny", 60, TrainConfig(), keep_subwords=True)
 
 
 SHARES = {0.0: 3.0, 0.25: 7.0, 0.75: 5.0}  # of the start in the finished weights, and BLEU on the validation part
