@@ -32,7 +32,7 @@ def apart(a, b):
 
 # %% [markdown]
 # The task is that of lesson 02: **who was named last?**
-# A story is a row of random words; about a quarter of them are nouns, and the first word always is one.
+# A story is a row of random words; about a quarter of them are nouns, and the first word is always a noun.
 # At each word that is no noun, the model must say which of eight nouns was named last.
 # Here is a story of 16 words, with the answers in brackets:
 
@@ -200,7 +200,7 @@ figure
 average = learned_biases.mean(dim=0)
 assert average[14] == average.max() and average[14] - average[0] > 0.8
 assert average[5:15].diff().min() > 0 and average[16] < average[14] - 1
-assert average[30].abs() < average[16].abs()  # the farthest one is nearer to its start
+assert average[30] > average[16] + 0.5  # the curve rises again
 assert biased_shares[0] > 0.98
 
 # %% [markdown]
@@ -327,13 +327,15 @@ assert bias[0, 4, 0] < bias[0, 0, 4] and bias[3, 4, 0] > bias[3, 0, 4]
 
 # %% [markdown]
 # The price: each head with published slopes is flat on at least one side, and there many nouns share its weight.
-# Let every fourth word be a noun, the last one right before the query, and all of them score alike. With 8 published slopes the best head gives the last noun 13 % of its weight; with slopes 16 times as steep, 81 %.
+# Let every fourth word be a noun, the last one right before the query, and all of them score alike. How much of its weight does the best of 8 heads give the last noun, with the published slopes and with slopes 16 times as steep?
 
 # %% tags=["hide-input"]
 nouns = torch.arange(-29, 32, 4)  # offsets; the last noun is at -1
 for scale, percent in ((1.0, 13), (16.0, 81)):
     biases = ALiBi(8, scale=scale).bias(64, 64)[:, 32, 32 + nouns]  # (heads, nouns)
-    assert round(100 * biases.softmax(dim=1)[:, nouns == -1].max().item()) == percent
+    highest = biases.softmax(dim=1)[:, nouns == -1].max().item()
+    print(f"slopes × {scale:<2.0f}: {highest:.0%} of the weight on the last noun")
+    assert round(100 * highest) == percent
 
 # %% [markdown]
 # ## Turning queries and keys: rotary
@@ -713,13 +715,13 @@ assert 0.565 < sum(between) / 3 < 0.575
 assert early["rotary"] < late["rotary"] + 0.05 and early["rotary"] < 0.7
 assert early["relative bias"] < late["relative bias"] and early["relative bias"] < 0.8
 biased_fours = torch.tensor([run[2] for run in by_position[race["relative bias"]]])
-assert biased_fours[:, -1].min() > biased_fours[:, 1:8].max() + 0.1
+assert biased_fours[:, [0, -1]].min() > biased_fours[:, 1:8].max() + 0.05
 
 # %% [markdown]
 # There are two patterns.
 #
 # - With sinusoids, the answers at the first 16 words are mostly right; after 20 words they are hardly better than a guess. That points to late *places*.
-# - Rotary positions and learned biases have no such edge. They already fail among the first words, which see keys 16 and more words ahead. The learned bias even gets better towards the end, where a word has fewer words ahead of it. That points to far *offsets*.
+# - Rotary positions and learned biases have no such edge. They already fail among the first words, which see keys 16 and more words ahead. The learned bias even gets better towards the end, where a word has fewer words ahead of it. That points to far *offsets*. (The first four words have the most words ahead, and the learned bias does better there than at the next ones. We have not looked into why.)
 #
 # ## Two things that training has not shown
 #
@@ -748,6 +750,7 @@ for name, side in {
     "sinusoidal, random start": "sinusoidal, random start",
     "learned": race["learned"],
     "learned, random start": "learned, random start",
+    "relative bias": race["relative bias"],
     "rotary": race["rotary"],
 }.items():
     print(f"{name:27}", told(results[side], 2), " ", told(windowed[side], 2))
@@ -763,14 +766,15 @@ for name in ("sinusoidal", "learned"):
     assert 0.5 < mean(both, 2) < 0.85 and mean(both, 2, windowed) > 0.8
 assert mean("sinusoidal, random start", 2, windowed) > 0.95
 assert mean(race["rotary"], 2) < 0.7 and mean(race["rotary"], 2, windowed) > 0.9
+assert round(mean(race["relative bias"], 2, windowed), 3) == 0.871
 
 # %% [markdown]
 # One intervention alone leaves sinusoids and learned tables far below their accuracy at 16 words.
 # Both together bring the sinusoids nearly back: 98.5 %, against 99.9 % at 16 words.
 # The learned table has 86 %, with a wide spread.
-# Rotary positions have no rows; hiding far words alone brings 96.6 %.
+# Rotary positions and relative biases have no rows; hiding far words alone brings 96.6 % and 87.1 %.
 #
-# A caution: the mask also hides most of the other nouns, and in a long story more nouns share the attention. So there is a third possible cause: **dilution**. For rotary positions we test a part of it below; for sinusoids and tables we have not.
+# A caution: the mask also hides most of the other nouns, and in a long story more nouns share the attention. So there is a third possible cause: **dilution**. For rotary positions we test a part of it below; for the others we have not.
 #
 # ## Which offsets do the harm?
 #
@@ -892,11 +896,11 @@ assert heights[-1] < min(heights[:31]) - 1  # at 63, and at the trained offsets
 #
 # ### Three tests of a guess
 #
-# So far this is a guess. Each of three tests can refute it.
+# So far this is a guess.
 #
 # *Test 1: does the usual reader rely on the pair with 20 words?*
 # We take the head of the second layer whose score varies most before the query.
-# Each pair of features adds its part to that score. How much does each part change within the trained offsets? (Means over all queries and all keys that are nouns; the first three pairs.)
+# Each pair of features adds its part to that score. How much does each part change within the trained offsets? (Means over all queries and all keys that are nouns; the last line is for the other five pairs.)
 
 # %% tags=["hide-input"]
 # A rotary score is a sum of waves in the offset, A_i cos(ω_i (n − m) + φ_i), one for
@@ -943,6 +947,7 @@ for once_around, part, size in zip(of_heads[:3], parts, ranges, strict=False):
     best = offsets[near_place[part.argmax()]]
     told_size = f"score differs by {size:4.1f}"
     print(f"{once_around:4.0f} words: {told_size}, highest at {best:3}")
+print(f"    slower: score differs by {max(ranges[3:]):4.1f} at most")
 
 # %% tags=["hide-input"]
 assert max(ranges) == ranges[1] > 3 * sorted(ranges)[-2] and max(ranges[3:]) < 1
@@ -1081,8 +1086,10 @@ assert abs(without_others - all_seen) < 0.03
 # The control, hiding these 48 instead, changes almost nothing.
 #
 # *Test 3: does another wavelength in place of the 20 words do better?*
-# We train new readers, like the usual one but for this wavelength: 20 words become 10 or 200, which are not suspect, or 30 or 40, which still are. These are the *changed readers*.
-# As a control, one more reader keeps the 20 words; its hour hand goes from 199 to 2,000.
+# We train new readers, like the usual one but for this wavelength: the *changed readers*.
+# Two of them get 10 or 200 words, no suspects: if they fail too, the guess is wrong.
+# One gets 40 words, a suspect (aliases at 38 and −42): it may fail but need not, as no head has to trust this pair alone.
+# As a control, one more reader keeps the 20 words; its 199 words become 2,000.
 # `with_frequencies` sets the frequencies of a reader, and `shares_of` prints its right answers at 16, 32 and 64 words.
 
 
@@ -1115,7 +1122,7 @@ of_change
 waves = torch.tensor(wavelengths(16, 1e4))
 frequency = 2 * math.pi / waves
 changed = {}
-for pair, wavelength in ((3, 2000), (1, 10), (1, 30), (1, 40), (1, 200)):
+for pair, wavelength in ((3, 2000), (1, 10), (1, 40), (1, 200)):
     altered = frequency.clone()
     altered[pair] = 2 * math.pi / wavelength
     torch.manual_seed(0)
@@ -1127,17 +1134,16 @@ of_change.reveal(round(100 * changed[200][2]))
 
 # %% tags=["hide-input"]
 assert changed[200][1] > 0.95 and min(changed[n][2] for n in (10, 40, 200)) > 0.88
-assert changed[2000][2] + 0.15 < changed[30][2] < changed[10][2] - 0.1
 both = zip(changed[2000], usual_shares, strict=True)
 assert all(abs(one - other) < 0.06 for one, other in both)
 assert peaks_of(40) == [-42, preferred, 38] and changed[40][2] > 0.9
 
 # %% [markdown]
-# In these runs (one seed each), changing one wavelength of eight is enough to go from 45 % to 95 % and more; 30 words gets about halfway. The control is about as bad as the usual reader.
+# In these runs (one seed each), changing one wavelength of eight is enough to go from 45 % to 95 % and more. The control is about as bad as the usual reader.
+#
+# The reader with 40 words reaches 96.5 %. So the rule finds suspects, not culprits. A suspect shows where to look; only test 2 shows whether it did harm.
 #
 # That answers the riddle. With the base 10,000, heads of 16 have a minute hand, the pair with 20 words, and it gives far nouns at its aliases a high score. Heads of 8 do not have this pair.
-#
-# But the rule finds suspects, not culprits: 40 words are suspect, too (aliases at 38 and −42), and that reader keeps 96.5 %. A suspect shows where to look; only test 2 shows whether it did harm.
 # (The 200 words took more steps; with 20 words that [does not help](#Does-the-rule-hold-for-other-readers?).)
 #
 # ### What happens at 96 words?
@@ -1167,7 +1173,7 @@ assert limit[0] > 0.88 and limit[1] < 0.75 and limit[2] < 0.6
 #
 # ### Does the rule hold for other readers?
 #
-# Here are readers with other bases and d_k, and their wavelengths up to 64 words (three seeds each). `starred` marks suspects at 64 words. Line four is like the usual reader; the last line has four times as many steps.
+# Here are readers with other bases and d_k, three seeds each, and their suspects at 64 words, which `starred` marks with a star. Line four is like the usual reader; the last line has four times as many steps.
 
 # %% tags=["hide-input"]
 rotary_cells = {
@@ -1195,12 +1201,13 @@ lines = {
     for (width, base), side in rotary_cells.items()
 }
 lines["line four, trained longer"] = (16, 1e4, longer)
-below_64 = {}  # label to wavelengths
-print(f"{'':27}{'32 words':>15}{'64 words':>16}  wavelengths")
+suspected = {}  # label to wavelengths with a star
+print(f"{'':27}{'32 words':>15}{'64 words':>16}  suspects")
 for label, (width, base, side) in lines.items():
-    below_64[label] = [starred(wave) for wave in wavelengths(width, base) if wave <= 64]
+    marked = map(starred, wavelengths(width, base))
+    suspected[label] = [wave for wave in marked if wave.endswith("*")]
     shares = told(results[side], 1), told(results[side], 2)
-    print(f"{label:27}", *shares, "", *below_64[label])
+    print(f"{label:27}", *shares, "", *suspected[label])
 
 # %% tags=["hide-input"]
 took = {
@@ -1209,10 +1216,9 @@ took = {
 }
 assert min(took[longer]) >= 4 * max(took[race["rotary"]])
 assert mean(longer, 2) < mean(race["rotary"], 2) + 0.02
-assert mean(rotary_cells[16, 1e2], 2) > mean(rotary_cells[16, 1e4], 2) + 0.2
-starred_waves = [[wave for wave in found if "*" in wave] for found in below_64.values()]
-assert starred_waves[:2] == [["63*"]] * 2 and starred_waves[2:4] == [["20*", "63*"]] * 2
-assert all(len(found) > 2 for found in starred_waves[4:7])
+marks = list(suspected.values())
+assert marks[:2] == [["63*"]] * 2 and marks[2:4] == [["20*", "63*"]] * 2
+assert marks[4] == marks[5] and [len(each) for each in marks[4:7]] == [3, 3, 5]
 
 # %% tags=["hide-input"]
 SAME = (((8, 1e4), (16, 1e8)), ((8, 1e2), (16, 1e4)), ((16, 1e2), (32, 1e4)))
@@ -1223,15 +1229,11 @@ good = [mean(rotary_cells[cell], 2) for cell in SAME[0]]
 rest = [mean(side, 2) for cell, side in rotary_cells.items() if cell not in SAME[0]]
 lowest = [mean(rotary_cells[cell], 2) for cell in SAME[1]]
 assert max(lowest) < min(share for share in rest if share not in lowest)
-denser = [(16, 1e4), (32, 1e4), (32, 1e2)]  # more and more wavelengths below 64
-few, more, many = (mean(rotary_cells[cell], 2) for cell in denser)
 assert min(good) > 0.9 and max(rest) < min(good) - 0.02
-assert few + 0.05 < more < many
 
 # %% [markdown]
-# - It is not the wide heads that break a reader: lines with the same wavelengths do about the same, one and two, three and four, five and six. (The intervals are wide.)
-# - The two lines whose only suspect is 63 do best, those with 20 and 63 worst. Those with more suspects lie between; the rule does not foresee that.
-# - At d_k 16 both a larger base *and* a smaller one do better than 10,000. @liu2024 find the same for Llama 2, when they continue its training with other bases.
+# - Readers with the same suspects do about the same, whatever the width of their heads. (The intervals are wide.)
+# - Those whose only suspect is 63 do best, those with 20 and 63 worst. Readers with three to five suspects lie between (64 to 83 %); the rule does not foresee that.
 # - Four times as many steps do not help: no short story has far offsets.
 #
 # ## Can a trained reader be repaired?
@@ -1266,7 +1268,7 @@ assert two[1] > one[1] + 0.05 and four[2] > one[2] + 0.05
 # The longest texts gain, and the shortest lose: with a factor of 4, a word and its neighbor differ by a quarter of the turn that the usual reader knows.
 #
 # **NTK-by-parts**, the core of YaRN [@peng2023], therefore leaves fast pairs alone: they come round in training and tell near words apart. It stretches slow pairs wholly, and those in between partly.
-# Our crude form, *slow waves*, stretches all pairs but the fastest. Here are the shortest wavelengths, with factor 4, suspects starred again. The last line tests slow waves in the usual reader:
+# Our crude form, *slow waves*, stretches all pairs but the fastest. Here are the shortest wavelengths, with factor 4, suspects starred again:
 
 
 # %%
@@ -1276,9 +1278,6 @@ ways = {"usual": frequency, "all waves": frequency / 4, "slow waves": by_parts}
 for way, frequencies in ways.items():
     shortest = (2 * math.pi / frequencies).tolist()[:4]
     print(f"{way:11}", *(f"{starred(wave):<5}" for wave in shortest), "…")
-reader = with_frequencies(deepcopy(usual), by_parts)
-print("right at 16, 32 and 64 words:")
-stretched = shares_of("usual, slow waves × 4", reader)
 
 # %% tags=["hide-input"]
 suspects = {
@@ -1287,10 +1286,9 @@ suspects = {
 }
 assert suspects["usual"] == [False, True, True] + 5 * [False]
 assert suspects["all waves"] == [True] + 7 * [False] and not any(suspects["slow waves"])
-assert stretched[0] < 0.7  # 16 words
 
 # %% [markdown]
-# Neither way works without more training: a stretched pair shows its trained angles at other offsets, and this reader has not learned them there. So `train_on` gives the stretched usual reader 400 steps on stories of 16 words. That is a *repaired reader*.
+# Without more training, all waves × 4 cost 33 points at 16 words: a stretched pair shows its trained angles at other offsets, and this reader has not learned them there. So `train_on` gives the stretched usual reader 400 steps on stories of 16 words. That is a *repaired reader*.
 # There are two controls: a *fresh reader*, a new one with the same wavelengths and only these 400 steps; and the usual reader with 400 more steps, but not stretched.
 
 
@@ -1330,57 +1328,12 @@ assert fresh[0] > 0.95 > 0.6 > fresh[2]
 assert repaired["slow waves", "fresh"][2] > 0.8 and more_steps[2] < 0.6
 
 # %% [markdown]
-# Both repaired readers are above 90 % at 64 words, where the usual reader had 45 %, and 39 % after the same 400 steps without stretching. Whether the aliases have lost their power, test 2 would have to show.
-# They also lead the fresh ones, partly perhaps by more training: they lead at 16 words, too.
-# The fresh reader with the suspect 25 words fails; why the repaired one does not, we have not tested.
+# Both repaired readers are above 90 % at 64 words, where the usual reader had 45 %, and 39 % after the same 400 steps without stretching.
+# Of the fresh readers, the one whose 25 words are suspect has 33 %, the other 88 %. The repaired reader with the same suspect has 92 %; why it does no harm there, we do not know.
 #
 # Neither repair needed a long story.
 #
-# ## Back to the other encodings
-#
-# ### Why does the learned bias fail?
-#
-# One reason shows in the first figure. All words 15 and more ahead share the number of offset 15, and that one is badly trained.
-# It has on average stayed near 0, where it began: in 16 words only the first word has a key at offset 15, and there we ask nothing.
-# So on average a noun far ahead gets a higher number than one 8 words back.
-#
-# We lower the number by hand, in each head to that of offset 1. As a control, the number of −15 goes down by the same amounts. In the last line, all words more than 15 away are hidden:
-
-
-# %% tags=["hide-input"]
-@torch.no_grad()
-def lowered(column):
-    """Right answers at 64 words, with the numbers of one offset lowered."""
-    table = relative_bias.table
-    before = table.clone()
-    table[:, column] -= before[:, -1] - before[:, 16]  # offset 16 - 15 = 1
-    share = share_right(biased, torch.ones_like(near))
-    table.copy_(before)
-    return share
-
-
-surgery = {
-    "as trained": share_right(biased, torch.ones_like(near)),
-    "number of 15 lowered": lowered(-1),
-    "number of −15 lowered": lowered(0),
-    "both sides hidden": share_right(biased, near),
-}
-
-# %% tags=["hide-input"]
-for name, share in surgery.items():
-    print(f"{name:27}{share:.0%} right at 64 words")
-plain, at_15, control, both = surgery.values()
-ahead = share_right(biased, offset_of <= 15)  # more than 15 ahead is hidden
-behind = share_right(biased, offset_of >= -15)
-assert abs(plain - biased_shares[2]) < 1e-3 and abs(at_15 - ahead) < 0.05
-assert plain + 0.03 < control < at_15 - 0.03 and plain + 0.08 < behind
-assert max(ahead, behind) + 0.02 < both < 0.93 and average[-1] > average[7] + 0.2
-
-# %% [markdown]
-# Lowering the high number gains about twice as much as the control. (A part of both gains may come from less dilution.)
-# That is not all: even without any far word this reader is worse than at 16 words.
-#
-# ### With a causal mask, with and without an encoding
+# ## With a causal mask, with and without an encoding
 #
 # What changes under a causal mask, as in language models? Here are readers without and with it (three seeds; rotary has 4 heads of 16):
 
@@ -1406,12 +1359,12 @@ assert min(run[0] for run in results["none, causal"]) > 0.97
 assert round(100 * mean("rotary, causal", 2)) == 91 and 0.55 < cut < 0.75
 
 # %% [markdown]
-# The same rotary encoding keeps 91 % under the mask. Aliases before the query remain; those after it are hidden.
+# The same rotary encoding reaches 91 % under the mask. Aliases before the query remain; those after it are hidden.
 # That alone does not explain it: hiding the far words ahead from the usual reader brings only 68 %, as the last line shows.
 #
 # At 16 words the mask nearly replaces an encoding.
 # Each word sees itself and the words before it, and a first layer can pass on how many those are [@haviv2022; @kazemnejad2023].
-# At 64 words all three gain, and ALiBi's published slopes fail no more. How much is due to the order, and how much to the hidden nouns ahead, we have not tested.
+# At 64 words all three gain, and ALiBi's published slopes no longer fail. How much is due to the order, and how much to the hidden nouns ahead, we have not tested.
 #
 # ## Your predictions
 
@@ -1444,7 +1397,7 @@ Predictions()
 # |---|---|
 # | sinusoids | lost; nearly back with all rows trained *and* far words hidden |
 # | learned table | the same, but only partly back |
-# | relative bias | falls to 68 %; one reason, in our reader: a badly trained far number |
+# | relative bias | falls to 68 %; partly back with far words hidden |
 # | ALiBi | keeps it, if the slopes suit the task |
 # | rotary | may fail where an alias of a preferred offset lies in the text |
 #
@@ -1453,7 +1406,7 @@ Predictions()
 # Large models are thought to fail for another reason: new angles of slow pairs.
 #
 # The rule only names suspects: readers with a wave of 40 words, or of 25 after the repair, are right in more than 90 of 100 cases.
-# Under a causal mask, as in language models, the same rotary encoding keeps 91 %.
+# Under a causal mask, as in language models, the same rotary encoding reaches 91 %.
 #
 # One small task on one small model shows what *can* happen, and how to find out.
 # A task where the answer is always near favors what prefers near words: expect another order if the question were who was named *first*.
