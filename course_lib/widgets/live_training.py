@@ -14,6 +14,7 @@ from course_lib.widgets import TrainingDashboard
 
 REDRAW_SECONDS = 0.5
 FIRST_SAMPLES = 100  # steps
+LONGEST_SHOWN = 80  # characters of a translation
 
 
 class LiveTraining:
@@ -68,10 +69,14 @@ def is_sampling_step(step: int, total_steps: int, *, first: int = FIRST_SAMPLES)
 
 
 def samples_html(samples: Sequence[str], translations: Sequence[tuple[int, Sequence[str]]]) -> str:
-    """A table of sample translations: a column for each sample, a row for each time, which is given as a step."""
+    """A table of sample translations, long ones cut: a column for each sample, a row for each time, given as a step."""
+
+    def cell(text: str) -> str:
+        short = text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+        return f"<td>{html.escape(short)}</td>"
+
     head = "".join(f"<th>{html.escape(sample)}</th>" for sample in samples)
     rows = "".join(
-        f"<tr><td>{step:,}</td>" + "".join(f"<td>{html.escape(output)}</td>" for output in outputs) + "</tr>"
-        for step, outputs in translations
+        f"<tr><td>{step:,}</td>{''.join(map(cell, outputs))}</tr>" for step, outputs in translations
     )
     return f"<table><thead><tr><th>step</th>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -93,8 +93,7 @@ class ModelPlayground(CourseWidget):
     def picture(self) -> CourseFigure:
         """How sure the classifier is of each class, and beside it what is painted."""
         best = max(range(len(self.probs)), key=self.probs.__getitem__)
-        article = "an" if best == 8 else "a"
-        title = f"The painted digit is {article} {best} with {self.probs[best]:.0%}; the writer: {self.written[0]}"
+        title = f"The classifier says {best}, with {self.probs[best]:.0%}; the writer: {self.written[0]}"
         labels = [str(number) for number in range(len(self.probs))]
         figure = bars(labels, self.probs, xlabel="probability", title=title, value_format="{:.2f}")
         grid = figure.add_gridspec(1, 2, width_ratios=(5, 2))

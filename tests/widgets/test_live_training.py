@@ -55,6 +55,13 @@ def test_sentences_are_text_and_not_markup():
         nothing_is_markup(lambda samples, rows: f"{samples[0]}<td>100</td>{rows[0][1][0]}")
 
 
+def test_a_translation_that_repeats_itself_is_cut():
+    page = samples_html(["Why?"], [(100, ["hat " * 50 + "du"]), (200, ["Warum hat er " + "sehr " * 13 + "?"])])
+    cells = [each.split("</td>")[0] for each in page.split("<td>")[1:]]
+    assert len(cells[1]) == 80 and cells[1].startswith("hat hat") and cells[1].endswith("…")
+    assert cells[3] == "Warum hat er " + "sehr " * 13 + "?", "79 characters: whole"
+
+
 def test_the_view_follows_the_run(shown):
     assert shown.dashboard.steps == [] and "not begun" in shown.dashboard.picture().get_suptitle()
     shown.on_step(None, HISTORY)
