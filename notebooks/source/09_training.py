@@ -10,7 +10,7 @@
 # 3. train a small Transformer, choose its hyper-parameters honestly, say when a warm-up helps, average checkpoints, and resume a stopped run.
 #
 # **You need** batches ([01](01_text_to_tensors.ipynb)), the two orders of norms ([06](06_encoder.ipynb)) and the whole model ([08](08_transformer.ipynb)).
-# **Time**: {minutes} minutes to read, about two minutes to run. *Against overfitting* is for small data and *Stop and resume* for long runs; you may skip both at first.
+# **Time**: {minutes} minutes to read, about two minutes to run. *Stop and resume* is for long runs; you may skip it at first.
 # **In the paper**: sections 5.3 and 5.4, and the averaged checkpoints of section 6.1 [@vaswani2017].
 
 # %%
@@ -131,10 +131,10 @@ for columns in (0, 20):
     found.append([each[counts].mean(), each.mean(), (each * counts).mean()])
 for way, before, after in zip(ways, *found, strict=True):
     print(f"{way:24}{before:8.3f} → {after:.3f}")
-grown = next(way for way, a, b in zip(ways, *found, strict=True) if b > 1.01 * a)
-padded.reveal(grown, because="the model never learned to predict <pad>")
 
 # %% tags=["hide-input"]
+grown = next(way for way, a, b in zip(ways, *found, strict=True) if b > 1.01 * a)
+padded.reveal(grown, because="the model never learned to predict <pad>")
 (right, as_word, divided), (right_wide, as_word_wide, divided_wide) = found
 assert math.isclose(right, right_wide, rel_tol=1e-9)
 assert as_word_wide > as_word > 10 * right and divided_wide < 0.5 * divided
@@ -210,7 +210,7 @@ assert ideal.grad.abs().max() < 1e-9  # no step from there makes it smaller
 # It is lowest where the model answers with the target itself.
 # There is its *floor*, the target's own mean of −log(probability), or *entropy*: 1.085 nats for 2,000 subwords.
 # The translator's loss is just above it: not bad at all.
-# It was trained with ε = 0.1, on sentences like these. What probability does it give to the true subwords of 200 more?
+# It was trained with ε = 0.1. What probability does it give to the true subwords of 200 sentences of its corpus, most of which it was trained on?
 
 # %% tags=["hide-input"]
 sentences = load_course(num_train=200, num_valid=1, num_test=1).train
@@ -225,6 +225,8 @@ for share_below in (0.25, 0.5, 0.75):
 # %% tags=["hide-input"]
 for share_below in (0.25, 0.5, 0.75):
     assert abs(of_true.quantile(share_below) - share) < 0.03
+trained_on = {pair.src for pair in load_course(num_train=60_000).train}
+assert sum(pair.src in trained_on for pair in sentences) > 150  # of 200
 
 # %% [markdown]
 # At least half are close to 0.9, where the smoothed loss is lowest.
@@ -288,7 +290,7 @@ torch.testing.assert_close(*states.values(), rtol=0, atol=1e-5)
 #
 # **A common mistake**: averaging the means of the micro-batches.
 # That is right only if all have equally many tokens; here the long pair gets too much weight. It is the padding mistake once more: dividing by the wrong count.
-# If the means of n micro-batches are only added, the gradient is also n times too large. Adam (the next section) hides that; clipping does not.
+# If the means of n micro-batches are only added, the gradient is also n times too large. Adam (the next section) hides such a factor; clipping (the section after) hides it only where the right gradient is clipped, too.
 #
 # ## One step of Adam
 #
@@ -333,11 +335,11 @@ first_step
 moves = {size: abs(adam_loop([size], lr=0.01)[0]) / 0.01 for size in (1e-6, 1.0, 1e6)}
 for size, move in moves.items():
     print(f"gradient {size:5.0e}: moves by {move:.2f} learning rates")
+
+# %% tags=["hide-input"]
 equal = max(moves.values()) < 1.01 * min(moves.values())
 told = "both move equally far" if equal else "the second"
 first_step.reveal(told, because="after one gradient m / √v is only its sign")
-
-# %% tags=["hide-input"]
 torch.manual_seed(0)
 for size in (1e-6, 1.0, 1e6):  # our loop is torch's Adam
     gradients = size * (torch.randn(50, dtype=torch.float64) + 0.3)
@@ -462,7 +464,7 @@ assert root_v[600] > 1.1 and root_v[799] < 1.1
 # ## The schedule
 #
 # Small gradients do not make Adam's steps small; the learning rate has to.
-# It should be small at the start, when a step rests on few batches, and at the end, when a long step goes past the lowest point.
+# It usually starts small, because the first steps rest on few batches, and ends small, because a long step goes past the lowest point.
 # So it first rises, the **warm-up**, and then falls.
 # The paper takes the smaller of two terms, d_model^−0.5 · min(step^−0.5, step · warmup_steps^−1.5), with warmup_steps = 4000 (equation 3).
 
@@ -647,9 +649,6 @@ history = fit(learner.model, batches, recipe, valid=valid, **files, **watch)
 # %% tags=["hide-input"]
 assert live.dashboard.losses[-1] == history.losses[-1]
 assert history.stopped == "finished" and len(history.epochs) == recipe.epochs
-
-
-# %%
 _, first = live.translations[0]
 one_letter = all(len(set(answer.split())) == 1 for answer in first)
 told = "one letter again and again" if one_letter else "the right letters, mixed up"
@@ -762,12 +761,14 @@ for kind, some in {"double letter": double, "no double letter": other}.items():
 
 # %% tags=["hide-input"]
 assert at_the_end > 0.5 and len(double) + len(other) == len(valid_pairs)
+lengths = [sum(len(pair.tgt) for pair in some) / len(some) for some in (double, other)]
+assert lengths[0] > lengths[1]  # a longer command has more chances of both
 if device == "cpu":
     assert 0.85 < at_the_end < 0.99
     assert exact_match(learner.model, double) < exact_match(learner.model, other)
 
 # %% [markdown]
-# They do. That does not prove the guess: many mistakes are in other commands.
+# They do. That does not prove the guess: longer commands have more double letters, and more chances to err.
 #
 # ## Averaging and the last learning rate
 #
@@ -797,6 +798,8 @@ averaged = validate(learner.model, valid)["valid_loss"]
 mean = sum(members) / len(members)
 print("losses of the members:", *(f"{loss:.3f}" for loss in members))
 print(f"their mean {mean:.3f}, loss of the average {averaged:.3f}")
+
+# %% tags=["hide-input"]
 smaller = "smaller" if averaged < mean else "larger"
 averaging.reveal(smaller, because="between the members the loss is lower")
 
@@ -823,8 +826,7 @@ assert max(heights[3], heights[9]) < min(heights[0], heights[-1])
 
 # %% [markdown]
 # The average is better than even the last member.
-# The figure shows why for the last two: they lie on opposite walls of a valley.
-# The steps seem to overshoot from one wall to the other.
+# The figure shows why for the last two: on the line through both, they lie on opposite walls of a valley.
 #
 # Averaging finds the middle afterwards.
 # The other way is to let the steps shrink: we repeat the run with our own loop and a rate that falls linearly.
@@ -871,27 +873,6 @@ for name, each in trained.items():
 for name in ("end of the run", "averaged", "linear decay"):
     print("{:16}loss {:.3f}, {:.1%} right".format(name, *results[name]))
 
-# %% [markdown]
-# Both are far better than the end of the run.
-# Linear decay is the twin of the opening: only `schedule.step()` does something else. Averaging takes no further training.
-#
-# **Which of the two is better?** With this seed the average has the lower loss, linear decay more right answers.
-# Smoothing asks for a p of about 0.9. How sure are the two models?
-
-# %% tags=["hide-input"]
-medians = {}
-for name, each in trained.items():
-    given = []
-    for held_out in valid.epoch(0):
-        held_out = held_out.to(device)
-        where = held_out.tgt_out != PAD_ID
-        with torch.no_grad():
-            chances = each(held_out.src, held_out.tgt_in)[where].softmax(dim=-1)
-        given.append(chances.gather(1, held_out.tgt_out[where][:, None]))
-    medians[name] = torch.cat(given).median().item()
-for name in ("averaged", "linear decay"):
-    print(f"{name:16}median probability of the true token {medians[name]:.3f}")
-
 # %% tags=["hide-input"]
 name = "encoder.layers.0.feed_forward.up.weight"
 mean_weight = sum(load_tensors(path)[0][name].double() for path in paths) / len(paths)
@@ -906,12 +887,15 @@ assert max(history.rates) < 2 * history.rates[-1]
 assert 4 < norms.max() / norms.median() < 25 and (norms > 1).double().mean() > 0.5
 for clip, none in zip(results["linear decay"], results["not clipped"], strict=True):
     assert abs(clip - none) < 0.03
-assert abs(medians["linear decay"] - 0.9) < 0.025 and medians["averaged"] > 0.905
+assert abs(-math.log(0.9) - 0.105) < 0.001
 
 # %% [markdown]
-# Linear decay is as sure as smoothing asks, the average is surer.
-# That lowers its plain loss, but here its answers are no better.
-# So once p exceeds 0.9, a lower plain loss need not mean a better model: count right answers.
+# Both are far better than the end of the run.
+# Linear decay is the twin of the opening: only `schedule.step()` does something else. Averaging takes no further training.
+#
+# One seed cannot rank the two: here the average has the lower loss, linear decay more right answers.
+# Smoothing aims at a p of about 0.9, where the plain loss is −log 0.9, about 0.105.
+# A loss below that says that a model is surer, not that it is better: count right answers.
 #
 # **And clipping?** The run with linear decay, with clipping and without:
 
@@ -930,20 +914,20 @@ print(f"above 1 in {(norms > 1).double().mean():.0%} of the steps")
 #
 # *Hyper-parameters* are the numbers that we choose and training does not, such as rate, warm-up and sizes.
 # So far we guessed the warm-up, and the paper's formula gave the peak rate, 5.9·10⁻³.
-# A simple way to choose is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss. (Here the loss may decide: after one epoch every model is still far from a p of 0.9.)
+# A simple way to choose is **random search** [@bergstra2012]: draw some candidates, train each for a short while, and keep the one with the lowest validation loss. (Here the loss may decide: after one epoch it is still far above 0.105.)
 #
 # Our six candidates are the rate of the long run and five drawn on a logarithmic scale, because ratios matter.
 # Each trains for one epoch with our loop. An epoch is short, so the warm-ups are short, too.
 
 
 # %%
-def try_out(rate, warmup_steps, seed):
-    """A model after one epoch, and its validation loss."""
+def try_out(rate, warmup_steps):
+    """The validation loss of a model after one epoch."""
     config = TrainConfig(epochs=1, batch_tokens=512, clip_norm=1.0, decay="linear")
     config = replace(config, peak_lr=rate, warmup_steps=warmup_steps)
-    fresh, steps = new_model(seed).train(), len(batches.plan(0))
+    fresh, steps = new_model(0).train(), len(batches.plan(0))
     train(fresh, batches, config, *adam_and_schedule(fresh, config, steps))
-    return fresh.eval(), validate(fresh, valid)["valid_loss"]
+    return validate(fresh.eval(), valid)["valid_loss"]
 
 
 # %%
@@ -953,7 +937,7 @@ candidates = [(formula, 60)]
 for _ in range(5):
     candidates.append((10 ** rng.uniform(-3.5, -1.5), rng.choice((10, 30, 60))))
 for rate, warmup in candidates:
-    tried[rate, warmup] = try_out(rate, warmup, seed=0)[1]
+    tried[rate, warmup] = try_out(rate, warmup)
 
 # %% tags=["hide-input"]
 by_rate = sorted((rate, loss) for (rate, _), loss in tried.items())
@@ -970,7 +954,7 @@ curves(
 heights_by_rate = [loss for _, loss in by_rate]
 lowest = min(heights_by_rate)
 bottom = heights_by_rate.index(lowest)
-assert abs(formula - 5.9e-3) < 1e-4
+assert abs(formula - 5.9e-3) < 1e-4 and lowest > 0.5
 if device == "cpu":  # on another device other losses come out
     assert tried[formula, 60] == lowest
     assert heights_by_rate[: bottom + 1] == sorted(heights_by_rate[: bottom + 1])[::-1]
@@ -981,35 +965,18 @@ if device == "cpu":  # on another device other losses come out
 # A smaller rate does not get far in one epoch; a larger one probably overshoots. (The warm-ups differ, too.)
 #
 # May we report the winner's loss?
-# No: it won *because* its loss was small with this seed and on these 500 commands, so this loss tends to flatter it.
-# We train the two best again with three new seeds, and measure on the test part, unused so far.
+# No: it was chosen for being small on these 500 commands.
+# So we report the test part, used once. (The next section takes three new seeds as well.)
+# Our model with linear decay was trained at the winning rate. On the test part:
 
 # %%
-test = BucketedBatches(encode_pairs(tokenizer, test_pairs), 512)
-again = {}
-for candidate in sorted(tried, key=tried.get)[:2]:
-    models = [try_out(*candidate, seed)[0] for seed in (1, 2, 3)]
-    again[candidate] = [validate(fresh, test)["valid_loss"] for fresh in models]
-    told = " ".join(f"{loss:.3f}" for loss in again[candidate])
-    print(f"rate {candidate[0]:.1e}: in the search {tried[candidate]:.3f}, now {told}")
+on_test = exact_match(calm, test_pairs)
+print(f"linear decay: {on_test:.1%} of {len(test_pairs)} test commands right")
 
 # %% tags=["hide-input"]
-first, second = again.values()
-spread, lead = max(first) - min(first), sorted(tried.values())[1] - lowest
-behind = [later - early for early, later in zip(first, second, strict=True)]
-if device == "cpu":
-    assert sorted(first)[1] < lowest < max(first)
-    assert abs(spread - 0.3) < 0.15 and abs(lead - 0.15) < 0.1 and spread > lead
-    assert min(behind) > 0 and abs(sum(behind) / 3 - 0.1) < 0.07
+assert on_test > 0.9
 
 # %% [markdown]
-# This time the search did not flatter the winner: two of its three new losses are even lower.
-# But one seed could not decide: from seed to seed the same recipe differs by about 0.3, more than the winner's lead in the search, about 0.15.
-# So compare seed by seed, with the same first weights and the same batches: then the winner is ahead each time.
-#
-# A report should also say how many runs the tuning took: six here.
-# (One epoch favors rates that learn fast; the best rate for a long run may be smaller.)
-#
 # ## Warm-up and the order of norms
 #
 # A warm-up keeps the first steps small. Which order of norms needs it more?
@@ -1061,7 +1028,7 @@ def two_orders(title):
     return figure
 
 
-two_orders("With a warm-up, both orders of norms stand higher rates")
+two_orders("With a warm-up, both orders of norms tolerate higher rates")
 
 # %% tags=["hide-input"]
 assert bad == ["post-norm"]
@@ -1133,68 +1100,7 @@ assert min(warm) < max(bare) and len(BucketedBatches(to_copy, 120).plan(0)) == 2
 # Dropout (section 5.4; lesson [06](06_encoder.ipynb)) and weight decay make this harder.
 # **Weight decay** pulls weights toward 0.
 # The library's is decoupled [@loshchilov2019]: it subtracts lr · decay · weight from the weight directly, so m and v do not see it. (It spares biases and norms.)
-#
-# A tiny model learns about a hundred short sentences for forty epochs.
-
-# %% tags=["hide-input"]
-corpus = load_course(num_train=400, num_valid=400, num_test=1)
-known, new = (
-    [pair for pair in part if len(pair.src.split()) <= 6]
-    for part in (corpus.train, corpus.valid)
-)
-texts = [text for pair in known for text in (pair.src, pair.tgt)]
-few_subwords = Tokenizer.train(texts, vocab_size=500)
-known, new = encode_pairs(few_subwords, known), encode_pairs(few_subwords, new)
-print(f"{len(known)} sentences to learn, {len(new)} new ones")
-
-# %% [markdown]
-# `learn`, in the folded cell, trains such a model and returns three losses: on the known and on the new sentences at the end, and the lowest on the new ones on the way.
-# We print means of three seeds. (A weight decay of 1 is large; 0.01 to 0.1 is usual.)
-
-
-# %% tags=["hide-input"]
-def learn(seed, dropout=0.0, weight_decay=0.0):
-    """Loss on the known and the new sentences, and the lowest on the new on the way."""
-    sizes = dict(d_model=64, num_heads=2, num_layers=1, d_ff=128, max_len=64)
-    config = ModelConfig(few_subwords.vocab_size, **sizes, norm_first=True)
-    by_heart = dict(epochs=40, peak_lr=3e-3, warmup_steps=40, decay="linear")
-    by_heart |= dict(label_smoothing=0.0, weight_decay=weight_decay, seed=seed)
-    torch.manual_seed(seed)
-    fresh = Transformer(replace(config, dropout=dropout)).to(device)
-    some = BucketedBatches(known, 512, seed=seed)
-    both = (some, BucketedBatches(new, 512))
-    fitted = fit(fresh, some, TrainConfig(**by_heart), valid=both[1], progress=False)
-    lowest = min(epoch["valid_loss"] for epoch in fitted.epochs)
-    return [validate(fresh, each)["valid_loss"] for each in both] + [lowest]
-
-
-# %%
-ends = {}
-options = {"nothing": {}, "dropout 0.1": dict(dropout=0.1)}
-options["weight decay 1"] = dict(weight_decay=1.0)
-for name, option in options.items():
-    ends[name] = torch.tensor([learn(seed, **option) for seed in range(3)])
-    told = ends[name].mean(dim=0).tolist()
-    print("{:15}known {:.2f}, new {:.2f}, lowest {:.2f}".format(name, *told))
-
-# %% tags=["hide-input"]
-assert not {tuple(src) for src, _ in known} & {tuple(src) for src, _ in new}
-bare_known, bare_new, bare_lowest = ends.pop("nothing").T
-assert (abs(bare_lowest - 4.8) < 0.15).all() and (bare_lowest < bare_new - 0.03).all()
-for end in ends.values():
-    assert (end[:, 0] > bare_known).all() and end[:, 1].mean() < bare_new.mean() - 0.1
-    assert end[:, 1].mean() < bare_lowest.mean() and abs(end[:, 1].mean() - 4.68) < 0.1
-seen = torch.full((few_subwords.vocab_size,), 0.5)  # so that none is 0
-for _, tgt in known:
-    seen += torch.bincount(torch.tensor([*tgt, EOS_ID]), minlength=len(seen))
-ids = torch.tensor([i for _, tgt in new for i in (*tgt, EOS_ID)])
-reference = -(seen / seen.sum()).log()[ids].mean()
-assert 5.15 < reference < 5.25 and bare_new.max() < reference
-
-# %% [markdown]
-# Dropout and weight decay each raise the loss on the known sentences and lower it on the new ones.
-# Stopping early helps less: with nothing, even the lowest loss on the new ones is above what dropout or weight decay ends with.
-# (A hundred sentences are far too few to learn German from: guessing each subword by its frequency among them costs 5.2 on the new ones.)
+# How much of either helps is a hyper-parameter: choose it on validation data.
 #
 # ## Stop and resume
 #
@@ -1304,8 +1210,7 @@ Predictions()
 #
 # A warm-up is insurance against too high a rate; post-norm gained from it even at its best rate.
 # Right answers on held-out inputs tell whether a model solves new ones; a loss is read beside its floor and beside guessing by frequency.
-# Hyper-parameters are chosen on validation data, and the result is reported with new seeds on test data.
-# Dropout and weight decay raised the loss on known sentences and lowered it on new ones.
+# Hyper-parameters are chosen on validation data; the result is reported on test data, used once.
 # On the CPU, a run resumes bit for bit, with the same data and configuration, if its checkpoint holds weights, moments, random state and position.
 #
 # **Practice**: [assignment 09](assignments/release/09_training/09_training.ipynb): exercises that are checked at once, and a question to answer in words.
