@@ -162,7 +162,7 @@ def test_evaluate_scores_the_part_that_was_asked_for(split, model, toy, capsys):
     ],
 )
 def test_every_option_of_train_reaches_the_training(architecture, flags, changes, tmp_path):
-    options = dict(subword_dropout=0.2, average=(3, 5), vocab_size=90, preset="mini", report="valid")
+    options = dict(subword_dropout=0.2, made_up_share=0.4, average=(3, 5), vocab_size=90, preset="mini", report="valid")
     options |= dict(architecture=architecture, subword_dropout_side="source")
     options |= dict(beam_size=7, length_penalty=1.5)
     options |= dict(start="everyday", start_share=(0.0, 0.5)) if architecture == "transformer" else {}

@@ -116,6 +116,7 @@ class Experiment:
         keep_subwords: go on in the subwords of `start`; vocab_size and lowercase are then its own. Otherwise subwords
             are learned from this corpus, and each begins with what `start` knows of it.
         augment: learn from made-up pairs too, see course_lib.data.augment.
+        made_up_share: of these pairs that are used, in (0, 1].
         subword_dropout, subword_dropout_side: share of merges left out in training, and where, see SubwordDropout.
         average: last epochs whose weights are averaged at the end: at most a quarter of the run, and what the folder
             has kept of it (as many as an earlier call asked for). 5 in the paper's section 6.1; with a learning rate
@@ -143,6 +144,7 @@ class Experiment:
     start: str | None = None
     keep_subwords: bool = False
     augment: bool = False
+    made_up_share: float = 1.0
     subword_dropout: float = 0.0
     subword_dropout_side: str = "both"
     average: int | tuple[int, ...] = 1
@@ -161,7 +163,10 @@ class Experiment:
         check_preset(self.preset)
         check_sizes(vocab_size=self.vocab_size, **{"number of epochs to average": min(self.average)})
         check_flags(lowercase=self.lowercase, augment=self.augment, keep_subwords=self.keep_subwords)
-        check_numbers(subword_dropout=self.subword_dropout, snapshots=self.snapshots)
+        check_numbers(
+            subword_dropout=self.subword_dropout, snapshots=self.snapshots, made_up_share=self.made_up_share
+        )
+        require(0 < self.made_up_share <= 1, f"made_up_share must be in (0, 1], got {self.made_up_share}")
         require(0 <= self.subword_dropout <= 1, f"subword_dropout must be in [0, 1], got {self.subword_dropout}")
         side = self.subword_dropout_side
         require(side in SIDES, f"subword_dropout_side must be one of {', '.join(SIDES)}, got {side!r}")

@@ -54,7 +54,8 @@ def train_translator(
     """
     folder, given = Path(folder), len(corpus.train)
     if experiment.augment:
-        corpus = replace(corpus, train=augmented(corpus.train, held_out=[*corpus.valid, *corpus.test]))
+        made_with = dict(held_out=[*corpus.valid, *corpus.test], share=experiment.made_up_share)
+        corpus = replace(corpus, train=augmented(corpus.train, **made_with))
     checkpoints = folder / "checkpoints"
     _make_room(folder, checkpoints)
     translator = _untrained(corpus, experiment, device)
@@ -171,6 +172,7 @@ def _header(corpus: Corpus, experiment: Experiment, translator: Translator) -> d
         "keep_subwords": experiment.keep_subwords,
         "training": experiment.training.to_dict(),
         "augment": experiment.augment,
+        "made_up_share": experiment.made_up_share,
         "subword_dropout": experiment.subword_dropout,
         "subword_dropout_side": experiment.subword_dropout_side,
         "averaged_epochs": experiment.kept_epochs,

@@ -7,7 +7,7 @@ from course_lib.training.config import DECAYS, PRECISIONS, SIDES, STORAGES, Expe
 
 SEVERAL = "; of several numbers the validation part chooses"
 # What the command line calls as the configuration does: fields of Experiment, and those of TrainConfig.
-_EXPERIMENT = ("preset", "vocab_size", "lowercase", "augment", "subword_dropout", "average", "report")
+_EXPERIMENT = ("preset", "vocab_size", "lowercase", "augment", "made_up_share", "subword_dropout", "average", "report")
 _EXPERIMENT += ("beam_size", "length_penalty", "snapshots", "start", "start_share", "keep_subwords", "storage")
 _EXPERIMENT += ("subword_dropout_side",)
 _TRAINING = {
@@ -37,6 +37,8 @@ def add_experiment(command: argparse.ArgumentParser) -> None:
     command.add_argument("--d-ff", type=int, help="instead of the preset's inner width of the feed-forward network")
     command.add_argument("--post-norm", action="store_true", help="normalize after the residual, as the paper does")
     command.add_argument("--augment", action="store_true", help="learn from made-up names, numbers, dates ... as well")
+    share_of_made = "of what --augment makes up, drawn at random (default: 1)"
+    command.add_argument("--made-up-share", type=float, default=1.0, help=share_of_made)
     command.add_argument("--subword-dropout", type=float, default=0.0, help="share of merges left out (default: 0)")
     command.add_argument("--subword-dropout-side", default="both", choices=SIDES, help="where (default: both)")
     average_help = f"last epochs averaged at the end (default: 1){SEVERAL}"

@@ -10,7 +10,7 @@ from course_lib.data import Pair, load_course
 from course_lib.data.augment import KINDS, augmented, fills, made, sources
 from course_lib.data.augment.names import CITIES, MEN, SURNAMES, WOMEN
 from course_lib.preprocessing import PLACEHOLDERS
-from tests.helpers.laws import tells_apart
+from tests.helpers.laws import raised, tells_apart
 
 NAMES = {*CITIES, *MEN, *SURNAMES, *WOMEN}
 PAIRS = [
@@ -287,3 +287,24 @@ def test_the_same_seed_makes_the_same_pairs():
     assert augmented(many)[: len(many)] == many and len(augmented(many)) > 1.1 * len(many)
     with pytest.raises(TypeError):
         augmented(many, 1)  # the seed has a name
+
+
+def law_a_share_is_drawn_from_what_is_made(make):
+    many = PAIRS * 30
+    all_made, some = augmented(many)[len(many) :], make(many, share=0.25)
+    assert some[: len(many)] == many
+    drawn = some[len(many) :]
+    assert len(drawn) == round(0.25 * len(all_made)) and not Counter(drawn) - Counter(all_made)
+    kinds = [{pair.tgt for pair in part} for part in (drawn, all_made[: len(drawn)])]
+    assert kinds[0] != kinds[1], "the first ones are of the first kinds only"
+    assert make(many, share=0.25) == some and make(many, share=1.0) == [*many, *all_made]
+
+
+def test_a_share_is_drawn_from_what_is_made():
+    def the_first(pairs, share):
+        made = augmented(pairs)
+        return made[: len(pairs) + round(share * (len(made) - len(pairs)))]
+
+    tells_apart(law_a_share_is_drawn_from_what_is_made, augmented, the_first, lambda pairs, share: augmented(pairs))
+    for share in (0, 1.5, -0.1, "half", float("nan")):
+        assert "share must be" in str(raised(ValueError, lambda share=share: augmented(PAIRS, share=share)))

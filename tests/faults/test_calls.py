@@ -530,11 +530,11 @@ CASES |= {
     "Experiment": Case(
         Experiment,
         lambda: dict(preset="mini", vocab_size=50, training=TrainConfig(), subword_dropout=0.1, average=2, beam_size=3,
-                     length_penalty=0.5, snapshots=2, lowercase=True, augment=False, report="valid",
+                     length_penalty=0.5, snapshots=2, lowercase=True, augment=False, made_up_share=0.5, report="valid",
                      architecture="transformer", subword_dropout_side="source"),
         dict(preset="name", vocab_size="int", subword_dropout="float", average="int", beam_size="int",
-             length_penalty="float", snapshots="int", lowercase="flag", augment="flag", report="name",
-             architecture="name", subword_dropout_side="name"),
+             length_penalty="float", snapshots="int", lowercase="flag", augment="flag", made_up_share="float",
+             report="name", architecture="name", subword_dropout_side="name"),
         lambda result, **_: holds(1 <= result.kept_epochs and all(map(math.isfinite, result.length_penalty))),
     ),
     "paper_rate": Case(

@@ -663,16 +663,16 @@ def test_the_course_corpus_can_be_logged(tmp_path):
 
 
 def what_is_made_up_is_learned_from_and_counted_apart(train, folder):
-    """And what is held out is not made up."""
+    """And what is held out is not made up; a share of the made pairs is asked for where they are made."""
     given = []
 
-    def some_more(pairs, *, held_out):
-        given.append((list(pairs), list(held_out)))
+    def some_more(pairs, *, held_out, share):
+        given.append((list(pairs), list(held_out), share))
         return [*pairs, *pairs[:5]]
 
     with mock.patch.object(experiment, "augmented", some_more):
-        log = run(folder, train=train, augment=True, config=replace(CONFIG, epochs=1))
-    assert given == [(CORPUS.train, [*CORPUS.valid, *CORPUS.test])]
+        log = run(folder, train=train, augment=True, made_up_share=0.3, config=replace(CONFIG, epochs=1))
+    assert given == [(CORPUS.train, [*CORPUS.valid, *CORPUS.test], 0.3)] and log["made_up_share"] == 0.3
     assert (log["corpus_pairs"], log["train_pairs"]) == (40, 45)
 
 
@@ -680,6 +680,8 @@ def test_what_is_made_up_is_learned_from_and_counted_apart(tmp_path):
     what_is_made_up_is_learned_from_and_counted_apart(train_translator, tmp_path / "ours")
     with pytest.raises(AssertionError):
         what_is_made_up_is_learned_from_and_counted_apart(with_always(augment=False), tmp_path / "mutant")
+    with pytest.raises(AssertionError):
+        what_is_made_up_is_learned_from_and_counted_apart(with_always(made_up_share=1.0), tmp_path / "all")
 
 
 def test_a_configuration_refuses_what_cannot_be_trained_and_cannot_change():

@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from course_lib.config import check_numbers, require
 from course_lib.data.augment import fills
 from course_lib.data.augment.names import CITIES, MEN, SURNAMES, WOMEN
 from course_lib.data.augment.sources import of_the_grammar, of_the_phrasebook
@@ -38,14 +39,20 @@ _SMALL = frozenset("It He She They We You The A This That There My His Her What 
 _IN_YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 
 
-def augmented(pairs: Sequence, *, seed: int = 0, held_out: Sequence = ()) -> list[Pair]:
+def augmented(pairs: Sequence, *, seed: int = 0, held_out: Sequence = (), share: float = 1.0) -> list[Pair]:
     """The pairs, and after them the made ones: some 60 for 100, a third of the course corpus, and the phrasebook.
 
     Args:
         pairs: objects with texts `src` and `tgt`: everyday sentences, as of Tatoeba's training part.
         seed: of all choices.
         held_out: pairs that are to stay unseen: nothing is made that has a text of theirs.
+        share: of the made pairs that are kept, drawn at random, in (0, 1].
+
+    Raises:
+        ValueError: on a share outside of this.
     """
+    check_numbers(share=share)
+    require(0 < share <= 1, f"share must be in (0, 1], got {share}")
     pairs = [Pair(pair.src, pair.tgt) for pair in pairs]
     made = [pair for name in KINDS for pair in _some(name, pairs, random.Random(f"{seed}/{name}"))]
     rng = random.Random(f"{seed}/joined")
@@ -54,7 +61,10 @@ def augmented(pairs: Sequence, *, seed: int = 0, held_out: Sequence = ()) -> lis
     made += of_the_phrasebook(pairs, random.Random(f"{seed}/phrases"), joined)
     made += of_the_grammar(round(GRAMMAR * len(pairs)))
     unseen = {text for pair in held_out for text in (pair.src, pair.tgt)}
-    return [*pairs, *(pair for pair in made if unseen.isdisjoint(pair))]
+    made = [pair for pair in made if unseen.isdisjoint(pair)]
+    if share < 1:
+        made = random.Random(f"{seed}/share").sample(made, round(share * len(made)))
+    return [*pairs, *made]
 
 
 def _some(name: str, pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
