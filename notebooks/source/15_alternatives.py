@@ -496,8 +496,7 @@ assert len(gradients["4 convolutions"]) == 9
 # By this picture it should recall almost as well as attention, and the GRU hardly anything.
 #
 # But to reach a token is not to choose it. The kernel is the same for every text: it weighs a token by its age, never by what it says. The GRU could set z near 0 at *Anna-has-key* and near 1 at a filler; here a is the same at both.
-# Mamba [@gu2023] gives the choice back: a, and what enters and leaves the state, are computed from the token, but not from the state. So each step stays linear in the state.
-# The kernel and the Fourier form are lost. But linear steps can still be combined in pairs, in log₂ n rounds: a *parallel scan*.
+# Mamba [@gu2023] gives the choice back: a, and what enters and leaves the state, are computed from the token. We build such a layer [below](#A-state-that-chooses).
 #
 # ## Race 1: recall
 #
@@ -778,7 +777,7 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
 #
 # - *Attention* keeps 2,048 numbers, a key and a value of 32 for each of 32 tokens.
 # - *LSTM*: with 64 cells it is right about a third of the time after 2,000 steps, and 77 % after four times as many. Size helps, too: with 8 and 16 facts, every longer run with 64 cells is far ahead of every one with 8.
-# - *State space*: it keeps more than the LSTM, but hardly improved after step 600. Whether its fixed kernel holds it back, we did not test.
+# - *State space*: it keeps more than the LSTM, but hardly improved after step 600. Does its fixed kernel hold it back? The next section tests it.
 #
 # In language models, @arora2023 find most of the gap between attention and gated convolutions in such look-ups.
 #
@@ -822,7 +821,84 @@ assert (q @ torch.outer(k, v)).tolist() == [50, 0]
 # %% [markdown]
 # This is **linear attention** [@katharopoulos2020], whose authors also make queries and keys positive and divide by the sum of the weights.
 # Like attention, it trains on all tokens at once; like a recurrence, it writes with a fixed state. It gives up the sharp look-up: everything was added into one matrix before the question came.
-# If that matrix also shrinks with each token, by a factor computed from the token, it is a state space again, Mamba-2's [@dao2024].
+#
+# ### A state that chooses
+#
+# Let the matrix also shrink at each token, by a factor `keep` between 0 and 1 that is computed *from the token*. Near 1, the token leaves the old state alone; near 0, it clears it.
+# Can all tokens still be computed at once? Yes: what came in at token s has shrunk, by token t, by the product of all factors after s. So each score is multiplied by such a product (`fading`).
+
+
+# %%
+def at_once(query, key, value, keep):
+    """Linear attention whose scores fade: all tokens at once."""
+    since = keep.log().cumsum(0)  # (length,)
+    fading = (since[:, None] - since).tril().exp().tril()  # products of the factors
+    return (query @ key.T * fading) @ value
+
+
+def by_fading_recurrence(query, key, value, keep):
+    """The same, token by token."""
+    state, outputs = torch.zeros(key.shape[1], value.shape[1]), []
+    for q, k, v, share in zip(query, key, value, keep, strict=True):
+        state = share * state + torch.outer(k, v)
+        outputs.append(q @ state)
+    return torch.stack(outputs)
+
+
+keep = torch.rand(40, generator=generator)
+fading_inputs = query, key, value, keep
+gap = apart(at_once(*fading_inputs), by_fading_recurrence(*fading_inputs))
+print(f"at once and token by token: {gap:.0e} apart")
+
+# %% tags=["hide-input"]
+assert gap < 1e-4
+ones = torch.ones(40)  # nothing fades: linear attention
+assert apart(at_once(query, key, value, ones), without_softmax(query, key, value)) < 1e-3
+from course_lib.alternatives import SelectiveStateSpace
+
+torch.manual_seed(0)
+selective = SelectiveStateSpace(16, 16, num_heads=1)
+x = torch.randn(1, 40, 16, generator=generator)
+with torch.no_grad():
+    q, k = selective.query_proj(x)[0], selective.key_proj(x)[0]
+    v, step = selective.value_proj(x)[0], F.softplus(selective.step_proj(x))[0]
+    factors = torch.exp(-step * selective.log_decay.exp())[:, 0]
+    by_hand = at_once(q, k, step * v, factors) + selective.skip * v
+    assert apart(by_hand, selective(x)[0]) < 1e-5
+    assert apart(selective.scan(x)[0], selective(x)) < 1e-5
+
+# %% [markdown]
+# This is the core of Mamba-2 [@dao2024], a **selective state space**: attention, recurrence and state space in one.
+# In the library's `SelectiveStateSpace` a token's *step* decides both: a step near 0 keeps the old state and lets nothing in, a large one lets the token in (how much is then forgotten, each head learns).
+#
+# So here is the test: the stories with up to 16 facts again, 2,000 steps, and a selective state in place of the fixed kernel, with as many numbers (512) or a quarter of them.
+
+# %%
+of_choice = Predict(
+    "A state of 512 numbers that chooses: how many answers are right with 16 facts?",
+    ["as few as with the fixed kernel", "about as many as the LSTM", "almost all"],
+    section="A state that chooses",
+)
+of_choice
+
+# %% tags=["hide-input"]
+choosing = {
+    "fixed kernel, 512 numbers": by_count["state space, 512 numbers"],
+    "LSTM, 64 cells (128)": by_count["LSTM, 64 cells"],
+    "selective, 128 numbers": by_count["selective, 128 numbers"],
+    "selective, 512 numbers": by_count["selective, 512 numbers"],
+}
+print(f"{'right answers, %':27}", *(f"{f'{count} facts':>18}" for count in counts))
+for name, runs in choosing.items():
+    print(f"{name:27}", *(f"{told(runs, place):>18}" for place in range(4)))
+share = mean(choosing["selective, 512 numbers"], 3)
+of_choice.reveal(of_choice.choices[0 if share < 0.3 else 1 if share < 0.8 else 2])
+
+# %% tags=["hide-input"]
+RESULT
+
+# %% [markdown]
+# RESULT
 #
 # ## What a decoder keeps while it writes
 #
@@ -1311,6 +1387,7 @@ Predictions()
 # - **kernel**: what a token adds to the outputs 0, 1, 2, … tokens later.
 # - **scan**: computing a recurrence along a text, token by token; if it is linear, also in pairs and in parallel.
 # - **linear attention**: attention without the softmax, which is a recurrence with a matrix as its state.
+# - **selective state space**: linear attention whose state shrinks, at each token, by a factor computed from the token.
 # - **sequential steps**: the steps within one layer that must wait for one another.
 # - **path length**: the smallest number of steps that a signal takes between two positions.
 # - **filler**: a token of the recall task that is there to be ignored.
