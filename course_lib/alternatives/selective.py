@@ -22,26 +22,29 @@ class SelectiveStateSpace(nn.Module):
         d_model: features; each head has d_model / num_heads of them as its value.
         d_state: width of keys and queries, which the heads share; the state has d_state · d_model numbers.
         num_heads: each has its own steps and decay; must divide d_model.
+        fading: False keeps everything and lets everything in, step and a are 1: linear attention, without its norm.
 
     Raises:
         ValueError: if num_heads does not divide d_model.
 
-    Paper: Dao and Gu 2024, "Transformers are SSMs" (Mamba-2), without its short convolution and norm.
+    Paper: Dao and Gu 2024, "Transformers are SSMs" (Mamba-2), without its short convolution and norm; linear attention
+    is Katharopoulos et al. 2020, "Transformers are RNNs".
     """
 
-    def __init__(self, d_model: int, d_state: int, num_heads: int = 4):
+    def __init__(self, d_model: int, d_state: int, num_heads: int = 4, *, fading: bool = True):
         super().__init__()
         if d_model % num_heads:
             raise ValueError(f"num_heads must divide d_model, got {num_heads} and {d_model}")
-        self.num_heads = num_heads
+        self.num_heads, self.fading = num_heads, fading
         self.key_proj, self.query_proj = (nn.Linear(d_model, d_state, bias=False) for _ in range(2))
         self.value_proj = nn.Linear(d_model, d_model, bias=False)
-        self.step_proj = nn.Linear(d_model, num_heads)
-        low, high = (math.log(step) for step in STEPS)
-        steps = (torch.rand(num_heads) * (high - low) + low).exp()
-        with torch.no_grad():
-            self.step_proj.bias.copy_(steps.expm1().log())  # the inverse of softplus
-        self.log_decay = nn.Parameter(torch.zeros(num_heads))
+        if fading:
+            self.step_proj = nn.Linear(d_model, num_heads)
+            low, high = (math.log(step) for step in STEPS)
+            steps = (torch.rand(num_heads) * (high - low) + low).exp()
+            with torch.no_grad():
+                self.step_proj.bias.copy_(steps.expm1().log())  # the inverse of softplus
+            self.log_decay = nn.Parameter(torch.zeros(num_heads))
         self.skip = nn.Parameter(torch.ones(num_heads))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -73,21 +76,22 @@ class SelectiveStateSpace(nn.Module):
 
     def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Query and key (batch, length, d_state), value (batch, length, heads, width), step and log a (…, heads)."""
-        step = F.softplus(self.step_proj(x))
+        step = F.softplus(self.step_proj(x)) if self.fading else x.new_ones(*x.shape[:2], self.num_heads)
+        log_a = -step * self.log_decay.exp() if self.fading else torch.zeros_like(step)
         value = self.value_proj(x).unflatten(-1, (self.num_heads, -1))
-        return self.query_proj(x), self.key_proj(x), value, step, -step * self.log_decay.exp()
+        return self.query_proj(x), self.key_proj(x), value, step, log_a
 
 
 class SelectiveMixing(nn.Module):
     """As StateSpaceMixing from the left, with a selective state space: then GELU, and values · sigmoid(gates).
 
     Args:
-        d_model, d_state: as in SelectiveStateSpace.
+        d_model, d_state, fading: as in SelectiveStateSpace.
     """
 
-    def __init__(self, d_model: int, d_state: int):
+    def __init__(self, d_model: int, d_state: int, *, fading: bool = True):
         super().__init__()
-        self.from_left = SelectiveStateSpace(d_model, d_state)
+        self.from_left = SelectiveStateSpace(d_model, d_state, fading=fading)
         self.output_proj = nn.Linear(d_model, 2 * d_model)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ COUNTS = (2, 4, 8, 16)  # facts in a story
 LENGTH, BATCH, STEPS = 32, 32, 2000
 VALID, TEST = 200, 100  # seeds of stories that no training has
 WIDTH, SIZE = 32, 30_000  # features of a token; parameters that each side comes nearest to
-ARCHITECTURES = ("transformer", "lstm", "state space", "selective")
+ARCHITECTURES = ("transformer", "lstm", "state space", "selective", "linear attention")
 
 
 def crowded_stories(number: int, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -57,8 +57,8 @@ class OneLayerReader(nn.Module):
     Args:
         architecture: one of ARCHITECTURES.
         d_ff: of the feed-forward network.
-        state: cells of the LSTM; real numbers of the state space, a multiple of 2 · WIDTH, or of the selective one, a
-            multiple of WIDTH; None for attention.
+        state: cells of the LSTM; real numbers of the state space, a multiple of 2 · WIDTH, or of the selective one and
+            of linear attention, a multiple of WIDTH; None for attention.
 
     Raises:
         ValueError: on an unknown architecture.
@@ -74,8 +74,9 @@ class OneLayerReader(nn.Module):
             self.layer = Mixed(SizedLSTM(WIDTH, state), WIDTH, d_ff)
         elif architecture == "state space":
             self.layer = Mixed(StateSpaceMixing(WIDTH, state // (2 * WIDTH), both_ways=False), WIDTH, d_ff)
-        elif architecture == "selective":
-            self.layer = Mixed(SelectiveMixing(WIDTH, state // WIDTH), WIDTH, d_ff)
+        elif architecture in ("selective", "linear attention"):
+            mixing = SelectiveMixing(WIDTH, state // WIDTH, fading=architecture == "selective")
+            self.layer = Mixed(mixing, WIDTH, d_ff)
         else:
             raise ValueError(f"architecture must be one of {', '.join(ARCHITECTURES)}; got {architecture!r}")
         self.norm, self.output = LayerNorm(WIDTH), nn.Linear(WIDTH, THINGS)
@@ -147,6 +148,7 @@ GRID = Grid(
         "LSTM, 8 cells": RATES | dict(architecture="lstm", state=8),
         "state space, 512 numbers": RATES | dict(architecture="state space", state=512),
         "selective, 512 numbers": RATES | dict(architecture="selective", state=512),
+        "linear attention, 512 numbers": RATES | dict(architecture="linear attention", state=512),
         "selective, 128 numbers": RATES | dict(architecture="selective", state=128),
         "LSTM, 64 cells, four times as long": LONGER | dict(architecture="lstm", state=64),
         "LSTM, 8 cells, four times as long": LONGER | dict(architecture="lstm", state=8),

@@ -1,4 +1,4 @@
-"""Who has what? Six architectures recall a fact that was told longer and longer ago."""
+"""Who has what? Five architectures recall a fact that was told longer and longer ago."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.alternatives import GatedConvolution, SelectiveMixing, StateSpaceMixing
+from course_lib.alternatives import GatedConvolution, StateSpaceMixing
 from course_lib.blocks import EncoderLayer, FeedForward, LayerNorm, Residual
 from course_lib.experiments.grid import Grid
 from course_lib.experiments.timed import train_for, train_steps
@@ -21,7 +21,7 @@ BATCH, SECONDS = 32, 6.0
 VALID, TEST = 200, 100  # seeds of stories that no training has
 BINS = (1, 3, 5, 9, 17, 33, 65, 129, 257)  # distances, from each to the one before the next
 SIZE = 34_000  # parameters that each side comes nearest to
-ARCHITECTURES = ("transformer", "lstm", "gru", "convolution", "state space", "selective")
+ARCHITECTURES = ("transformer", "lstm", "gru", "convolution", "state space")
 
 
 def stories(number: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -108,7 +108,6 @@ class Reader(nn.Module):
                 "gru": lambda: Recurrent(nn.GRU, d_model),
                 "convolution": lambda: GatedConvolution(d_model, kernel_width, causal=True),
                 "state space": lambda: StateSpaceMixing(d_model, 8, both_ways=False),
-                "selective": lambda: SelectiveMixing(d_model, 16),  # its state is as large
             }[architecture]()
             return Mixed(mixing, d_model, d_ff)
 
@@ -209,7 +208,6 @@ GRID = Grid(
         "GRU": EQUAL | dict(architecture="gru"),
         "convolution": EQUAL | dict(architecture="convolution"),
         "state space": EQUAL | dict(architecture="state space"),
-        "selective": EQUAL | dict(architecture="selective"),
         "LSTM, four times as long": LONGER | dict(architecture="lstm", rate=(3e-3,)),
         "GRU, four times as long": LONGER | dict(architecture="gru", rate=(1e-2,)),
     },

@@ -146,6 +146,21 @@ def test_long_texts_neither_explode_nor_vanish():
         torch.testing.assert_close(y, layer.scan(x)[0], rtol=1e-3, atol=1e-4)
 
 
+def law_nothing_fades(layer):
+    """Attention with the scores as weights, causal and without softmax."""
+    x = noise(2, 9, 6)
+    scores = (layer.query_proj(x) @ layer.key_proj(x).transpose(1, 2)).tril()
+    value = layer.value_proj(x)
+    close(layer(x), scores @ value + layer.skip.repeat_interleave(3) * value)
+    close(layer.scan(x)[0], layer(x))
+
+
+def test_without_fading_it_is_linear_attention(float64):
+    linear = scrambled(SelectiveStateSpace(6, 4, 2, fading=False))
+    assert not {"log_decay", "step_proj.weight"} & set(linear.state_dict())
+    tells_apart(law_nothing_fades, linear, a_layer())
+
+
 def test_mixing_is_gelu_and_gates(float64):
     mixing, x = scrambled(SelectiveMixing(4, 3)), noise(2, 5, 4)
     values, gates = mixing.output_proj(nn.functional.gelu(mixing.from_left(x))).chunk(2, dim=-1)

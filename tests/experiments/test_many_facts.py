@@ -75,8 +75,9 @@ def test_a_state_has_the_size_that_its_side_says():
     assert reader_with_state("lstm", 8).layer.mixing.cells.hidden_size == 8
     hands = reader_with_state("state space", 512).layer.mixing.from_left.output
     assert hands.numel() == 512 and hands.shape[-1] == 2  # complex ones, of two numbers each
-    for size in (512, 128):
-        layer = reader_with_state("selective", size).layer.mixing.from_left
+    for architecture, size in (("selective", 512), ("selective", 128), ("linear attention", 512)):
+        layer = reader_with_state(architecture, size).layer.mixing.from_left
+        assert layer.fading == (architecture == "selective")
         assert layer.scan(torch.randn(1, 1, WIDTH))[1].numel() == size
 
 
