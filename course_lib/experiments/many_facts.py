@@ -149,6 +149,7 @@ GRID = Grid(
         "state space, 512 numbers": RATES | dict(architecture="state space", state=512),
         "selective, 512 numbers": RATES | dict(architecture="selective", state=512),
         "linear attention, 512 numbers": RATES | dict(architecture="linear attention", state=512),
+        "linear attention, 128 numbers": RATES | dict(architecture="linear attention", state=128),
         "selective, 128 numbers": RATES | dict(architecture="selective", state=128),
         "LSTM, 64 cells, four times as long": LONGER | dict(architecture="lstm", state=64),
         "LSTM, 8 cells, four times as long": LONGER | dict(architecture="lstm", state=8),

@@ -500,20 +500,24 @@ for sentence, odd in labeled_sentences(12, seed=3)[4:]:
 #
 # Take *the shirt that she likes is hungry*. It is odd, and we know why: boys can be hungry, shirts cannot.
 # Could a model learn this from 100 labeled sentences? In the record's three sets of 100, no sentence has both *shirt* and *hungry*.
-# But a model that fills in blanks learns from sentences that nobody had to label. What does it put where *boys* and *shirts* are described?
-# The one of 40,000 sentences, seed 0, with its probabilities:
+# But a model that fills in blanks learns from sentences that nobody had to label. What do ours put in place of the last word of *the boy is sick* and *the shirt is old*? (Seed 0; the five most probable words.)
 
 # %% tags=["hide-input"]
-fillings = seeds(longer, "fillings")[0]
-for text, best in fillings.items():
-    guesses = ", ".join(f"{word} {prob:.0%}" for word, prob in best.items())
-    print(f"{text:24} {guesses}")
+for number, side in ((4000, "masked"), (40_000, longer)):
+    print(f"after {number:,} sentences")
+    for sentence, best in seeds(side, "fillings")[0].items():
+        guesses = ", ".join(f"{word} {prob:.0%}" for word, prob in best.items())
+        print(f"   {sentence:24} {guesses}")
 
 # %% tags=["hide-input"]
-XXX
+boys, shirts = (list(best) for best in seeds(longer, "fillings")[0].values())
+assert boys[:2] == ["sick", "clever"] and shirts[:3] == ["old", "expensive", "cheap"]
+of_few = seeds("masked", "fillings")[0]["the shirt is <mask> ."]
+assert list(of_few)[0] == "tired" and not {"sick", "tired", "hungry"} & set(shirts)
 
 # %% [markdown]
-# XXX
+# After 4,000 sentences, the model would have a tired shirt. After 40,000, boys are sick and clever; shirts are old, expensive or cheap.
+# It has learned which words go with what, and nobody told it.
 # So first we train on blanks, the **pretraining**. Then we put a new linear layer, `head`, on the vector of the first token, `<s>`, and train all weights on a few labels, here for 200 steps of 32: **fine-tuning**.
 # Blanks asked nothing at `<s>`; now its vector learns to collect what the others know.
 # The loss of one step, with three of the sentences above (`ours` has random weights here; in the record they are pretrained):
