@@ -22,7 +22,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "claims": ["VERDICTS", "Claim", "LabBook", "Page", "written"],
         "exploration": ["Candidate", "Exploration", "explore"],
         "relations": ["PREVIOUS", "Case", "Goal", "Role", "control_rows", "find_role", "goals", "previous_tokens"],
-        "probes": ["Label", "Probe", "control_labels", "fit_probe", "layer_states", "word_labels"],
+        "probes": ["Label", "Probe", "fit_probe", "layer_states", "word_labels"],
         "films": ["Film", "Scene", "film"],
     },
 )

@@ -137,24 +137,3 @@ def fit_probe(vectors: Tensor, labels: Tensor, *, classes: int | None = None) ->
     with torch.enable_grad():
         optimizer.step(loss)
     return Probe(mean, spread, weight.detach(), bias.detach())
-
-
-def control_labels(types: Sequence[str], labels: Tensor, *, seed: int) -> Tensor:
-    """The control task: each type gets a class at random, the same wherever it stands, as often as the true ones.
-
-    Nothing but the type predicts such a class, so a probe that names it has learned types by heart.
-
-    Args:
-        types: of each vector, its word for example.
-        labels: (count,), the true classes, whose frequencies are kept in expectation.
-        seed: of the draw.
-
-    Returns:
-        (count,), a class for each vector.
-
-    Paper: Hewitt and Liang 2019, section 2.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    names = sorted(set(types))
-    drawn = torch.multinomial(labels.bincount().float(), len(names), replacement=True, generator=generator)
-    return drawn[torch.tensor([names.index(each) for each in types])]

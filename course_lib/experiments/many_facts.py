@@ -1,5 +1,6 @@
 """How many facts does a state of fixed size hold? Readers of one layer, and stories that tell 2 to 16 facts."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -107,12 +108,24 @@ def right_by_count(reader: nn.Module, *, number: int = 200, seed: int = TEST) ->
     return shares
 
 
+def right_with(reader: OneLayerReader, change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> list[float]:
+    """right_by_count with the steps and the log a, (batch, length, heads) each, of a selective reader changed."""
+    layer = reader.layer.mixing.from_left
+    projected = layer._projected
+    layer._projected = lambda x: (*projected(x)[:3], *change(*projected(x)[3:]))
+    try:
+        return right_by_count(reader)
+    finally:
+        del layer._projected
+
+
 def run(choices: dict, seed: int, folder: Path) -> dict:
     """Trains one reader on new stories, a random one of COUNTS in each batch, and examines it at each of them.
 
     Returns:
         valid: the mean over COUNTS of the share of right answers on the validation stories, by which is chosen;
-        parameters; by_count: on the test stories; history: by_count on the validation stories, ten times.
+        parameters; by_count: on the test stories; history: by_count on the validation stories, ten times. Of a
+        selective reader also by_count with heads_alike, every head's step the mean of all, and with no_fading, a = 1.
     """
     torch.manual_seed(seed)
     reader = reader_with_state(choices["architecture"], choices.get("state"))
@@ -127,12 +140,16 @@ def run(choices: dict, seed: int, folder: Path) -> dict:
         return {"by_count": right_by_count(reader, number=100, seed=VALID)}
 
     history = train_steps(choices["steps"], reader, loss, rate=choices["rate"], measure=measure)
-    return {
+    results = {
         "valid": sum(right_by_count(reader, seed=VALID)) / len(COUNTS),
         "parameters": sum(each.numel() for each in reader.parameters()),
         "by_count": right_by_count(reader),
         "history": history,
     }
+    if choices["architecture"] == "selective":
+        results["heads_alike"] = right_with(reader, lambda step, log_a: (step.mean(-1, True).expand_as(step), log_a))
+        results["no_fading"] = right_with(reader, lambda step, log_a: (step, torch.zeros_like(log_a)))
+    return results
 
 
 RATES = dict(steps=STEPS, rate=(3e-3, 1e-2, 2e-2))

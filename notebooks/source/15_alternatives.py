@@ -895,16 +895,19 @@ of_choice.reveal(of_choice.choices[0 if share < 0.3 else 1 if share < 0.8 else 2
 
 # %% tags=["hide-input"]
 fixed, lstm_64, *with_keys = (mean(by_count[side], 3) for side in choosing)
-assert max(fixed, lstm_64) < 0.4 and min(with_keys) > LOWEST
+assert max(fixed, lstm_64) < 0.4 and min(with_keys) > 0.6
 assert min(map(min, by_count["selective, 512 numbers"])) == 1
 assert min(run[3] for run in by_count["linear attention, 512 numbers"]) > 0.99
-assert round(100 * mean(by_count["selective, 128 numbers"], 3)) == 95
+of_128 = [by_count[f"{kind}, 128 numbers"] for kind in ("linear attention", "selective")]
+assert [round(100 * mean(runs, 3)) for runs in of_128] == [65, 95]
+assert max(run[3] for run in of_128[0]) + 0.2 < min(run[3] for run in of_128[1])
 
 # %% [markdown]
-# **Answer.** All of them, with every seed. With 128 numbers, as many as the LSTM's, it is right on 95 %: it was not the room.
-# Was it the choice of what stays? The control says no: linear attention answers practically all, too.
-# What both have, and the fixed kernel lacks, is the product kᵀ v. A token's key says *where* in the matrix its value goes, and a question's query reads there.
-# (In 32 tokens nothing must be forgotten. In long texts the shrinking may matter; we have not tested it.)
+# **Answer.** All of them, with every seed.
+#
+# - Was it the choice of what stays? At 512 numbers the control says no: linear attention, which forgets nothing, answers practically all, too. What both have, and the fixed kernel lacks, is the product kᵀ v: a token's key says *where* in the matrix its value goes, and a question's query reads there.
+# - At 128 numbers, with keys of only 4 numbers, the choice counts: 95 % against 65 %. (Perhaps each of the four heads lets in other facts; we have not looked.)
+# - An LSTM with as many numbers, 64 cells, is right on a third: it was not the room.
 #
 # ## What a decoder keeps while it writes
 #
@@ -1402,7 +1405,7 @@ Predictions()
 # ## Summary
 #
 # A layer with a state fills it before it knows the question; attention keeps everything and chooses afterwards. A convolution sees its window and no more.
-# A state that files values under keys, as linear attention and Mamba-2 do, recalled 16 facts where gates and fixed kernels did not.
+# A state that files values under keys, as linear attention and Mamba-2 do, recalled 16 facts; after as many steps, gates and a fixed kernel did not.
 # At equal size, the Transformer (without positions) won recall after six seconds, and the LSTM with attention won translation after eight. With more training such leads shrank.
 # Table 1: its terms n² d and n d² cross at n = d; whole layers of attention and LSTM have equally many operations at n = 2 d.
 # Attention's memory and its time per token grow with the text, and no training changes that.

@@ -1,9 +1,9 @@
-"""Linear probes: they find what is there and not what is not; labels are the grammar's; controls know only types."""
+"""Linear probes: they find what is there and not what is not; labels are the grammar's."""
 
 import pytest
 import torch
 
-from course_lib.analysis import control_labels, fit_probe, layer_states, probes, word_labels
+from course_lib.analysis import fit_probe, layer_states, probes, word_labels
 from course_lib.grammar import build as grammar
 from course_lib.grammar import realize
 from course_lib.grammar.lexicon import function_words
@@ -82,34 +82,6 @@ def test_a_class_that_does_not_occur_can_be_kept():
 def test_vectors_without_labels_are_refused(vectors, labels):
     message = f"expected a label for each of some vectors, got {len(vectors)} vectors, {len(labels)} labels"
     assert message in str(raised(ValueError, lambda: fit_probe(vectors, labels)))
-
-
-# --- controls -----------------------------------------------------------------------------------
-
-
-def a_control_knows_types_alone(control):
-    types = [f"w{number % 40}" for number in range(400)]
-    labels = torch.tensor([number % 10 == 0 for number in range(400)]).long()  # 1 is rare
-    found = control(types, labels, seed=0)
-    assert all(len({found[place].item() for place in range(kind, 400, 40)}) == 1 for kind in range(40))
-    shares = [control(types, labels, seed=seed).float().mean().item() for seed in range(30)]
-    assert abs(sum(shares) / 30 - 0.1) < 0.05
-    agree = [(control(types, labels, seed=seed) == labels).float().mean().item() for seed in range(30)]
-    assert abs(sum(agree) / 30 - 0.82) < 0.05  # of two draws with these shares
-    assert torch.equal(control(types, labels, seed=3), control(types, labels, seed=3))
-
-
-def test_a_control_task_knows_types_alone():
-    def of_tokens(types, labels, *, seed):
-        return control_labels([str(number) for number in range(len(types))], labels, seed=seed)
-
-    def of_equal_shares(types, labels, *, seed):
-        return control_labels(types, torch.arange(len(labels)) % 2, seed=seed)
-
-    def no_chance(types, labels, *, seed):
-        return labels
-
-    tells_apart(a_control_knows_types_alone, control_labels, of_tokens, of_equal_shares, no_chance)
 
 
 # --- labels -------------------------------------------------------------------------------------

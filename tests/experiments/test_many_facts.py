@@ -98,7 +98,38 @@ def test_right_answers_are_counted_by_the_number_of_facts():
     assert right_by_count(KnowsOf()) == [float(count == 4) for count in COUNTS]
 
 
+def law_changed_as_asked(change):
+    """The reader with the change is what it would be with such steps and such an a, and afterwards it is as before."""
+    torch.manual_seed(0)
+    reader = reader_with_state("selective", 128)
+    layer = reader.layer.mixing.from_left
+    before = right_by_count(reader)
+    found = change(reader, lambda step, log_a: (0 * step, log_a))
+    with torch.no_grad():
+        layer.value_proj.weight.zero_()  # nothing enters, and the skip brings nothing
+        nothing = right_by_count(reader)
+    torch.manual_seed(0)
+    again = reader_with_state("selective", 128)
+    with torch.no_grad():
+        again.layer.mixing.from_left.skip.zero_()
+    assert change(again, lambda step, log_a: (0 * step, log_a)) == nothing != found
+    assert right_by_count(again) != nothing and before != nothing
+
+
+def test_steps_are_changed_as_asked():
+    tells_apart(law_changed_as_asked, many_facts.right_with, lambda reader, change: right_by_count(reader))
+    torch.manual_seed(0)
+    reader = reader_with_state("selective", 128)
+    before = right_by_count(reader)
+    assert many_facts.right_with(reader, lambda step, log_a: (step, log_a)) == before == right_by_count(reader)
+    with pytest.raises(ZeroDivisionError):
+        many_facts.right_with(reader, lambda step, log_a: 1 / 0)
+    assert right_by_count(reader) == before, "also after an error it is as before"
+
+
 def test_a_run_reports_what_the_record_needs():
     results = many_facts.run(dict(architecture="lstm", state=8, rate=1e-3, steps=10), 0, Path())
     assert len(results["by_count"]) == len(COUNTS) and len(results["history"]) == 10
     assert 0 <= results["valid"] <= 1 and abs(results["parameters"] / SIZE - 1) < 0.01
+    results = many_facts.run(dict(architecture="selective", state=128, rate=1e-3, steps=10), 0, Path())
+    assert len(results["heads_alike"]) == len(results["no_fading"]) == len(COUNTS)
