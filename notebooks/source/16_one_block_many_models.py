@@ -611,8 +611,8 @@ assert sum(simple[1000]) / 3 > sum(fresh[1000]) / 3 + 0.01
 assert max(after[100]) < 0.6 and max(after[1000]) < 0.65
 means = (sum(of[1000]) / 3 for of in (fresh, after, more_after))
 assert [round(100 * mean) for mean in means] == [53, 59, 72]
-for of in (simple, fresh, after, more_after):
-    assert mean_estimate(of[100]).low < 0.51
+assert all(mean_estimate(of[100]).low < 0.51 for of in (simple, fresh, after))
+assert 0.51 < mean_estimate(more_after[100]).low < 0.54 < 0.57 > sum(more_after[100]) / 3
 
 # %% tags=["hide-input"]
 for seed in (100, 101, 102):
@@ -632,7 +632,7 @@ assert sum(tuple(words) in labeled for words, _ in parts[300]) / 1000 < 0.05
 # %% [markdown]
 # Pretraining helps. With the same 1,000 labels, 53 % become 59 % after 4,000 sentences with blanks, and 72 % after 40,000 (with ten times the steps, too).
 # With 1,000 labels and without pretraining, the Transformer does not even beat word pairs; with it, it does, with every seed.
-# With 100 labels nothing is clearly better than guessing.
+# With 100 labels only the last is clearly better than guessing, and by little.
 # Is 72 % good? Word pairs with 80,000 labels are right on four of five, so at least that much can be known. (They met fewer than 5 % of the test sentences.)
 #
 # ## Patches instead of words
@@ -898,7 +898,7 @@ assert min(row.count("XX") for _, row in longer_bank) > 10
 
 # %% [markdown]
 # New trees are harder, but most are right.
-# Longer sentences have only new trees, and 17 % are right: longer ones are harder still.
+# Longer sentences have only new trees, and 18 % are right: longer ones are harder still.
 #
 # One new tree that is right, and the end of one that is wrong; words stand for XX:
 
@@ -941,15 +941,13 @@ too_short = [sum(n > 0 for n in each) / len(each) for each in missing]
 print(f"{of + ':':18} fewer XX than tokens: {told(too_short)}")
 
 # %% tags=["hide-input"]
-assert min(too_short) > 0.75 and max(complete) < 0.22 and 0.8 < min(of_these)
+assert 0.7 < min(too_short) and abs(sum(too_short) / 3 - 0.75) < 0.05
+assert max(complete) < 0.26 and 0.8 < min(of_these)
 assert unplaced == [".", ""] and len(words) == 10 and not near_trees[2][0][37]
-# The record keeps the first five wrong trees; sentence 37 precedes the fifth.
-sentences = [" ".join(each) for each, _ in tree_bank(4600, seed=0)[-300:]]
-first_wrong = [sentences.index(of[0]) for of in seeds("parser", "wrong, test")[0]]
-assert len(first_wrong) == 5 and max(first_wrong) > 37 and 37 not in first_wrong
+assert seeds("parser", "each perfect, test")[0][37] == 1
 
 # %% [markdown]
-# About four of five longer sentences get too few XX. Where every token has its XX, more than four of five trees are perfect.
+# About three of four longer sentences get too few XX. Where every token has its XX, more than four of five trees are perfect.
 # So on longer sentences the parser mostly leaves words out. Is it the counting, or positions it never saw (lesson [13](13_positions_past_the_paper.ipynb))? These numbers do not tell.
 #
 # The paper's F1 of 91.3 is on real sentences, of the Wall Street Journal [@vaswani2017, table 4]; ours cannot be compared with it.

@@ -276,7 +276,6 @@ assert greedy > own["epochs"][1]["valid_bleu"] + 25 and 90 < own["cpu_seconds"] 
 # %% [markdown]
 # It begins right and sounds like German, but the city is lost, and *verlort* is no word.
 # What this file now lacks is pairs: after as many readings, more pairs were better above.
-#
 # %% [markdown]
 # ## Two processes, one step
 #
