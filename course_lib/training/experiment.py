@@ -54,8 +54,7 @@ def train_translator(
     """
     folder, given = Path(folder), len(corpus.train)
     if experiment.augment:
-        made_with = dict(held_out=[*corpus.valid, *corpus.test], share=experiment.made_up_share)
-        corpus = replace(corpus, train=augmented(corpus.train, **made_with))
+        corpus = replace(corpus, train=_with_made_up(corpus, experiment.made_up_share))
     checkpoints = folder / "checkpoints"
     _make_room(folder, checkpoints)
     translator = _untrained(corpus, experiment, device)
@@ -90,6 +89,11 @@ def train_translator(
     with replacing(folder / "log.json") as path:
         path.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
     return log
+
+
+def _with_made_up(corpus: Corpus, share: float) -> list:
+    """The training part and a share of the pairs made of it, none of which is held out."""
+    return augmented(corpus.train, held_out=[*corpus.valid, *corpus.test], share=share)
 
 
 def _make_room(folder: Path, checkpoints: Path) -> None:

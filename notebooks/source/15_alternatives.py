@@ -627,7 +627,7 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 #
 # The others fail in two ways:
 #
-# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time in the long stories, far more often than any layer with a state (in the short ones less: see the note). Beyond that it guesses. (The slope in the figure only joins two ranges of distances.)
+# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time in the long stories, far more often than any layer with a state. Beyond that it guesses. (The slope in the figure only joins two ranges of distances.)
 # - *LSTM, GRU and state space* must keep all four facts and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. Reach does not rank them: the state space, whose gradient hardly faded, is little better than GRU and LSTM in the short stories, and at more than 128 tokens worse, close to guessing.
 #
 # <details><summary>Was the choice fair, and other details</summary>
@@ -635,8 +635,6 @@ assert {each["position"] for each in chosen if "position" in each} == {"none"}
 # Each side chose among three learning rates, the Transformer among two. The state space took the highest one tried, 0.02, so a higher one might do better.
 #
 # Without positions, only the causal mask tells the Transformer the order. Rotary positions were perfect on the validation stories, too, so we took the first in our list: none.
-#
-# In the short stories, as in the run above, the convolutions are right less often within the window: there the window holds several facts more often, which may confuse them.
 #
 # </details>
 #
@@ -845,9 +843,9 @@ def by_fading_recurrence(query, key, value, keep):
     return torch.stack(outputs)
 
 
-keep = torch.rand(40, generator=generator)
-fading_inputs = query, key, value, keep
-gap = apart(at_once(*fading_inputs), by_fading_recurrence(*fading_inputs))
+# %%
+inputs = query, key, value, torch.rand(40, generator=generator)
+gap = apart(at_once(*inputs), by_fading_recurrence(*inputs))
 print(f"at once and token by token: {gap:.0e} apart")
 
 # %% tags=["hide-input"]
@@ -868,7 +866,7 @@ with torch.no_grad():
     assert apart(selective.scan(x)[0], selective(x)) < 1e-5
 
 # %% [markdown]
-# This is the core of Mamba-2 [@dao2024], a **selective state space**: attention, recurrence and state space in one. (Its step from token to token is linear, so it can also be computed by a *parallel scan*, in log₂ n rounds.)
+# This is the core of Mamba-2 [@dao2024], a **selective state space**: attention, recurrence and state space in one.
 # In the library's `SelectiveStateSpace` a token's *step* decides both: a step near 0 keeps the old state and lets nothing in, a large one lets the token in (how much is then forgotten, each head learns).
 #
 # Back to the stories with up to 16 facts, and 2,000 steps. A selective state takes the place of the fixed kernel, with as many numbers (512) or a quarter of them.

@@ -265,7 +265,7 @@ assert {*corners[:, 1]} >= {end for runs in longest for end in (min(runs), max(r
 # %% tags=["hide-input"]
 own = json.loads(Path("records/own_file.json").read_text(encoding="utf-8"))
 greedy, beam = (entry["bleu"] for entry in own["valid"])
-print(f"40 epochs of our file: {greedy:.1f} BLEU on the validation part (beam 4: {beam:.1f})")
+print(f"40 epochs of our file: {greedy:.1f} BLEU, validation part (beam 4: {beam:.1f})")
 print(own["translated"][text])
 
 # %% tags=["hide-input"]
