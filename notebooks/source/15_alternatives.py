@@ -782,7 +782,7 @@ for run in final_results(many, "history")["state space, 512 numbers"]:
 # ## Attention with a state
 #
 # Must attention keep all keys and values?
-# With the softmax it must: exp(q · k) cannot be split into a part of q times a part of k with finitely many numbers, so every new query needs every key again. (Approximations exist.)
+# With the softmax it must: exp(q · k) cannot be split into a part of q times a part of k with finitely many numbers, so every new query needs every key again.
 #
 # Leave the exponential out, and look at one earlier token (q, k and v are rows): q = (1, 2), k = (3, 1), v = (10, 0).
 # Attention computes the score first: q · k = 5, and 5 · v = (50, 0).
@@ -851,7 +851,8 @@ print(f"at once and token by token: {gap:.0e} apart")
 # %% tags=["hide-input"]
 assert gap < 1e-4
 ones = torch.ones(40)  # nothing fades: linear attention
-assert apart(at_once(query, key, value, ones), without_softmax(query, key, value)) < 1e-3
+linear = without_softmax(query, key, value)
+assert apart(at_once(query, key, value, ones), linear) < 1e-3
 from course_lib.alternatives import SelectiveStateSpace
 
 torch.manual_seed(0)
@@ -883,7 +884,8 @@ of_choice
 # %% tags=["hide-input"]
 choosing = ["state space, 512 numbers", "LSTM, 64 cells"]
 for numbers in (128, 512):
-    choosing += [f"{kind}, {numbers} numbers" for kind in ("linear attention", "selective")]
+    kinds = "linear attention", "selective"
+    choosing += [f"{kind}, {numbers} numbers" for kind in kinds]
 print(f"{'right answers, %':30}", *(f"{f'{n} facts':>16}" for n in counts[1:]))
 for side in choosing:
     name = f"{side} (128)" if "LSTM" in side else side
@@ -896,7 +898,7 @@ fixed, lstm_64, *with_keys = (mean(by_count[side], 3) for side in choosing)
 assert max(fixed, lstm_64) < 0.4 and min(with_keys) > 0.6
 assert min(map(min, by_count["selective, 512 numbers"])) == 1
 assert min(run[3] for run in by_count["linear attention, 512 numbers"]) > 0.99
-of_128 = [by_count[f"{kind}, 128 numbers"] for kind in ("linear attention", "selective")]
+of_128 = [by_count[f"{kind}, 128 numbers"] for kind in kinds]
 assert [round(100 * mean(runs, 3)) for runs in of_128] == [65, 95]
 assert max(run[3] for run in of_128[0]) + 0.2 < min(run[3] for run in of_128[1])
 
@@ -913,7 +915,8 @@ assert max(run[3] for run in of_128[0]) + 0.2 < min(run[3] for run in of_128[1])
 changed = {"as trained": "by_count", "nothing fades": "no_fading"}
 changed["heads let in the same"] = "heads_alike"
 side = "selective, 128 numbers"
-of_side = [run for run in many["runs"] if run["side"] == side and run["stage"] == "final"]
+finals = [run for run in many["runs"] if run["stage"] == "final"]
+of_side = [run for run in finals if run["side"] == side]
 after = {w: [run["results"][key] for run in of_side] for w, key in changed.items()}
 print("right answers with 16 facts, %")
 for words, runs in after.items():
@@ -1176,7 +1179,6 @@ assert counter.get_total_flops() == 6 * 24 * d**2 > measured["recurrence", 24][0
 # %% [markdown]
 # **Answer.** They do: with twice the tokens, the operations grow as table 1 says.
 # Steps and paths do, too. A folded cell measures them in the graph of calls that PyTorch keeps for gradients, as the longest chain from a layer's last output and as the shortest one to the first token: both double in the recurrence, in the convolution only the path does, in attention neither.
-# (The path of dilated convolutions, log_k(n), we did not measure.)
 #
 # The paper compares n² d with n d²: for n < d attention is cheaper than recurrence.
 # With its three projections, 6 n d², it is never cheaper than this simplest recurrence, 4 n d² (lesson [18](18_errata_lab.ipynb)). An LSTM takes four times that, so below a crossing returns.
@@ -1231,10 +1233,8 @@ assert 64 <= last <= 256, micros
 
 # %% [markdown]
 # **Answer.** The convolution, which here sees only two tokens back, then the LSTM. In long texts attention's time per token grows, because every token has more to look at; that of the others does not.
-# (In short texts the fixed cost of a call dominates, so time per token falls at first.)
 # The state space's time changes least, but it is high: each of its features has eight hands and a Fourier transform.
 #
-# The crossing with the LSTM is not at n = 64.
 # Besides its 4 n² d, attention has four projections here, 8 n d². An LSTM has eight matrices, 16 n d².
 # So they take equally many operations at n = 2 d = 128.
 
@@ -1328,8 +1328,6 @@ assert round(steps["Transformer"]) == 319 and round(sum(bleu["Transformer"]) / 3
 # <details><summary>Which rates were tried?</summary>
 #
 # Transformer: 0.002, 0.004 (taken), 0.01. LSTM, GRU and convolutional: 0.004, 0.01 (taken), 0.02. State space: 0.004, 0.01 (taken; a higher one might do better).
-#
-# The rate rises in the first twentieth of the time and falls in a straight line to 0. So after equally many steps, a slow side has lowered its rate further.
 #
 # </details>
 #

@@ -886,14 +886,16 @@ of_trees = {True: [], False: []}  # known or new, to a share for each seed
 every_tree = zip(near_trees[2], seeds("parser", "each perfect, test"), strict=True)
 for kinds, perfect in every_tree:
     for is_known, shares in of_trees.items():
-        hits = [hit for kind, hit in zip(kinds, perfect, strict=True) if kind == is_known]
+        of_kind = zip(kinds, perfect, strict=True)
+        hits = [hit for kind, hit in of_kind if kind == is_known]
         shares.append(sum(hits) / len(hits))
 print("perfect trees of short test sentences, where the tree")
 for is_known, name in ((True, "occurs in training:"), (False, "is new:")):
     print(f"   {name:20} {told(of_trees[is_known])}")
 
 # %% tags=["hide-input"]
-assert min(of_trees[False]) > 0.5 and mean_estimate(of_trees[False]).high < min(of_trees[True])
+assert min(of_trees[False]) > 0.5
+assert mean_estimate(of_trees[False]).high < min(of_trees[True])
 longer_bank = tree_bank(300, seed=100, shortest=11, longest=99)
 assert min(row.count("XX") for _, row in longer_bank) > 10
 
@@ -1438,6 +1440,11 @@ assert gained[5] > 0.1 + max(gained[:5]) and near["new pair"] == near["new thing
 
 
 # %%
+from torch.nn.functional import scaled_dot_product_attention as attend
+
+from course_lib.position import Rotary
+
+
 class GatedFeedForward(nn.Module):
     """SwiGLU: one projection decides how much of another one passes."""
 
@@ -1456,11 +1463,6 @@ class GatedFeedForward(nn.Module):
 
 
 # %%
-from torch.nn.functional import scaled_dot_product_attention as attend
-
-from course_lib.position import Rotary
-
-
 class LlamaBlock(nn.Module):
     def __init__(self, d_k, heads, key_heads, feed_forward):
         super().__init__()
