@@ -430,8 +430,8 @@ assert torch.equal(nn.Dropout(p).eval()(ones), ones)
 # So **post-norm** is LayerNorm(x + Dropout(Sublayer(x))), and **pre-norm** is x + Dropout(Sublayer(LayerNorm(x))).
 #
 # Follow the lower line, the residual.
-# In pre-norm nothing stands on it, in this layer or in any other: a gradient can go straight down from the last sum to the bottom.
-# In post-norm a norm stands on it after each sub-layer: in 24 layers that makes 48.
+# In pre-norm nothing stands on it; in post-norm a norm does, after each sub-layer: 48 in 24 layers.
+# Does that block the gradient? We measure it [below](#How-deep-can-we-go?).
 
 
 # %%
@@ -479,7 +479,7 @@ for name, part in base_layer.named_children():
     print(f"{name:18}{count:10,}")
 
 # %% [markdown]
-# Two thirds, because d_ff is four times d_model.
+# Two thirds: 8 d_model² weights against attention's 4 d_model².
 #
 # Is our layer the same function as the library's and `torch.nn.TransformerEncoderLayer`?
 # We compare them on random vectors, under the padding mask of two sentences.
@@ -976,7 +976,7 @@ with written_for((depth, True, "pre", 0), now):
     torch.testing.assert_close(shown, gradient_norm["residual, pre-norm"][0].double())
 
 # %% [markdown]
-# So "norm only" and post-norm have about as healthy a gradient as pre-norm, yet learn nothing.
+# So post-norm's 48 norms do not block the gradient. It and "norm only" have about as healthy a one as pre-norm, yet learn nothing.
 #
 # ### A healthy gradient is not enough
 #
@@ -1114,13 +1114,14 @@ for name, (lengths, adds) in measured.items():
     assert name == "residual only" or 4 < sum(adds) / depth < 6
 assert measured["residual only"][0][-1] > 1e5
 assert all(abs(each - math.sqrt(32)) < 0.1 for each in measured["post-norm"][0][1:])
+mean, rest = 5 * 10 / math.hypot(10, 1), 5 * 1 / math.hypot(10, 1)  # the example's
+assert abs(mean - 5) < 0.03 and abs(rest / (2 * mean) - 0.05) < 0.001
+assert abs(1 / math.hypot(10 + 5 * 10 / math.hypot(10, 1), 1) - 1 / 15) < 0.001
 
 # %% [markdown]
-# With residuals only, both grow together.
-# Post-norm makes x short again, mean and own part alike, so what the next layer adds is again about as long as x.
-# Pre-norm lets x grow, and attention, which reads normalized vectors, still adds about as much as before: the averaging fades.
-#
-# So the norm on the residual line keeps x in bounds, and with it the averaging at full strength.
+# Post-norm scales (10, 1) back to about (5, 0.5), and the next layer again adds (5, 0): the own share goes 0.2, 0.1, 0.05, halved each time. With residuals only, what is added grows with x: halved, too. (The left panel leaves its frame.)
+# In pre-norm x stays (10, 1), and the next (5, 0) makes (15, 1): about 1/5, 1/10, 1/15, ever more slowly.
+# Real attention is not this simple, but the lengths fit.
 #
 # ### What the parameters get
 #
@@ -1163,9 +1164,8 @@ bottom = {name: norms[:, 0].mean() for name, norms in parameter_gradient.items()
 assert 1 / 2 < bottom["W_Q, post-norm"] / bottom["W_Q, pre-norm"] < 2
 
 # %% [markdown]
-# At the top of post-norm W_Q gets next to no gradient, less than 10⁻⁶: hardly anything tells the layer where to look.
-# At the bottom it gets about as much as in pre-norm, but on the way up differences between tokens shrink to almost nothing.
-# W₂'s gradient is large at the top, as @xiong2020 predict, but it can only move equal tokens alike.
+# At the top of post-norm W_Q gets less than 10⁻⁶: hardly anything tells the layer where to look. W₂'s gradient is large there, as @xiong2020 predict, but it can only move equal tokens alike.
+# At the bottom W_Q gets about as much as in pre-norm, but what that layer writes into one token only, the layers above nearly wipe out.
 #
 # This is a bad start, not a proof that nothing can be learned: with smaller weights at the start and x counted more in each sum, 1,000 post-norm layers learn [@wang2022].
 #
@@ -1255,7 +1255,7 @@ Predictions()
 # In the translator, *it* reads its noun in the second layer.
 # A stack must carry gradients down *and* tokens up. Before training, 24 post-norm layers do only the first: at the top all tokens have nearly the same vector.
 # In 300 steps they learned nothing; 24 pre-norm layers, in which x may grow, learned.
-# Six layers learned in both orders, in post-norm only at small rates; a warm-up made a larger one usable.
+# Six layers learned in both orders, in post-norm without a warm-up only at the smallest rate; a warm-up made a larger one usable.
 #
 # **Practice**: [assignment 06](assignments/release/06_encoder/06_encoder.ipynb): exercises that are checked at once, and a question to answer in words.
 #

@@ -386,7 +386,7 @@ def draw_logits(title):
 
 
 # %% [markdown]
-# The logits of both models (*just read*: in `tgt_in`):
+# The logits of both models (*just read*: the token of `tgt_in` at the same place):
 
 # %% tags=["hide-input"]
 draw_logits("Without initialize the token just read stands far out")
@@ -439,7 +439,7 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 # A logit is the dot product of the vector that enters the generator with a token's row of the shared matrix.
 # That is length · length · cosine of their angle (1: same direction, 0: right angle).
 # The vector is normalized to length √d_model = 16, and a row drawn by `nn.Embedding` is as long.
-# Residual paths carry the row of the token just read up to the generator, so the two are close in direction: 225 of at most about 16 · 16.
+# Residual paths carry the row of the token just read up to the generator, 225 of at most about 16 · 16, a cosine near 0.9.
 # With unrelated rows the product is 0 ± 16 (standard deviation √d_model; lesson [03](03_attention.ipynb)).
 # So the model is sure that the token just read comes next.
 # The softmax sums e^x over the logits x, here to about e²²⁵.
@@ -447,11 +447,11 @@ for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rul
 #
 # **Why more than 7.60?**
 # With `initialize` a row's length is 1, not √d_model: the product with unrelated rows is 0 ± 1, for any d_model.
-# So no logit exceeds about 16 · 1; the token just read has 4, level with the largest other.
+# The token just read has 4 of at most about 16, a cosine near ¼: it now enters the decoder 16 long, not 256, beside a position of length 11.
 #
 # Guessing evenly needs equal logits: if all were 0, each e^x would be 1, the sum 2,000.
 # But they follow the normal curve, so the mean of e^x is √e, and the loss, with a target's logit near 0, about ln (2,000 · √e) = 7.60 + 0.50 = 8.10.
-# We measured 8.21: the token just read lies off the curve, and the logits of 256 targets average only about 0.
+# We measured 8.21: the token just read adds about 0.02 (e⁴ to a sum of 3,300), and the logits of only 256 targets do not average exactly 0.
 #
 # <details><summary>Why √e?</summary>
 #
@@ -608,7 +608,7 @@ assert sum(stuttered) > 0.8 * len(stuttered)
 # Then it copies this token, then the copy, and so on: *Heute Heute Heute*.
 #
 # If so, two things must hold.
-# The loss of such a *copier* stays low with wrong sources, and it repeats even random German tokens.
+# Such a *copier* keeps a low loss with wrong sources, and repeats even random German tokens.
 
 # %%
 german_ids = sorted(set(batch.tgt_out.flatten().tolist()) - {PAD_ID, EOS_ID})
@@ -753,8 +753,8 @@ torch.testing.assert_close(ours(padded.src, padded.tgt_in), expected)
 assert apart[1.0] > 0.1 and apart[8.0] < 1e-4 and ours.src_embedding.scale == 8
 
 # %% [markdown]
-# The sixth test finds the missing √d_model, but only against a whole model.
-# `nn.TransformerEncoder` and `nn.TransformerDecoder`, with inverted masks (lesson [05](05_masks.ipynb)), run between our embeddings and our generator, so they test our stacks alone (folded):
+# The sixth test finds the missing √d_model only with a whole model to trust.
+# PyTorch has none: `nn.TransformerEncoder` and `nn.TransformerDecoder`, with inverted masks (lesson [05](05_masks.ipynb)), run between our embeddings and our generator, so they test our stacks alone (folded):
 
 # %% tags=["hide-input"]
 from course_lib.checks import copy_into_torch
@@ -945,8 +945,7 @@ assert count_by_hand(0, 512, 2048, 1)["all feed-forward networks"] == 2 * 2_099_
 
 # %% [markdown]
 # The paper prints 65 million for base and 213 for big, and does not say what it counts.
-# Our base is too small and our big too large, so no single vocabulary size explains both; nor do separate matrices, or attention without biases (each checked alone, folded).
-# The gaps, 3 % and less than 1 %, stay unexplained.
+# Ours is 3 % below and less than 1 % above; neither another vocabulary size, nor separate matrices, nor missing biases alone explains both (folded).
 #
 # Do larger models translate better?
 # Lesson [14](14_cost_and_memory.ipynb#What-does-a-size-bring?) repeats the paper's table 3 in miniature.
@@ -1130,7 +1129,7 @@ for paper in (small, base, big):
 # %% [markdown]
 # The backward pass needs one more thing.
 # Take a single weight in y = w · x.
-# If the loss changes by g when y changes by 1, it changes by g · x when w changes by 1.
+# If the loss changes g times as fast as y, it changes g · x times as fast as w.
 # So the gradient of w needs x, and the forward pass must keep it.
 # What it keeps are the **activations**.
 #

@@ -247,7 +247,7 @@ assert 0.87 < left["GRU, update gate open"] ** (1 / 59) < 0.91
 assert 0.94 < left["LSTM, forget gate open"] ** (1 / 59) < 0.96
 
 # %% [markdown]
-# Why 5e-13? On average each token leaves 62 % of the gradient, and 0.62 to the power of 59 is 6e-13.
+# 5e-13 means that on average each token leaves about 62 % of the gradient: 0.62 to the power of 59 is 6e-13.
 # With open gates, of sigmoid(2) = 0.88, each token leaves about 89 % (GRU) or 95 % (LSTM): a little also passes beside the gate.
 # Training may open the gates further: all tokens share their parameters, so questions soon after a fact can teach what later ones need.
 #
@@ -358,7 +358,7 @@ class OurStateSpace(nn.Module):
 
 # %% [markdown]
 # The two ways agree, as we check below, because every step is linear and the same.
-# The figure follows one token, 1: its weight for hand 2, a complex number, is arrow 0, where the hand starts, and each step multiplies the hand by a.
+# The figure follows a token of value 1. Arrow 0 is the weight of hand 2, a complex number; each step multiplies the hand by a.
 # The height of its tip, the real part, is what the 1 still adds to the output; the kernel is the sum for four hands. (Hand 0 does not turn.)
 
 # %%
@@ -620,14 +620,12 @@ chosen = [run["choices"] for run in recall["runs"] if run["stage"] == "final"]
 assert {each["position"] for each in chosen if "position" in each} == {"none"}
 
 # %% [markdown]
-# The figure shows stories of 256 tokens; the run above had 64.
-#
 # **Answer.** The Transformer wins by far, and distance hardly matters to it. (It has no positions here; with rotary ones, fewer answers on the long stories are right.)
 # The task is made for attention: a question needs one token of the whole text, found by *what it says*.
 #
 # The others fail in two ways:
 #
-# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right about 94 % of the time in the long stories, far more often than any layer with a state. Beyond that it guesses. (The slope in the figure only joins two ranges of distances.)
+# - *Convolution*: up to 2 · (5 − 1) = 8 tokens back, it is right far more often than any layer with a state (62 to 87 % above, at 5 to 8 tokens in short stories; about 94 % in the figure, of long ones). Beyond that it guesses. (The slope in the figure only joins two ranges of distances.)
 # - *LSTM, GRU and state space* must keep all four facts and let no filler wash them out. After six seconds they are better than guessing at every trained distance, but far from always right. Reach does not rank them: the state space, whose gradient hardly faded, is little better than GRU and LSTM in the short stories, and at more than 128 tokens worse, close to guessing.
 #
 # <details><summary>Was the choice fair, and other details</summary>
@@ -868,7 +866,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # This is the core of Mamba-2 [@dao2024], a **selective state space**: attention, recurrence and state space in one.
-# In the library's `SelectiveStateSpace` a token's *step* decides both: a step near 0 keeps the old state and lets nothing in, a large one lets the token in (how much is then forgotten, each head learns).
+# The library's `SelectiveStateSpace` computes a *step* for each token and head: it multiplies v (what enters), and keep = exp(−step · decay) (what stays).
 #
 # Back to the stories with up to 16 facts, and 2,000 steps. A selective state takes the place of the fixed kernel, with as many numbers (512) or a quarter of them.
 # Linear attention, which forgets nothing, is the control.
@@ -906,10 +904,10 @@ assert max(run[3] for run in of_128[0]) + 0.2 < min(run[3] for run in of_128[1])
 # **Answer.** All of them, with every seed.
 #
 # - Was it the choice of what stays? At 512 numbers the control says no: linear attention, which forgets nothing, answers practically all, too. What both have, and the fixed kernel lacks, is the product kᵀ v: a token's key says *where* in the matrix its value goes, and a question's query reads there.
-# - At 128 numbers, with keys of only 4 numbers, the choice counts: 95 % against 65 %.
+# - At 128 numbers, with keys of only 4 numbers, choosing helps: 95 % against 65 %.
 # - An LSTM with as many numbers, 64 cells, is right on a third: it was not the room.
 #
-# What does the selective state choose, what stays or what enters? We change the readers with 128 numbers after training: either nothing fades (all factors are 1), or each token enters all four heads to the same degree, the mean of the four.
+# What counts, choosing what stays or what enters? We change the readers with 128 numbers after training: either nothing fades (all factors are 1), or each token enters all four heads to the same degree, the mean of the four.
 
 # %% tags=["hide-input"]
 changed = {"as trained": "by_count", "nothing fades": "no_fading"}
@@ -1090,7 +1088,7 @@ for name, ways in links.items():
     assert set(zip(ROUTES[name], ROUTES[name][1:], strict=False)) <= set(ways)
 
 # %% [markdown]
-# Table 1 has orders of growth: 2 n counts as n, and n / (k − 1) as n / k.
+# Table 1 drops factors: 2 n counts as n. For convolution it prints the path of dilated windows, log_k(n); ours have no gaps: n / k (the paper's section 4).
 # The figure counts steps and paths; PyTorch can check the operations, and how all three grow.
 # Its counter counts products and sums: 2 d² for a matrix, 2 d each for a score and a weighted value.
 #
@@ -1177,11 +1175,10 @@ with FlopCounterMode(display=False) as counter:
 assert counter.get_total_flops() == 6 * 24 * d**2 > measured["recurrence", 24][0]
 
 # %% [markdown]
-# **Answer.** They do: with twice the tokens, the operations grow as table 1 says.
-# Steps and paths do, too. A folded cell measures them in the graph of calls that PyTorch keeps for gradients, as the longest chain from a layer's last output and as the shortest one to the first token: both double in the recurrence, in the convolution only the path does, in attention neither.
+# **Answer.** They do, for operations and steps. With twice the tokens, steps and path double in the recurrence; in the convolution only the path does, in attention neither. (A folded cell checks this in the graph of calls that PyTorch keeps for gradients.)
 #
 # The paper compares n² d with n d²: for n < d attention is cheaper than recurrence.
-# With its three projections, 6 n d², it is never cheaper than this simplest recurrence, 4 n d² (lesson [18](18_errata_lab.ipynb)). An LSTM takes four times that, so below a crossing returns.
+# With its three projections, 6 n d², it is never cheaper than this simplest recurrence, 4 n d² (lesson [18](18_errata_lab.ipynb)). An LSTM takes four times that, so the next section finds a crossing again.
 #
 # ## Time per token against length
 #
@@ -1251,7 +1248,7 @@ off = [ours / theirs / ratio for ratio, ours, theirs in pairs]
 assert all(1 / 3 < each < 3 for each in off[3:]), off
 
 # %% [markdown]
-# At n = 2 d their times were about equal, too; n = d is only where two *terms* cross.
+# The times cross at about that length, or somewhat later; n = d is only where two *terms* cross.
 # From 256 tokens on, counting operations predicts the ratio of the times within a factor of two on the cores that we tried.
 # Lesson [10](10_translation.ipynb#Is-it-the-Transformer?) says why a recurrence suits a GPU badly; we do not measure it.
 #
@@ -1361,7 +1358,7 @@ echoes = [round(100 * mean(begins[side], 0)) for side in echo_sides]
 assert echoes == [0, 100, 69, 0, 0]
 
 # %% [markdown]
-# The path makes the LSTM as slow as the Transformer.
+# The path makes the LSTM learn as little in 400 steps as the Transformer.
 # But without its echo, the Transformer is still 9 points behind the LSTM, instead of 22. The rest is open.
 #
 # ## Where the Transformer loses
@@ -1369,7 +1366,7 @@ assert echoes == [0, 100, 69, 0, 0]
 # | contest | who is best | the Transformer | with more training |
 # |---|---|---|---|
 # | [race 1](#Race-1:-recall): recall of four facts | Transformer | wins, at every distance (without positions) | GRU and LSTM draw level, or nearly |
-# | recall of [16 facts](#How-many-facts-does-a-state-hold?) | Transformer | wins: of the five it alone answers all | LSTM, 64 cells: 77 % right, not 34 %; a [state with keys](#A-state-that-chooses) answers all |
+# | recall of [16 facts](#How-many-facts-does-a-state-hold?) | Transformer | wins: of the four tested it alone answers all | LSTM, 64 cells: 77 % right, not 34 % (a [state with keys](#A-state-that-chooses): all, without more) |
 # | [race 2](#Race-2:-translation): the first seconds of learning to translate | LSTM | loses, to GRU and convolutional as well | after more than five minutes, less than a point of exact match apart (lesson [10](10_translation.ipynb#Is-it-the-Transformer?)) |
 # | [memory](#What-a-decoder-keeps-while-it-writes) while it writes | GRU and LSTM, then convolutional | loses: ten times as large after ten times as many tokens; the others do not grow | the same |
 # | [time per token](#Time-per-token-against-length) in long texts, on one core | convolution, then LSTM | loses to both | the same |
@@ -1409,7 +1406,7 @@ Predictions()
 # - **dilated**: of a convolution whose window has gaps; with growing gaps, a stack sees exponentially far.
 # - **diagonal state-space layer**: a linear recurrence in which no number of the state influences another.
 # - **kernel**: what a token adds to the outputs 0, 1, 2, … tokens later.
-# - **scan**: computing a recurrence along a text, token by token; if it is linear, also in pairs and in parallel.
+# - **scan**: computing a recurrence along a text, token by token.
 # - **linear attention**: attention without the softmax, which is a recurrence with a matrix as its state.
 # - **selective state space**: linear attention whose state shrinks, at each token, by a factor computed from the token.
 # - **sequential steps**: the steps within one layer that must wait for one another.

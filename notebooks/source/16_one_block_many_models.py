@@ -45,7 +45,7 @@ torch.set_num_threads(1)  # small tensors: two threads would wait for each other
 # - A **decoder-only model** (the right half, without the memory) gets a beginning, and the answer is what comes next.
 # - An **encoder-decoder model** (both halves) reads one thing and writes another one.
 #
-# A design is little more than its masks (lesson [05](05_masks.ipynb); `grid` draws one):
+# A design is its attentions and their masks (lesson [05](05_masks.ipynb); `grid` draws one):
 
 # %% tags=["hide-input"]
 from course_lib.figures import Panel
@@ -291,9 +291,8 @@ def counted_prob(read, at, longest):
 
 
 # %% [markdown]
-# From here on, unless the output says otherwise, `40 % (35–45)` is the mean of three runs with different seeds, and the 95 % confidence interval of that mean, cut off at 0 and 100.
-# The runs are in a record, which `python -m course_lib.experiments families` makes again. The folded `seeds` reads a result of each run, and `told` gives mean and interval.
-# A score without an interval is one run, seed 0, or a baseline.
+# From here on, `40 % (35–45)` is the mean of three runs from a stored record, with its 95 % confidence interval, cut off at 0 and 100. (`python -m course_lib.experiments families` makes the record again; the folded `seeds` and `told` read it.)
+# Unless marked, a model's score without an interval is one run, seed 0.
 
 # %% tags=["hide-input"]
 from course_lib.experiments import read_record
@@ -755,7 +754,7 @@ assert sum(each.numel() for each in digits.parameters()) == 74_250
 
 # %% [markdown]
 # In the widget, erase or paint pixels of a digit and see when the answer changes. It begins with the three test pictures that the model is least sure of. Which digits do you see? (Their labels stand below.)
-# Below the picture, the writer continues a text that you begin.
+# The writer continues a text that you begin.
 
 # %%
 from course_lib.widgets import ModelPlayground
@@ -781,9 +780,9 @@ with written_for(playground.examples[0], playground.pixels):
 #
 # Now both halves. The parser is the Transformer of lesson 08, unchanged: words go in, brackets come out.
 #
-# A **constituency tree** puts labeled brackets around words that belong together: S is a sentence, SQ a question, NP a noun phrase, VP a verb phrase, PP a prepositional one, ADVP a fixed one that says when, where or how. (In our grammar *in the evening* is an ADVP, too; linguists call it a PP.)
+# A **constituency tree** puts labeled brackets around words that belong together: S is a sentence, SQ a question, NP a noun phrase, VP a verb phrase, PP a prepositional one, ADVP an adverb phrase, which says when, where or how. (In our grammar *in the evening* is an ADVP, too; linguists call it a PP.)
 # The grammar behind the course corpus knows the trees of its sentences.
-# Here is one as a row of brackets, with XX for each word, and then as the tree that it describes.
+# Here is one as a row of brackets, with XX for each token, and then as the tree that it describes.
 
 # %% tags=["nbval-check-output"]
 from course_lib.experiments import tree_bank
@@ -1215,7 +1214,7 @@ assert right["new thing"][1] < 0.4
 
 # %% [markdown]
 # On new things the color is right, and the shape mostly is not.
-# Is this a limit of the model, or of its 1,000 steps?
+# Is this a limit of the model, or of its training?
 # The record also has captioners that were trained longer, on the same 6,000 pictures and on 20,000 of the same known things.
 
 # %%
@@ -1249,14 +1248,13 @@ assert 0.55 < min(new_things[2]) < max(new_things[2]) < min(new_things[3])
 assert 0.7 < min(new_things[3]) < max(new_things[3]) < 0.8
 
 # %% [markdown]
-# Most of these errors were a limit of the training.
+# Longer training on more pictures removed most of these errors.
 # Four times the steps, on the *same* pictures: from 12 % to 49 %. More pictures perhaps help: 63 %. Three times the steps on these: 74 %, though no training picture shows a new thing.
 # A quarter is still wrong; longer trainings we have not measured.
 #
 # By the other two columns, the model was finished after 4,000 steps.
 #
-# Where is the shape lost, in the memory or in the decoder?
-# We let another reader look at the memory, after 1,000 steps: a **linear probe** (lesson [12](12_reading_attention.ipynb)), from the mean of the memory's vectors to the shape.
+# Back to the captioner of 1,000 steps: is the shape in its memory at all? We ask a **linear probe** (lesson [12](12_reading_attention.ipynb)), from the mean of the memory's vectors to the shape.
 # It learns from other pictures of all 25 things, the new ones too. (*Untrained* is a random encoder.)
 
 # %% tags=["hide-input"]
@@ -1351,8 +1349,8 @@ assert (by_probe > by_decoder).sum() >= 4
 assert by_decoder[4] > by_decoder[:4].sum()  # the white cross
 
 # %% [markdown]
-# A probe that was shown all things reads 84 % of the shapes of new things (42 % from an untrained encoder). The decoder says 20 %, mostly white crosses.
-# So the shape is in the memory. Why the decoder misses it, this does not tell. (And it is one captioner.)
+# On new things this probe, which was shown them, reads 84 % of the shapes (42 % from an untrained encoder). The decoder names 20 %, mostly through the white cross.
+# So this captioner's memory holds most shapes; why its decoder misses them, this does not tell.
 #
 # **A common mistake**: reporting a result on "unseen" examples without saying what was unseen.
 #
@@ -1401,7 +1399,7 @@ assert gained[5] > 0.1 + max(gained[:5]) and near["new pair"] == near["new thing
 # %% [markdown]
 # Where the circles lie on each other, the nearest example or a table of counts is as good.
 # Of the rows whose baseline can be right, *captioner, known* gains most.
-# (*Odd or sensible* had 1,000 labels, and its baseline no sentences without labels; the captioner 6,000 pictures and 1,000 steps, its last row 20,000 pictures and 12,000 steps; the parser's trees must be perfect. Not shown: 100 labels, no pretraining or one on 4,000 sentences, longer trainings of the captioner, longer sentences, and the writer, which is measured in bits.)
+# Rows differ in data and in what counts as right: compare only within a row. (*Odd or sensible*: only the model also read 40,000 sentences without labels. Last row: 12,000 steps. Weaker settings and the writer are left out.)
 #
 # And which design is used elsewhere? Cover the last two columns, and decide.
 #
