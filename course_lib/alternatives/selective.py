@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.alternatives.state_space import STEPS
+from course_lib.alternatives.state_space import STEPS, gated
 
 
 class SelectiveStateSpace(nn.Module):
@@ -49,7 +49,7 @@ class SelectiveStateSpace(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (batch, length, d_model) to y of that shape, all tokens at once."""
-        query, key, value, step, log_a = self._projected(x)
+        query, key, value, step, log_a = self.projected(x)
         since = log_a.cumsum(dim=1).transpose(1, 2)  # (batch, heads, length)
         later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
         fading = (since[..., None] - since[..., None, :]).masked_fill(later, -math.inf).exp()  # (…, queries, keys)
@@ -68,13 +68,13 @@ class SelectiveStateSpace(nn.Module):
             y as x, and the newest state.
         """
         state, outputs = x.new_zeros(()) if state is None else state, []
-        for query, key, value, step, log_a in zip(*(each.unbind(dim=1) for each in self._projected(x)), strict=True):
+        for query, key, value, step, log_a in zip(*(each.unbind(dim=1) for each in self.projected(x)), strict=True):
             entering = torch.einsum("bs,bhv->bhsv", key, step[..., None] * value)
             state = log_a.exp()[..., None, None] * state + entering
             outputs.append(torch.einsum("bs,bhsv->bhv", query, state) + self.skip[:, None] * value)
         return torch.stack(outputs, dim=1).flatten(2), state
 
-    def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    def projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Query and key (batch, length, d_state), value (batch, length, heads, width), step and log a (…, heads)."""
         step = F.softplus(self.step_proj(x)) if self.fading else x.new_ones(*x.shape[:2], self.num_heads)
         log_a = -step * self.log_decay.exp() if self.fading else torch.zeros_like(step)
@@ -96,4 +96,4 @@ class SelectiveMixing(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (batch, length, d_model) to such a tensor."""
-        return F.glu(self.output_proj(F.gelu(self.from_left(x))), dim=-1)
+        return gated(self.from_left(x), self.output_proj)

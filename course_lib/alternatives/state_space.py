@@ -80,6 +80,11 @@ def _wide(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
+def gated(y: Tensor, output_proj: nn.Linear) -> Tensor:
+    """The features of each token: GELU, a projection to values and gates, values · sigmoid(gates)."""
+    return F.glu(output_proj(F.gelu(y)), dim=-1)
+
+
 class StateSpaceMixing(nn.Module):
     """What stands where self-attention stood: state spaces from one end or both, and a gated mixing of the features.
 
@@ -105,5 +110,5 @@ class StateSpaceMixing(nn.Module):
         return self.mix(y)
 
     def mix(self, y: Tensor) -> Tensor:
-        """The features of each token: GELU, a projection to values and gates, values · sigmoid(gates)."""
-        return F.glu(self.output_proj(F.gelu(y)), dim=-1)
+        """The features of each token, see `gated`."""
+        return gated(y, self.output_proj)

@@ -111,12 +111,17 @@ def right_by_count(reader: nn.Module, *, number: int = 200, seed: int = TEST) ->
 def right_with(reader: OneLayerReader, change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> list[float]:
     """right_by_count with the steps and the log a, (batch, length, heads) each, of a selective reader changed."""
     layer = reader.layer.mixing.from_left
-    projected = layer._projected
-    layer._projected = lambda x: (*projected(x)[:3], *change(*projected(x)[3:]))
+    unchanged = layer.projected
+
+    def changed(x: Tensor) -> tuple[Tensor, ...]:
+        query, key, value, *rates = unchanged(x)
+        return query, key, value, *change(*rates)
+
+    layer.projected = changed
     try:
         return right_by_count(reader)
     finally:
-        del layer._projected
+        del layer.projected
 
 
 def run(choices: dict, seed: int, folder: Path) -> dict:

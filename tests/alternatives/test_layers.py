@@ -2,6 +2,7 @@
 
 import cmath
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 from course_lib.alternatives import ConvolutionalConfig, ConvolutionalModel, DiagonalStateSpace, GatedConvolution
 from course_lib.alternatives.shared import backward_order
 from course_lib.alternatives.state_space import STEPS, StateSpaceMixing
+from tests.helpers.forms import detached_state, law_goes_on, law_two_forms_agree, one_late, scanned
 from tests.helpers.interface import SRC, TGT
 from tests.helpers.laws import tells_apart
 from tests.helpers.parity import close, noise, scrambled
@@ -165,49 +167,18 @@ def without_the_skip(layer, x):
     return layer(x) - layer.skip * x
 
 
-def one_late(layer, x):
-    return layer.scan(x.roll(1, dims=1))[0]
-
-
 def test_scan_and_convolution_are_the_recurrence(float64):
     tells_apart(law_is_the_recurrence, DiagonalStateSpace.forward, comes_round, without_the_skip)
-    tells_apart(law_is_the_recurrence, lambda layer, x: layer.scan(x)[0], one_late)
-
-
-def law_two_forms_agree(call):
-    """Outputs, and gradients of the input and of all parameters, at odd and even lengths."""
-    for length in (1, 2, 13, 64):
-        results = []
-        for form in (DiagonalStateSpace.forward, call):
-            layer, x = a_layer(5, 6), noise(2, length, 5).requires_grad_()
-            y = form(layer, x)
-            y.backward(noise(*y.shape, seed=9))
-            results.append([y.detach(), x.grad, *(parameter.grad for parameter in layer.parameters())])
-        for ours, theirs in zip(*results, strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-9)
-
-
-def detached_state(layer, x):
-    """The right numbers, but no gradient passes from token to token."""
-    outputs, state = [], None
-    for token in x.split(1, dim=1):
-        y, state = layer.scan(token, state)
-        outputs.append(y)
-        state = state.detach()
-    return torch.cat(outputs, dim=1)
+    tells_apart(law_is_the_recurrence, scanned, one_late)
 
 
 def test_scan_and_convolution_agree_in_values_and_gradients(float64):
-    tells_apart(law_two_forms_agree, lambda layer, x: layer.scan(x)[0], detached_state, one_late)
+    law = partial(law_two_forms_agree, lambda: a_layer(5, 6), 5)
+    tells_apart(law, scanned, detached_state, one_late)
 
 
 def test_a_scan_goes_on_from_its_state(float64):
-    layer, x = a_layer(), noise(2, 9, 3)
-    first, state = layer.scan(x[:, :4])
-    rest, _ = layer.scan(x[:, 4:], state)
-    close(torch.cat([first, rest], dim=1), layer.scan(x)[0])
-    with pytest.raises(AssertionError):
-        close(torch.cat([first, layer.scan(x[:, 4:])[0]], dim=1), layer.scan(x)[0])
+    law_goes_on(a_layer(), 3)
 
 
 def test_a_new_layer_remembers_between_10_and_400_tokens():

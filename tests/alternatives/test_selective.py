@@ -1,12 +1,13 @@
 """The selective state space is its recurrence, in both forms, and what it keeps depends on the token."""
 
 import math
+from functools import partial
 
-import pytest
 import torch
 from torch import nn
 
 from course_lib.alternatives import SelectiveMixing, SelectiveStateSpace
+from tests.helpers.forms import detached_state, law_goes_on, law_two_forms_agree, one_late, scanned
 from tests.helpers.laws import raised, tells_apart
 from tests.helpers.parity import close, noise, scrambled
 
@@ -39,16 +40,16 @@ def law_is_the_recurrence(call):
 class KeepsAll(SelectiveStateSpace):
     """Linear attention: nothing shrinks."""
 
-    def _projected(self, x):
-        query, key, value, step, log_a = super()._projected(x)
+    def projected(self, x):
+        query, key, value, step, log_a = super().projected(x)
         return query, key, value, step, torch.zeros_like(log_a)
 
 
 class NotSelective(SelectiveStateSpace):
     """The same step at every token."""
 
-    def _projected(self, x):
-        query, key, value, step, log_a = super()._projected(x)
+    def projected(self, x):
+        query, key, value, step, log_a = super().projected(x)
         return query, key, value, step.mean(dim=1, keepdim=True).expand_as(step), log_a
 
 
@@ -61,55 +62,19 @@ def as_a(kind, form=SelectiveStateSpace.forward):
     return call
 
 
-def scanned(layer, x):
-    return layer.scan(x)[0]
-
-
-def one_late(layer, x):
-    return layer.scan(x.roll(1, dims=1))[0]
-
-
 def test_both_forms_are_the_recurrence(float64):
     for form in (SelectiveStateSpace.forward, scanned):
         tells_apart(law_is_the_recurrence, form, as_a(KeepsAll, form), as_a(NotSelective, form))
     tells_apart(law_is_the_recurrence, scanned, one_late)
 
 
-def law_two_forms_agree(call):
-    """Outputs, and gradients of the input and of all parameters."""
-    for length in (1, 2, 13, 64):
-        results = []
-        for form in (SelectiveStateSpace.forward, call):
-            layer, x = a_layer(), noise(2, length, 6).requires_grad_()
-            y = form(layer, x)
-            y.backward(noise(*y.shape, seed=9))
-            results.append([y.detach(), x.grad, *(parameter.grad for parameter in layer.parameters())])
-        for ours, theirs in zip(*results, strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-9)
-
-
-def detached_state(layer, x):
-    """The right numbers, but no gradient passes from token to token."""
-    outputs, state = [], None
-    for token in x.split(1, dim=1):
-        y, state = layer.scan(token, state)
-        outputs.append(y)
-        state = state.detach()
-    return torch.cat(outputs, dim=1)
-
-
 def test_the_forms_agree_in_values_and_gradients(float64):
-    tells_apart(law_two_forms_agree, scanned, detached_state)
+    tells_apart(partial(law_two_forms_agree, a_layer, 6), scanned, detached_state)
 
 
 def test_a_scan_goes_on_from_its_state(float64):
-    layer, x = a_layer(), noise(2, 9, 6)
-    first, state = layer.scan(x[:, :4])
-    rest, _ = layer.scan(x[:, 4:], state)
-    assert state.shape == (2, 2, 4, 3)
-    close(torch.cat([first, rest], dim=1), layer.scan(x)[0])
-    with pytest.raises(AssertionError):
-        close(torch.cat([first, layer.scan(x[:, 4:])[0]], dim=1), layer.scan(x)[0])
+    law_goes_on(a_layer(), 6)
+    assert a_layer().scan(noise(2, 4, 6))[1].shape == (2, 2, 4, 3)
 
 
 def law_a_token_can_be_skipped(layer):
@@ -161,10 +126,15 @@ def test_without_fading_it_is_linear_attention(float64):
     tells_apart(law_nothing_fades, linear, a_layer())
 
 
-def test_mixing_is_gelu_and_gates(float64):
+def law_mixing_is_gelu_and_gates(forward):
     mixing, x = scrambled(SelectiveMixing(4, 3)), noise(2, 5, 4)
     values, gates = mixing.output_proj(nn.functional.gelu(mixing.from_left(x))).chunk(2, dim=-1)
-    close(mixing(x), values * torch.sigmoid(gates))
+    close(forward(mixing, x), values * torch.sigmoid(gates))
+
+
+def test_mixing_is_gelu_and_gates(float64):
+    without_gelu = lambda mixing, x: nn.functional.glu(mixing.output_proj(mixing.from_left(x)), dim=-1)  # noqa: E731
+    tells_apart(law_mixing_is_gelu_and_gates, SelectiveMixing.forward, without_gelu)
 
 
 def test_heads_must_divide_the_width():

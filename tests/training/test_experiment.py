@@ -620,6 +620,7 @@ REFUSED = {
     "no beam": (CORPUS, {"beam_size": 0}, "whole number from 1 to 1000, got 0"),
     "no such architecture": (CORPUS, {"architecture": "rnn"}, "convolutional, state space; got 'rnn'"),
     "no such share": (CORPUS, {"subword_dropout": 2}, "subword_dropout must be in [0, 1], got 2"),
+    "nothing made up": (CORPUS, {"made_up_share": 0}, "made_up_share must be in (0, 1], got 0"),
     "no such side": (CORPUS, {"subword_dropout_side": "target"}, "subword_dropout_side must be one of"),
 }
 
