@@ -425,6 +425,8 @@ for logit in (-3.0, 0.0, 1.5):
 
 # %% tags=["hide-input"]
 assert math.isclose(nn.Embedding(2000, 256).weight.std().item(), 1, rel_tol=0.01)
+assert round(sinusoidal(20, 256)[0].norm().item()) == 11  # and 16 · √256 = 256
+assert round(math.log(1 + math.exp(4) / (2000 * math.exp(0.5))), 2) == 0.02
 for each in (wide, Transformer(ModelConfig(**of_wide))):  # both by the same rules
     for name, parameter in each.named_parameters():
         if name.endswith("bias"):

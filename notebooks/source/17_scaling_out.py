@@ -270,6 +270,7 @@ print(own["translated"][text])
 
 # %% tags=["hide-input"]
 assert own["train_pairs"] == len(corpus.train) == 900 and len(own["epochs"]) == 40
+assert "verlort" in own["translated"][text] and "Stadt" not in own["translated"][text]
 assert own["parameters"] == translator.model.config.num_parameters + 400 * 128
 assert greedy > own["epochs"][1]["valid_bleu"] + 25 and 90 < own["cpu_seconds"] < 150
 
