@@ -71,7 +71,7 @@ function classifier(model) {
     const probs = model.get("probs"), best = probs.indexOf(Math.max(...probs));
     answer.replaceChildren(listing(["digit", "probability"], probs.map((prob, digit) =>
       el("tr", { style: filled(prob) }, el("td", {}, String(digit)), el("td", {}, percent(prob))))));
-    told.textContent = `This is a ${best}, with ${percent(probs[best])}.`;
+    told.textContent = `The classifier says ${best}, with ${percent(probs[best])}.`;
   };
   listen(model, ["pixels", "probs", "looks"], show);
   const buttons = model.get("examples").map((pixels, index) =>
